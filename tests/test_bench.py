@@ -297,7 +297,7 @@ def test_a_batch_of_a_program() -> None:
 
 
 def test_a_batch_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(self: LoweredBatchRunner, loops: int, **how: Any) -> list[Run]:
+    def lying(self: LoweredBatchRunner, loops: int, *how: object) -> list[Run]:
         time.sleep(1e-6 * loops)
         return [Run(self.groups[0].states[0].card, loops, "loops", "lowered") for _ in range(5)]
 

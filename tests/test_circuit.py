@@ -96,7 +96,7 @@ def test_a_wrong_circuit_is_refused() -> None:
     refused("claimed by layer 1, head 1 and by another", [*circuit.nodes, replace(head, id="another")])
     refused("is .*, and the circuit says", [node for node in circuit.nodes if node is not head])
     refused("has 0 weights, the nodes have", edges=circuit.edges[1:])
-    refused("stands there twice", edges=[*circuit.edges, circuit.edges[0]])
+    refused("is there twice", edges=[*circuit.edges, circuit.edges[0]])
     refused("has 1 weights, the nodes have 0",
             edges=[*circuit.edges, replace(circuit.edges[0], source="command.a", weights=1)])
     refused("what is 0 is not listed", [*circuit.nodes, replace(head, id="b", weights={"key": [[0, 0, 0.0]]})])

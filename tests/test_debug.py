@@ -218,7 +218,7 @@ def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
     async def drive(app: Any, pilot: Any) -> None:
         await pilot.press("r")
         await settled(app, pilot)
-        assert "there is no breakpoint" in shown(app, "#told")
+        assert "there is no breakpoint" in shown(app, "#message")
         app.query_one("#source").move_cursor(row=stop)
         await pilot.press("t", "r")
         await settled(app, pilot)
@@ -240,7 +240,7 @@ def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
         assert app.debugger.watched == []
         await pilot.press("p")
         await settled(app, pilot)
-        assert "nothing more is read or written" in shown(app, "#told")
+        assert "nothing more is read or written" in shown(app, "#message")
         await pilot.press("g", *"12", "enter")
         assert app.debugger.loop == 12
 
@@ -255,10 +255,10 @@ def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
         await pilot.press("w", "a", "enter")
         assert app.debugger.values()[0].name == "a"
         await pilot.press("g", "x", "enter")
-        assert shown(app, "#told") == "loop 'x': write a whole number, 0 or more"
+        assert shown(app, "#message") == "loop 'x': write a whole number, 0 or more"
         app.query_one("#source").move_cursor(row=0)
         await pilot.press("t")
-        assert shown(app, "#told") == "line 1: no instruction stands there"
+        assert shown(app, "#message") == "line 1: no instruction is there"
         await pilot.press("g", *"99", "enter")  # beyond the end is the end
         assert app.debugger.ended
         await pilot.press("g", "escape", "b")

@@ -221,7 +221,7 @@ def test_what_the_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
             text._obj.value = b"no CUDA-capable device is detected"
 
     monkeypatch.setattr(cuda, "_library", Driver)
-    with pytest.raises(LoweringError, match="the GPU's driver says at cuInit: no CUDA-capable device is detected"):
+    with pytest.raises(LoweringError, match="the GPU's driver reports an error at cuInit: no CUDA-capable device"):
         cuda.Cuda()
 
 

@@ -237,7 +237,7 @@ def test_a_program_without_names(tmp_path: Path) -> None:
     machine = punchcard.build(program, machines=kinds)
     assert count_covered(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
     assert Disguised(machine, Disguise("exact", 3, 1)).check([program], 20).drift == 0
-    with pytest.raises(PunchcardError, match="a TuringProgram has no named values to change"):
+    with pytest.raises(PunchcardError, match="a TuringProgram has no values by name that could be changed"):
         punchcard.export.write("ground-truth", machine, tmp_path, program)
 
 

@@ -311,7 +311,7 @@ def test_an_image_has_the_names_of_its_labels(shared_code: None) -> None:
 def test_machines_without_names() -> None:
     turing = runpy.run_path(str(ROOT / "examples" / "turing" / "turing.py"))
     program = turing["assemble"]((ROOT / "examples" / "turing" / "increment.tm").read_text(), "increment.tm")
-    with pytest.raises(ProgramError, match="a TuringProgram has no values by name that could be inputs"):
+    with pytest.raises(ProgramError, match="a TuringProgram has no values by name that could be changed"):
         turing["TuringMachine"].for_program(program).as_layer(program, inputs=["tape"], outputs=["tape"])
 
 

@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure and for how long. None: all there is.
+    """What to measure and for how long. Default: everything.
 
     `seconds` is the length of a timed run, `repeats` how many there are of each. The dense engine is measured up to
     `dense_columns` columns, on larger cards than `few_columns` for a single loop. `batch` machines are run side by side on
@@ -152,7 +152,7 @@ def measure(
     options: BenchOptions, say: Say = lambda text: None, remark: Say = lambda text: None, registry: Registry | None = None,
 ) -> Iterator[list[Record]]:
     """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
-    remark = cache(remark)  # a thing is said once
+    remark = cache(remark)  # each remark is shown once
     with one_thread(), torch.no_grad():
         for kind, timing in timed(registry or built_in(), options):
             for workload in _workloads(kind, timing, options):

@@ -6,23 +6,30 @@ Scores and softmax are those of the dense equation; of a value matrix only the r
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 
-@dataclass(frozen=True)
-class SparseHead:
-    """K, Q and the rows of V that are not empty."""
+class SparseLayer(TransformerLayer):
+    """A layer with CSR matrices as weights; those of V without their empty rows."""
 
-    key: Tensor
-    query: Tensor
-    value: Tensor
-    rows: Tensor
-    temperature: Tensor
+    def __init__(self, layer: TransformerLayer) -> None:
+        nn.Module.__init__(self)
+        self.shape = layer.shape
+        self.rows = [value.any(dim=1).nonzero()[:, 0] for value in layer.value]
+        self.__dict__.update(  # a parameter would have to be dense
+            key=[_csr(key) for key in layer.key], query=[_csr(query) for query in layer.query],
+            value=[_csr(value[rows]) for value, rows in zip(layer.value, self.rows, strict=True)],
+            temperature=layer.temperature, w1=_csr(layer.w1), b1=layer.b1, w2=_csr(layer.w2), b2=layer.b2)
+
+    def attend(self, card: Tensor, offers: Iterable[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+        attended = card.clone()
+        for head, (keys, values) in enumerate(self.offers(card) if offers is None else offers):
+            attended.index_add_(0, self.rows[head], values @ self._weights(keys, card, head))
+        return attended
 
 
 class SparseModel:
@@ -31,26 +38,12 @@ class SparseModel:
     def __init__(self, model: LoopedTransformer) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-            self.layers = [(_heads(layer), _csr(layer.w1), layer.b1, _csr(layer.w2), layer.b2)
-                           for layer in model.layers if isinstance(layer, TransformerLayer)]
+            self.layers = [SparseLayer(layer) for layer in model.layers if isinstance(layer, TransformerLayer)]
 
     def __call__(self, card: Tensor) -> Tensor:
-        for heads, w1, b1, w2, b2 in self.layers:
-            attended = card.clone()
-            for head in heads:
-                scores = (head.key @ card).T @ (head.query @ card)
-                moved = (head.value @ card) @ torch.softmax(head.temperature * scores, dim=0)
-                attended.index_add_(0, head.rows, moved)
-            card = attended + w2 @ torch.relu(w1 @ attended + b1) + b2
+        for layer in self.layers:
+            card = layer(card)
         return card
-
-
-def _heads(layer: TransformerLayer) -> list[SparseHead]:
-    heads = []
-    for key, query, value, temperature in zip(layer.key, layer.query, layer.value, layer.temperature, strict=True):
-        rows = value.any(dim=1).nonzero()[:, 0]
-        heads.append(SparseHead(_csr(key), _csr(query), _csr(value[rows]), rows, temperature))
-    return heads
 
 
 def _csr(matrix: Tensor) -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     given_flags,
     language_options,
@@ -31,7 +31,7 @@ def make_export(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
     about = "; ".join(f"{target.name}: {target.about}" for target in TARGETS.values())
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
     @click.option("-o", "--output", required=True, metavar="DIR", help="The folder that is written.")

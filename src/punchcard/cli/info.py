@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     json_option,
     language_options,
@@ -24,7 +24,7 @@ from punchcard.machines.registry import Registry
 def make_info(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Which computer.  [default: FILE's, or the first of these]")

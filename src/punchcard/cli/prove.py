@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     json_option,
     language_options,
@@ -33,7 +33,7 @@ FAILED = 1
 def make_prove(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Which computer.  [default: FILE's, or the first of these]")
@@ -41,7 +41,7 @@ def make_prove(registry: Registry) -> click.Command:
     @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
                   help="Show all claims of a certificate again, for a machine built anew.")
     @click.option("--seconds", type=click.FloatRange(min=0.001),
-                  help="The most that one question may take; without an answer by then the proof ends.")
+                  help="Timeout of one solver query; the proof stops at the first timeout.")
     @machine_options(registry)
     @language_options(registry)
     @memory_option
@@ -52,8 +52,8 @@ def make_prove(registry: Registry) -> click.Command:
     ) -> int:
         """Prove from the weights that one loop is the machine's step, for every card and so for every program.
 
-        With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown
-        with a card on which it fails, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
+        With FILE, the machine has room for that program; else it has its usual sizes. A false claim comes
+        with a counterexample, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
         """
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver

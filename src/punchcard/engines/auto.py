@@ -91,9 +91,9 @@ def batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: 
             raise LoweringError(f"compiling takes longer than {in_all} loops")
         fast = LoweredBatchRunner(model, layout, cards, cache=cache, threads=threads)
     except LoweringError as why:
-        said = str(why)
+        reason = str(why)
         return SequentialBatchRunner([as_tensor(card) for card in cards],
-                      lambda card: slower(model, layout, card, said).noting(f"not lowered: {said}"))
+                      lambda card: slower(model, layout, card, reason).noting(f"not lowered: {reason}"))
     return FallbackBatchRunner(fast, lambda card: lowered_or_slower(model, layout, card, cache=cache))
 
 

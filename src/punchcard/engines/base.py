@@ -24,10 +24,10 @@ Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "decli
 class Run(CardHolder):
     """The card after the last loop, how many loops were made, and why no more.
 
-    reason            a pattern of `until` matched, all loops were made, somebody interrupted, a port stopped the run, or
+    reason            a pattern of `until` matched, all loops were made, it was interrupted, a port stopped the run, or
                       the engine declined the next loop: the last note says why, and the card is as it was before it
     engine            the one that made most of the loops; of no loops, the one that was ready to make them
-    matched           the pattern that ended the run: one of `until`, or the one whose port said stop
+    matched           the pattern that ended the run: one of `until`, or the one whose port stopped the run
     notes             why a faster engine was not used, or code that was kept
     compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
     made              how many loops each engine made
@@ -58,7 +58,7 @@ class Runner(ABC):
     @property
     @abstractmethod
     def card(self) -> Tensor:
-        """The card as it stands between two calls of `run`; for others to keep."""
+        """The card between two calls of `run`, as a copy."""
 
     @property
     def raw_card(self) -> Card:
@@ -82,7 +82,7 @@ class Engine(Protocol):
     """Prepares a run of a card, or a batch of cards.
 
     `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
-    are expected, None for many. `cache` holds what was prepared before, for whoever owns it.
+    are expected, None for many. `cache` holds compiled code for the caller.
 
     The model is a `LoopedTransformer` and the card a tensor. An engine with an attribute `takes_packed` that is true also
     takes `Weights`, and a packed card.
@@ -115,7 +115,7 @@ class Stops:
         return cls(layout, found, ports)
 
     def matched(self, card: Card) -> Pattern | None:
-        """The pattern of `until` that stands on the card; for a batch, the last one when each card shows one."""
+        """The pattern of `until` that is on the card; for a batch, the last one when each card shows one."""
         if not self.until or self.layout is None:
             return None
         shown: list[Any] = [self.layout.matches(card, pattern) for pattern in self.until]
@@ -131,7 +131,7 @@ class Stops:
         return self.layout is not None and any(bool(self.layout.matches(card, pattern)) for pattern in self.ports)
 
     def serve(self, loop: int, card: Card, first: int = 0) -> Pattern | None:
-        """Call the ports, from a number on, whose patterns stand on the card; the pattern of one that says stop."""
+        """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run."""
         for pattern, port in islice(self.ports.items(), first, None):
             if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
                 return pattern

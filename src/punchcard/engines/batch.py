@@ -48,13 +48,13 @@ class BatchRunner(ABC):
         """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
 
         A second call goes on from the cards that the first one left. `ports` has an entry for every card of the batch, and
-        a packed card may be shown to them. `progress` is told the loops that were made on all cards together. An interrupted
+        a packed card may be passed to them. `progress` is called with the loops made on all cards together. An interrupted
         batch interrupts every card that has not stopped.
         """
 
 
 class SequentialBatchRunner(BatchRunner):
-    """One card after the other, for engines that know nothing better: one runner takes them all."""
+    """One card after the other, with one runner: for engines without a batch runner of their own."""
 
     def __init__(self, cards: Sequence[Card], prepare: Callable[[Card], Runner]) -> None:
         self._cards, self._runner = list(cards), prepare(cards[0])

@@ -1,4 +1,4 @@
-"""What preparing has made, in the hands of whoever wants it again: each machine has one."""
+"""Compiled code in memory, so that a second run need not compile it again: each machine has one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class EngineCache:
     """The compiled models of one machine: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights that were compiled. Other weights, also of the same tensors, begin anew.
+    They belong to the weights that were compiled. With other weights, also in the same tensors, the cache starts empty.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class EngineCache:
         self._compiled_models: list[CompiledModel] = []
 
     def compiled_models(self, weights: bytes) -> list[CompiledModel]:
-        """Those for weights with this digest, to look through and to add to."""
+        """Those for weights with this digest: a list to search and to extend."""
         if weights != self._weights:
             self._weights, self._compiled_models = weights, []
         return self._compiled_models

@@ -1,4 +1,4 @@
-"""A port that an engine can serve without calling anybody: a number is noted, and another put in its place."""
+"""A port that an engine can serve without calling Python: a number is recorded, and another is put in its place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from punchcard.card.layout import Card, Layout
 
 
 class OutputBuffer:
-    """Where its pattern stands, takes the number in `rows` of one column, puts `then` there, and lets the run go on.
+    """When its pattern is on the card: takes the number in `rows` of one column, puts `then` there, and lets the run go on.
 
-    It is a port like any other: each call takes one number. An engine that knows it may note the numbers itself, and hand
-    them to `take` together: in order, before it calls another port, every now and then, and when its run ends.
+    It is a port like any other: each call takes one number. An engine that knows it may record the numbers itself, and
+    call `take` with many of them: in order, before it calls another port, now and then, and when its run ends.
     """
 
     def __init__(self, layout: Layout, rows: str, column: int, then: int, take: Callable[[Sequence[int]], None]) -> None:

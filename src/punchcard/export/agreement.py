@@ -66,7 +66,7 @@ def compare_loops(machine: Machine[Any, Any], programs: Sequence[Any], loop: Cal
     return Agreement(made, tuple(drifts[:made]))
 
 
-def _wrong(machine: Machine[Any, Any], program: Any, card: Tensor, oracle: Any) -> str:
+def _wrong(machine: Machine[Any, Any], program: object, card: Tensor, oracle: Any) -> str:
     """What is wrong with a card, or nothing."""
     try:
         if machine.near(program, machine.read(card), oracle.state):
@@ -83,7 +83,7 @@ def _wrong(machine: Machine[Any, Any], program: Any, card: Tensor, oracle: Any) 
 
 
 def _distance(found: Any, expected: Any) -> float:
-    """How far two values are from each other; of values that are not numbers, 1 where they differ."""
+    """How far two values are from each other; for values that are not numbers: 1 if they differ."""
     try:
         return float(np.max(np.abs(np.asarray(found, dtype=np.float64) - np.asarray(expected, dtype=np.float64))))
     except (TypeError, ValueError):

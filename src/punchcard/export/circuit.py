@@ -67,7 +67,7 @@ class CausalVariable:
     """A causal variable: what rows mean in a region of columns, at a moment of the loop.
 
     moment   0 is where a loop begins; 2 k + 1 is after the attention of layer k, and 2 k + 2 after its feed-forward
-    decode   "unsigned" and "signed": ±1 bits, the lowest first; "one": an indicator; "numbers": as they stand
+    decode   "unsigned" and "signed": ±1 bits, the lowest first; "one": an indicator; "numbers": the entries themselves
     set_by   the nodes that write these rows since the moment before
     changes  whether a loop may change it; None in the middle of a loop
     """

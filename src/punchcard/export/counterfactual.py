@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
 from punchcard.export.evaluator import Evaluation, Evaluator
+from punchcard.export.program_values import require_values
 from punchcard.machines.base import Machine
 from punchcard.machines.streams import reader
+from punchcard.transformer import equation
 
 COUNTER = "program counter"
 NEAR = 1e-6
@@ -78,20 +79,18 @@ class CounterfactualPair:
 class PairMaker:
     """Makes pairs for a program on a machine, and notes what rows hold in the middle of loops."""
 
-    def __init__(self, machine: Machine[Any, Any], program: Any, evaluator: Evaluator, loops: int) -> None:
-        self.machine, self.program, self.evaluator, self.loops = machine, program, evaluator, loops
+    def __init__(self, machine: Machine[Any, Any], program: object, evaluator: Evaluator, loops: int) -> None:
+        self.machine, self.evaluator, self.loops = machine, evaluator, loops
+        self.program = require_values(program, "counterfactual pairs")
         self.exact = machine.needed_bits > 0
         self.seen: dict[str, dict[str, str]] = {}
 
     def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[CounterfactualPair]:
-        """So many pairs, those that matter first; `cells` are the changed values by name, where somebody chooses them."""
+        """So many pairs, those that matter first; `cells` are the changed values by name; default: chosen at random."""
         generator = np.random.default_rng(seed)
-        if not hasattr(self.program, "with_values"):
-            raise ProgramError(f"a {type(self.program).__name__} has no named values to change: counterfactual pairs need "
-                               "`with_values`")
         from punchcard.engines.stepping import threads
 
-        with threadpool_limits(1), threads(1):  # small matrices: more threads are slower
+        with equation.one_thread(), threads(1):  # small matrices: more threads are slower
             found = [self._pair(*chosen) for chosen in self._chosen(generator, count, cells)]
         if not found:
             raise ProgramError(f"the program has no named value that can be changed without a fault in {self.loops} loops: "
@@ -102,12 +101,12 @@ class PairMaker:
                 ) -> list[tuple[str, Any, Any, int]]:
         """Cells, their new values, the programs with them, and how many loops the interpreter follows both."""
         if cells is not None:
-            chosen = [(name, value, self._with({name: value})) for name, value in cells.items()]
+            chosen = [(name, value, self.program.with_values({name: value})) for name, value in cells.items()]
             return [(name, value, other, len(self._interpreted(other))) for name, value, other in chosen]
         some, rest = list[tuple[str, Any, Any, int]](), list[tuple[str, Any, Any, int]]()
         for name, value in self._candidates(generator):
             try:
-                other = self._with({name: value})
+                other = self.program.with_values({name: value})
                 self.machine.check_fits(other)
                 after = self._interpreted(other)
             except PunchcardError:
@@ -118,9 +117,6 @@ class PairMaker:
             if len(some) == count:
                 break
         return (some + rest)[:count]
-
-    def _with(self, values: Mapping[str, Any]) -> Any:
-        return self.program.with_values(values)
 
     def _candidates(self, generator: np.random.Generator) -> Iterator[tuple[str, Any]]:
         """Names with new values: of the program's values first, then of its other symbols."""

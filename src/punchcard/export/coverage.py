@@ -13,7 +13,7 @@ from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 
 def place_of(node: CircuitNode, tensor: str, indices: tuple[int, ...]) -> tuple[int, ...]:
-    """Where in the layer's tensor a node's weight stands."""
+    """The place of a node's weight in the layer's tensor."""
     number = node.number
     if node.kind == "head":
         return (number, *indices)
@@ -80,7 +80,7 @@ def _check_edges(circuit: Circuit) -> None:
         {(edge.source, edge.target, edge.kind): edge.weights for edge in circuit.edges})
     if len(found) != len(circuit.edges):
         twice = next(edge for edge in circuit.edges if circuit.edges.count(edge) > 1)
-        raise CircuitError(f"the edge {_shown(twice)} stands there twice")
+        raise CircuitError(f"the edge {_shown(twice)} is there twice")
     for key in [*found.keys() | wanted.keys()]:
         if found[key] != wanted[key]:
             raise CircuitError(f"the edge from {key[0]!r} to {key[1]!r} by {key[2]} has {found[key]} weights, the nodes "

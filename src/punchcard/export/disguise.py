@@ -142,7 +142,7 @@ class Disguised:
 
 
 @checked
-def disguised(machine: Machine[Any, Any], program: Any, disguise: Disguise, *, loops: int = 100) -> Disguised:
+def disguised(machine: Machine[Any, Any], program: object, disguise: Disguise, *, loops: int = 100) -> Disguised:
     """A disguised model of a machine that still runs a program as the interpreter does, for so many loops or to its halt."""
     machine.check_type(program)
     found = Disguised(machine, disguise)

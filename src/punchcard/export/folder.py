@@ -1,6 +1,6 @@
 """What every exported folder holds beside the model: the card, the names of things, and a page about them.
 
-    machine.json        rows, columns, heads and values by name; what stands on a card that has halted
+    machine.json        rows, columns, heads and values by name; the patterns of a card that has halted
     card.safetensors    the program as it was punched: the tensor `card`, rows by columns
     README.md           what this is, and how to run it without Punchcard
 """
@@ -16,7 +16,7 @@ from punchcard import __version__
 from punchcard.card.layout import Layout, Pattern
 from punchcard.export.names import Naming
 from punchcard.files import write_whole
-from punchcard.formatting import plural
+from punchcard.formatting import plain_data, plural
 from punchcard.machines.base import Machine
 
 MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
@@ -28,18 +28,19 @@ MOST_COLUMNS = 4096
 """Columns that are named one by one; regions name the others."""
 
 
-def description(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
+def description(machine: Machine[Any, Any], program: object = None) -> dict[str, Any]:
     """A machine, and a program on it, as plain data: with the names of rows, columns, heads, units and values."""
     return {**summary(machine, program), **Naming(machine).plain()}
 
 
-def summary(machine: Machine[Any, Any], program: Any = None) -> dict[str, Any]:
+def summary(machine: Machine[Any, Any], program: object = None) -> dict[str, Any]:
     """The same without the formulas, which take a second or two to write of a large machine."""
     layout = machine.layout
     named = [machine.column_name(column, program) for column in range(min(layout.columns, MOST_COLUMNS))]
     shown = machine.display_values(program) if program is not None else []
     return {
-        "punchcard": __version__, "title": machine.title(), "facts": plain(machine.summary()), "layout": layout.describe(),
+        "punchcard": __version__, "title": machine.title(), "facts": plain_data(machine.summary()),
+        "layout": layout.describe(),
         "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
         "events": [pattern_places(layout, pattern) for pattern in events(machine)],
         "values": [value.plain(layout) for value in shown], "columns": named,
@@ -57,34 +58,29 @@ def stops(machine: Machine[Any, Any]) -> list[dict[str, Any]]:
 
 
 def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
-    """A pattern by numbers: the bits that stand in some rows of one column; 0 is either."""
+    """A pattern by numbers: the bits in some rows of one column; 0 is either."""
     return {"rows": layout.rows(pattern.rows).start, "column": layout.region(pattern.region).start,
             "bits": list(pattern.bits)}
 
 
-def plain(value: Any) -> Any:
-    """What JSON can hold: other things as text."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def write_description(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
-    """machine.json, and the program's card."""
+def write_folder(
+    machine: Machine[Any, Any], program: object, folder: Path, *, title: str, files: Mapping[str, str], how: str,
+    front: str = "",
+) -> None:
+    """What goes beside a model: machine.json, the program's card, and the page (see `readme`)."""
     parts = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in description(machine, program).items()]
     write_whole(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
     if program is not None:
         from safetensors.torch import save
 
         write_whole(folder / CARD, save({"card": machine.punch(program).contiguous()}))
+    write_whole(folder / README, readme(machine, program, title=title, files=files, how=how, front=front))
 
 
 def readme(
-    machine: Machine[Any, Any], program: Any, *, title: str, files: Mapping[str, str], how: str, front: str = ""
+    machine: Machine[Any, Any], program: object, *, title: str, files: Mapping[str, str], how: str, front: str = ""
 ) -> str:
-    """The page of a folder: what the model is, its files, and how to run it. `front` stands before all of it."""
+    """The page of a folder: what the model is, its files, and how to run it. `front` is put before it."""
     layers, layout = machine.weights.layers, machine.layout
     parameters, nonzero = machine.weights.parameter_count()
     listed = {**files, MACHINE: "rows, columns, heads and values by name; when a program has halted"}

@@ -35,7 +35,7 @@ MODEL, CIRCUIT, CARDS, PAIRS, KEY, README = (
 DEFAULT_PAIRS, DEFAULT_LOOPS = 6, 32
 
 
-def write(machine: Machine[Any, Any], program: Any, folder: Path, *, rotation: str = "none", idle_rows: int = 0,
+def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation: str = "none", idle_rows: int = 0,
           idle_heads: int = 0, noise: float = 0.0, seed: int = 0, pairs: int = DEFAULT_PAIRS, loops: int = DEFAULT_LOOPS
           ) -> None:
     """The files of the folder. Every run in it was compared with the interpreter, the disguised model's as well."""

@@ -1,6 +1,6 @@
 """The export to Hugging Face: a model, a configuration and a processor that know nothing of Punchcard.
 
-What they are stands in `hugging_face_model.py`, which goes into the folder as it is.
+They are defined in `hugging_face_model.py`, which is copied into the folder.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
-from punchcard.export.folder import README, plain, readme, summary, write_description
+from punchcard.export.folder import summary, write_folder
 from punchcard.export.targets import require
-from punchcard.files import write_whole
+from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import installed
 
@@ -25,7 +25,7 @@ FILES = {
     "config.json": "sizes, and the patterns of a card that has halted",
     "model.safetensors": "the weights, by the names of the equation",
     "hugging_face_model.py": "the model and the processor; it needs torch and transformers alone",
-    "processor_config.json": "where values stand on a card",
+    "processor_config.json": "the places of values on a card",
 }
 FRONT = '''---
 library_name: transformers
@@ -76,15 +76,15 @@ def model(machine: Machine[Any, Any]) -> PunchcardModel:
 
 
 @checked
-def processor(machine: Machine[Any, Any], program: Any = None) -> PunchcardProcessor:
+def processor(machine: Machine[Any, Any], program: object = None) -> PunchcardProcessor:
     """What turns programs into cards of the machine, and cards into values."""
     require("hf")
     from punchcard.export.hugging_face_model import PunchcardProcessor
 
     _carry_their_code()
     about = summary(machine, program)
-    made = PunchcardProcessor({name: plain(part) for name, part in (
-        ("values", about["values"]), ("title", about["title"]), ("machine", machine.describe()))})
+    made = PunchcardProcessor(plain_data(
+        {"values": about["values"], "title": about["title"], "machine": machine.describe()}))
     made.card = None if program is None else machine.punch(program)
     return made
 
@@ -119,9 +119,8 @@ def punch(described: Any, text: str) -> Tensor:
     return machine.punch(kind.languages[0].assemble(text, "text"))
 
 
-def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     """The files of the folder."""
-    write_description(machine, program, folder)
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -132,5 +131,4 @@ def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
     finally:
         if shown:
             logging.enable_progress_bar()
-    page = readme(machine, program, title="A computer for Hugging Face", files=FILES, how=HOW, front=FRONT)
-    write_whole(folder / README, page)
+    write_folder(machine, program, folder, title="A computer for Hugging Face", files=FILES, how=HOW, front=FRONT)

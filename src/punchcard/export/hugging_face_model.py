@@ -1,7 +1,7 @@
 """A looped transformer, its configuration and its processor, for Hugging Face. This file needs torch and transformers alone.
 
 It is copied as it is into an exported folder, so that `trust_remote_code=True` opens the folder where Punchcard is not
-installed. A card has rows and columns; here it stands on its side, (batch, columns, rows), as sequences do: column j is
+installed. A card has rows and columns; here it is transposed, (batch, columns, rows), as sequences are: column j is
 position j, and row i is dimension i of the hidden states.
 """
 
@@ -23,7 +23,7 @@ CARD = "card.safetensors"
 
 
 class PunchcardConfig(PreTrainedConfig):
-    """The sizes of the model, and the patterns that stand on a card whose program has halted.
+    """The sizes of the model, and the patterns of a card whose program has halted.
 
     hidden_size   rows of a card
     shapes        of every layer: heads, height of K and Q, hidden units
@@ -128,7 +128,7 @@ class PunchcardModel(PreTrainedModel):
 
     def halted(self, cards: Tensor) -> Tensor:
         """For each card whether its program has halted; a card that has made no loop may look as if it had."""
-        return stands(cards, self.config.halting)
+        return matches(cards, self.config.halting)
 
     @torch.no_grad()
     def run(self, inputs_embeds: Tensor, max_loops: int = 100_000) -> PunchcardRun:
@@ -140,12 +140,12 @@ class PunchcardModel(PreTrainedModel):
                 break
             cards = torch.where(going[:, None, None], self(cards).last_hidden_state, cards)
             made += going
-            going &= ~stands(cards, [*self.config.halting, *self.config.events])
+            going &= ~matches(cards, [*self.config.halting, *self.config.events])
         return PunchcardRun(last_hidden_state=cards, loops=made, halted=self.halted(cards))
 
 
-def stands(cards: Tensor, patterns: Sequence[Mapping[str, Any]]) -> Tensor:
-    """For each card of (batch, columns, rows) whether one of the patterns stands on it."""
+def matches(cards: Tensor, patterns: Sequence[Mapping[str, Any]]) -> Tensor:
+    """For each card of (batch, columns, rows) whether it has one of the patterns."""
     found = torch.zeros(len(cards), dtype=torch.bool, device=cards.device)
     for pattern in patterns:
         wanted = cards.new_tensor(pattern["bits"])
@@ -157,7 +157,7 @@ def stands(cards: Tensor, patterns: Sequence[Mapping[str, Any]]) -> Tensor:
 class PunchcardProcessor(ProcessorMixin):
     """Programs to cards, and cards to values.
 
-    machine   the names of values and where they stand, as `machine.json` has them, and what punches another program
+    machine   the names and places of values, as `machine.json` has them, and what punches another program
 
     A folder has the card of one program. `processor(values={"a": 12})` is that card with another first value, and needs
     nothing else; `processor(text=...)` punches another program for the same machine, and needs Punchcard.
@@ -209,7 +209,7 @@ class PunchcardProcessor(ProcessorMixin):
         return card
 
     def decode(self, cards: Tensor) -> list[dict[str, dict[str, Any]]]:
-        """The values on cards of (batch, columns, rows), by group and name: integers and matrices; None: it is neither."""
+        """The values on cards of (batch, columns, rows), by group and name: integers and matrices, or None for neither."""
         return [self._decoded(card.T) for card in cards.detach().cpu()]
 
     def _decoded(self, card: Tensor) -> dict[str, dict[str, Any]]:
@@ -238,7 +238,7 @@ def _read(card: Tensor, place: Mapping[str, Any]) -> Any:
     """A value of a card of rows by columns: ±1 bits with the lowest first, real numbers, or one of several."""
     start, rows, column = place["start"], place["rows"], place["column"]
     pending = place.get("pending")
-    if pending is not None:  # a word on its way: not what stands there, but what is about to be stored
+    if pending is not None:  # a word on its way: the value is what is about to be stored
         wanted = _number(card[_span(pending["address"]), pending["column"]])
         own = _number(card[_span(pending["own"]), column])
         if wanted is not None and wanted == own:
@@ -279,7 +279,7 @@ def _one_hot(entries: Tensor, place: Mapping[str, Any]) -> Any:
 
 
 def _put(card: Tensor, place: Mapping[str, Any], value: Any) -> None:
-    """Write a value where it stands."""
+    """Write a value to its place."""
     start, rows, column, columns = place["start"], place["rows"], place["column"], place["columns"]
     name = place["name"]
     if place["kind"] == "numbers":

@@ -20,6 +20,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
+from punchcard.export.program_values import require_values
 from punchcard.machines.base import Machine
 from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
@@ -28,7 +29,7 @@ from punchcard.machines.running import DEFAULT_ENGINE
 
 @checked
 def as_layer(
-    machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
+    machine: Machine[Any, Any], program: object, inputs: Sequence[str], outputs: Sequence[str], *,
     engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
 ) -> ProgramLayer:
     """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
@@ -53,12 +54,13 @@ class ProgramLayer(nn.Module):
     card: Tensor
 
     def __init__(
-        self, machine: Machine[Any, Any], program: Any, inputs: Sequence[str], outputs: Sequence[str], *,
+        self, machine: Machine[Any, Any], program: object, inputs: Sequence[str], outputs: Sequence[str], *,
         engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
     ) -> None:
         super().__init__()
         machine.check_type(program)
-        self.program, self.inputs, self.outputs = program, tuple(inputs), tuple(outputs)
+        self.program = require_values(program, "as_layer")
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.engine, self.max_steps, self.checkpoint = engine, max_steps, checkpoint
         self._check_names(machine)
         self._take(machine)
@@ -83,8 +85,6 @@ class ProgramLayer(nn.Module):
                 raise ArgumentError(f"as_layer: {what}=[]: give one name or more")
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ArgumentError(f"as_layer: {what} has {twice!r} twice")
-        if not hasattr(self.program, "with_values"):
-            raise ProgramError(f"as_layer: a {type(self.program).__name__} has no values by name that could be inputs")
         known = machine.readout(self.program, machine.pack(self.program)).values
         for name in self.inputs:
             self.program.with_values({name: known.get(name, 0)})
@@ -192,7 +192,7 @@ class ProgramLayer(nn.Module):
             if not result.halted:
                 where = f"item {i} of the batch" if len(results) > 1 else "the program"
                 raise ProgramError(f"{where} has not halted after {result.steps:,} instructions; give as_layer a larger "
-                                   "max_steps= where it needs more")
+                                   "max_steps= if it needs more")
         kind = next((t.dtype for t in given if t.is_floating_point()), torch.int64)
         outputs = tuple(
             torch.tensor(np.array([result.memory[name] for result in results], dtype=np.float64), dtype=torch.float64)
@@ -213,7 +213,7 @@ class ProgramLayer(nn.Module):
 
 
 class LoopCount:
-    """How many loops a run took. A field and not a tensor, since no transform of torch may stand in the way."""
+    """How many loops a run took. A field and not a tensor, so that no transform of torch sees it."""
 
     loops: int = 0
 
@@ -267,6 +267,6 @@ class FastRun(torch.autograd.Function):
 
 
 def fast_run(layer: ProgramLayer, counted: LoopCount, *given: Tensor) -> tuple[Tensor, ...]:
-    """The outputs of a run on the fastest engine; `counted` is told its loops."""
+    """The outputs of a run on the fastest engine; `counted` gets its loops."""
     outputs: tuple[Tensor, ...] = FastRun.apply(layer, counted, *given)  # type: ignore[no-untyped-call]
     return outputs

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PrecisionError
-from punchcard.export.folder import README, readme, stops, write_description
+from punchcard.export.folder import stops, write_folder
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -76,7 +76,7 @@ def model(machine: Machine[Any, Any]) -> ModelProto:
 
 @checked
 def run_model(machine: Machine[Any, Any], loop: ModelProto | None = None) -> ModelProto:
-    """The machine as an ONNX model that makes a run. `loop` is what `model` gave, where that is at hand."""
+    """The machine as an ONNX model that makes a run. `loop`: what `model` gave; default: made here."""
     from punchcard.export.onnx_run import run_of
 
     return run_of(model(machine) if loop is None else loop, stops(machine))
@@ -114,12 +114,10 @@ def _quietly() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     """The files of the folder."""
     loop = model(machine)
     for name, made in ((LOOP, loop), (RUN, run_model(machine, loop))):
         write_whole(folder / name, made.SerializeToString())
-    write_description(machine, program, folder)
     files = {LOOP: "one loop: `card` in, `next` out", RUN: "a run: `card` and `loops` in, `last` and `made` out"}
-    page = readme(machine, program, title="A computer in ONNX", files=files, how=HOW)
-    write_whole(folder / README, page)
+    write_folder(machine, program, folder, title="A computer in ONNX", files=files, how=HOW)

@@ -4,7 +4,7 @@
     Loop, at most `loops` times, while any card is going:
         card   = where(going, one loop of card, card)       a card that has halted stays as it is
         made   = made + going
-        going  = going and not stands(card)
+        going  = going and not matches(card)
 
 Patterns are looked for after every loop, as everywhere: a card that is punched may show one before its first loop.
 """
@@ -41,8 +41,8 @@ class Nodes:
         self.constants[name] = numpy_helper.from_array(array, name)
         return name
 
-    def stands(self, card: str, patterns: Sequence[dict[str, Any]], dtype: Any) -> str:
-        """For each card whether one of the patterns stands on it."""
+    def matches(self, card: str, patterns: Sequence[dict[str, Any]], dtype: Any) -> str:
+        """For each card whether it has one of the patterns."""
         first = self.add("Gather", self.add("Gather", card, self.constant(0, np.int64), axis=2),
                          self.constant(0, np.int64), axis=1)
         found = self.add("Less", first, first)  # nowhere
@@ -74,7 +74,7 @@ def run_of(loop: ModelProto, patterns: Sequence[dict[str, Any]]) -> ModelProto:
     batch = body.add("Unsqueeze", body.add("Unsqueeze", "going", body.constant([1], np.int64)), body.constant([2], np.int64))
     after = body.add("Where", batch, "next", "now")
     counted = body.add("Add", "counts", body.add("Cast", "going", to=TensorProto.INT64))
-    going = body.add("And", "going", body.add("Not", body.stands(after, patterns, dtype)))
+    going = body.add("And", "going", body.add("Not", body.matches(after, patterns, dtype)))
     goes_on = body.any_of(going)
     inside = helper.make_graph(
         [*(_with_input(node, "card", "now") for node in graph.node), *body.nodes], "one_loop",

@@ -1,9 +1,9 @@
 """Orthogonal matrices that hide the basis of a card's rows.
 
-    permuted rows in another order and with other signs. No number is rounded, whatever stands on the card.
+    permuted rows in another order and with other signs. No number is rounded, for any card.
     random   any rotation, each as likely. Its entries are rounded, so the rows come back but for rounding.
     exact    a product of rounds that each mix rows in groups of four by a Hadamard matrix over 2. All entries are multiples
-             of 1/8, so R^T R is the identity exactly, and where a machine's sums are exact they stay so.
+             of 1/8, so R^T R is the identity exactly, and exact sums of a machine stay exact.
 """
 
 from __future__ import annotations

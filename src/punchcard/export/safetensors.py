@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from punchcard.export.folder import README, readme, write_description
-from punchcard.files import write_whole
+from punchcard.export.folder import write_folder
 from punchcard.machines.base import Machine
 
 MODEL = "model.safetensors"
@@ -50,9 +49,8 @@ With Punchcard, `punchcard.Machine.load("model.safetensors")` is the machine aga
 '''
 
 
-def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     """The files of the folder."""
     machine.save(folder / MODEL)
-    write_description(machine, program, folder)
     files = {MODEL: "the arrays of every layer by name, and the machine's description in the metadata"}
-    write_whole(folder / README, readme(machine, program, title="A computer in safetensors", files=files, how=HOW))
+    write_folder(machine, program, folder, title="A computer in safetensors", files=files, how=HOW)

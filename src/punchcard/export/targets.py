@@ -27,7 +27,7 @@ class Target:
     extra   what to install beside this package, as `punchcard[extra]`; "": nothing
     needs   the modules that the extra brings
     write   "module:function", imported when it is called: `function(machine, program, folder)` writes files into a folder
-            that is there. `program` is None where a machine is exported alone.
+            that is there. `program` is None if a machine is exported alone.
     options what `function` takes beside these, by name: flags of the command
     """
 
@@ -81,7 +81,7 @@ def missing_of(modules: Iterable[str]) -> list[str]:
 
 
 @checked
-def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: Any = None, **options: Any) -> list[str]:
+def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, **options: Any) -> list[str]:
     """Export a machine, and a program's card with it, to a folder. The names of the files that are there afterwards.
 
     A folder that is not there is made; files of the same name are written over, and others are left alone. `options` are

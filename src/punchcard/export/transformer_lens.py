@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.budget import require as require_memory
-from punchcard.export.folder import README, description, readme, write_description
+from punchcard.export.folder import description, write_folder
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -125,7 +125,7 @@ def check_room(weights: Weights, columns: int) -> None:
 
 
 @checked
-def bridge(machine: Machine[Any, Any], program: Any = None) -> TransformerBridge:
+def bridge(machine: Machine[Any, Any], program: object = None) -> TransformerBridge:
     """The machine as a `TransformerBridge`, with all its hooks. `bridge.machine` has the names of rows, heads and values."""
     require("transformer-lens")
     columns = machine.layout.columns
@@ -141,7 +141,7 @@ def bridge(machine: Machine[Any, Any], program: Any = None) -> TransformerBridge
     return made
 
 
-def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
+def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     """The files of the folder."""
     from safetensors.torch import save
 
@@ -149,7 +149,5 @@ def write(machine: Machine[Any, Any], program: Any, folder: Path) -> None:
     check_room(machine.weights, columns)
     write_whole(folder / CONFIG, json.dumps(config(machine.weights, columns), indent=1) + "\n")
     write_whole(folder / MODEL, save(state(machine.weights, columns)))
-    write_description(machine, program, folder)
     files = {CONFIG: "what `TransformerBridge.boot_native` takes", MODEL: "the weights by the names of its `state_dict`"}
-    page = readme(machine, program, title="A computer in TransformerLens", files=files, how=HOW)
-    write_whole(folder / README, page)
+    write_folder(machine, program, folder, title="A computer in TransformerLens", files=files, how=HOW)

@@ -113,7 +113,8 @@ class Machine(ABC, Generic[Program, State]):
         self.design = self.designs[name] if isinstance(design, str) else design
         self.sizes, self.options = sizes, dict(options)
         self.layout = self.design.layout(sizes)
-        require(self.memory_to_build(), f"building {self._sized()}")
+        what = f"building {self._sized()}"
+        require(self.memory_to_build(), what)
         for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
             self.precision = wanted
             key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
@@ -247,9 +248,11 @@ class Machine(ABC, Generic[Program, State]):
     def read(self, card: Card) -> State:
         """The state on a card."""
         self.layout.check(card)
+        if isinstance(card, PackedCard):
+            return self.states([card])[0]
         if card.ndim != 2:
             raise PunchcardError(f"read takes one card, not a batch of shape {tuple(card.shape)}: use read_all")
-        return self.read_all([card] if isinstance(card, PackedCard) else card[None])[0]
+        return self.states(card[None])[0]
 
     def read_own(self, program: Program, card: Card) -> State:
         """What of the state on a card is the program's; a machine with much room reads no more than that."""

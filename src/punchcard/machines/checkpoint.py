@@ -12,7 +12,7 @@ before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -72,13 +72,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run that can go on: its machine, program and mark, how it was asked for, and what a judge has found so far."""
+    """A run that can go on: its machine, program and mark, its plan, and what the comparison has found so far."""
 
     machine: Machine[Any, Any]
     program: Any
     mark: Mark
     plan: Plan
     found: Mapping[str, Any] | None = None
+
+    def planned(
+        self, *, engine: str | None = None, max_steps: int | None = None, check: bool | Check | None = None,
+        every: int | None = None,
+    ) -> Checkpoint:
+        """The same with another plan. Default: as before."""
+        before = self.plan
+        return replace(self, plan=Plan(
+            before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
+            before.check if check is None else self.machine.check_mode(check), engine or before.engine))
 
     def __repr__(self) -> str:
         return f"<Checkpoint: {self.mark!r} of {self.program!r} on {self.machine!r}>"

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.arguments import is_number
 from punchcard.errors import PunchcardError, SizeError
 from punchcard.lazy import import_name
 
@@ -50,7 +49,7 @@ class Option:
             good = isinstance(value, str) and value in self.choices
         elif self.type in (int, float):
             kind = int if self.type is int else (int, float)
-            good = isinstance(value, kind) and is_number(value) and (
+            good = isinstance(value, kind) and not isinstance(value, bool) and value == value and (  # NaN is not itself
                 (self.least is None or value >= self.least) and (self.most is None or value <= self.most))
         else:
             good = isinstance(value, self.type)

@@ -13,7 +13,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.arguments import checked
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
@@ -30,7 +29,6 @@ ENTRY_POINTS = "punchcard.machines"
 """A package that brings a machine names the machine's class, or its `Kind`, in this group of entry points."""
 
 
-@checked
 class Registry:
     """Kinds by name, by the type of their programs, and by the extensions of their files."""
 
@@ -38,7 +36,9 @@ class Registry:
         self._kinds: dict[str, Kind] = {}
         self._languages: dict[str, tuple[Kind, Language]] = {}
         self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
-        for kind in kinds:
+        for kind in kinds if isinstance(kinds, Iterable) else [kinds]:
+            if not isinstance(kind, Kind):
+                raise PunchcardError(f"Registry: {kind!r} is not a `Kind`: give the kinds of machines as a list")
             if kind.name in self._kinds:
                 raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
             self._kinds[kind.name] = kind

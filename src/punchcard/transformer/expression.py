@@ -9,7 +9,7 @@ themselves. From there `+`, `-`, multiplication by a number, indexing, `total` a
 
     flag = relu(b[-1]) + relu((1 - N) * one - b.total())
 
-A vector of length one is repeated where a longer one is wanted. A number stands for a constant in every column of the
+A vector of length one is repeated if a longer one is needed. A number is a constant in every column of the
 card, so machines write `one`, an indicator row that is 1 in the scratchpad and 0 elsewhere, where the paper writes 1.
 """
 

@@ -3,8 +3,7 @@
     difference = -memory + 2*relu(difference + 4*inside)        a formula for all rows of a block
     counter[i] = ... 2*relu(binary(word[:i+1]) - 2^i*inside)    one that differs from row to row in a regular way
 
-`sum(x)` adds rows, `binary(x)` adds x[0] + 2 x[1] + 4 x[2] + ... Nothing is kept for this while a machine is built: a text
-is made when somebody asks.
+`sum(x)` adds rows, `binary(x)` adds x[0] + 2 x[1] + 4 x[2] + ... Texts are made on demand.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Layout, RowBlock
 from punchcard.transformer.build import Assignment, Head
 from punchcard.transformer.expression import Array, Expression
 
 LONGEST = 800
-"""Characters of a text where nobody says; the rest is cut."""
+"""Default length of a text in characters; the rest is cut."""
 
 
 class RowTerm(NamedTuple):
@@ -89,15 +88,18 @@ class RowNames:
         return "row", row
 
 
+def smallest_blocks(layout: Layout) -> list[tuple[str, RowBlock, range]]:
+    """Blocks that have no parts, and the parts of the others: the name, its block, and its rows."""
+    return [(name, block, range(*layout.rows(name).indices(layout.width))) for block in layout.blocks
+            for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
+
+
 def row_names(layout: Layout) -> list[str]:
-    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` where a block is one row."""
+    """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` if a block is one row."""
     names = [f"row {row}" for row in range(layout.width)]
-    for block in layout.blocks:
-        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
-            place = layout.rows(part)
-            start, count = place.start, place.stop - place.start
-            for i in range(count):
-                names[start + i] = part if count == 1 else f"{part}[{i}]"
+    for name, _, rows in smallest_blocks(layout):
+        for i, row in enumerate(rows):
+            names[row] = name if len(rows) == 1 else f"{name}[{i}]"
     return names
 
 
@@ -143,7 +145,7 @@ def _formulas(form: Expression, names: RowNames) -> list[Formula]:
     for linear, constant, outer in zip(form.linear, form.constant, form.outer, strict=True):
         units = np.flatnonzero(outer).tolist()
         factors: dict[Affine, float] = {}
-        for unit in units:  # of a relu that stands there twice the factors are added
+        for unit in units:  # the factors of equal relus are added
             factors[relus[unit]] = factors.get(relus[unit], 0.0) + float(outer[unit])
         kept = tuple((factor, inner) for inner, factor in factors.items() if factor and (inner.terms or inner.constant > 0))
         found.append(Formula(_affine(linear, float(constant), names), kept))

@@ -1,4 +1,4 @@
-"""The weights of a looped transformer: arrays first, and a module once somebody wants one.
+"""The weights of a looped transformer: arrays first, and a module on demand.
 
 The equation itself is `model.py`, which needs torch. To describe, save or compile a model, its numbers are enough.
 """
@@ -76,7 +76,7 @@ class Weights:
 
     @property
     def has_module(self) -> bool:
-        """Whether somebody wanted the module."""
+        """Whether the module was made."""
         return "module" in self.__dict__
 
     @property

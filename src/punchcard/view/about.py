@@ -33,7 +33,7 @@ def about_reply(session: Session) -> AboutReply:
     names = {column: name for column in session.columns_shown.tolist()
              if (name := machine.column_name(column, session.program)) != layout.column_name(column)}
     layers, end = layers_reply(machine), timeline.end
-    if not machine.keeps_weights:  # else the formulas take long to work out: they come when somebody asks
+    if not machine.keeps_weights:  # else the formulas take long to work out: `formulas` gives them on demand
         for number, layer in enumerate(layers):
             found = session.formula_texts.layer(number)
             layer["heads"], layer["formulas"] = found["heads"], found["formulas"]

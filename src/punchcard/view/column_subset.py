@@ -166,7 +166,7 @@ class ColumnSubset:
         self._card = card
 
     def _changed(self, card: Card) -> Columns | None:
-        """The columns in which a card differs from the last one; None: in all."""
+        """The columns in which a card differs from the last one, or None if there was no last one."""
         return None if self._card is None else differing_columns(self._card, card)
 
     def _rows(self, card: Card, rows: Columns) -> AnyArray:

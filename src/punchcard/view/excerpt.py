@@ -19,7 +19,7 @@ from punchcard.errors import PunchcardError
 FEW = 12
 """Columns of a region that is always shown whole."""
 MOST = 48
-"""Columns of a picture, where nobody says."""
+"""Default number of columns of a picture."""
 LOOKED_AT = 1 << 14
 """Columns of a region among which used ones are looked for."""
 

@@ -1,4 +1,4 @@
-"""The formulas and weights of a machine's layers, by the names of rows: made when somebody asks for them."""
+"""The formulas and weights of a machine's layers, by the names of rows: made on demand."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
 
 
 def _about(session: Session, last: int | None) -> dict[str, Any]:
-    """What does not change; the run ends at `last`, or at its own end where that is known and comes first."""
+    """What does not change; the run ends at `last`, or at its own end if that comes first."""
     about: dict[str, Any] = dict(session.about())
     end = session.timeline.end
     reached = last if end is None else end.loops if last is None else min(end.loops, last)
@@ -101,7 +101,7 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
 
 
 def _carried(columns: list[int], entries: AnyArray, wanted: list[int]) -> AnyArray:
-    """The wanted columns as they were before; 0 where they were not shown. A large card shows other columns in each loop."""
+    """The wanted columns as they were before; 0 if they were not shown. A large card shows other columns in each loop."""
     if columns == wanted:
         return entries
     found = np.zeros((len(entries), len(wanted)))
@@ -141,7 +141,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
 
 
 def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:
-    """What was read and written by each loop, and what the host put on the card after it, where it did."""
+    """What was read and written by each loop, and what the host wrote to the card after it."""
     facts: dict[int, dict[str, Any]] = {}
     for loop in range(reached + 1):
         served = session.timeline.served(loop)

@@ -1,7 +1,7 @@
 """What happens inside the loops of a run, computed when it is asked for: the card at each stage, and who attends to whom.
 
 A small card is computed in all columns. Of a large one these are computed: columns where the computation happens or a named
-value is, those that the loop changes, those that somebody asked for, and all that they need.
+value is, those that the loop changes, those that were asked for, and all that they need.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HeadAttention(NamedTuple):
 class LoopInspector:
     """The loops of one run."""
 
-    def __init__(self, machine: Machine[Any, Any], program: Any, given: bytes, max_steps: int | None,
+    def __init__(self, machine: Machine[Any, Any], program: object, given: bytes, max_steps: int | None,
                  values: Sequence[DisplayValue]) -> None:
         self.machine, self.layout, self._display_values = machine, machine.layout, values
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None

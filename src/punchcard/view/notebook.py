@@ -6,7 +6,7 @@ arguments. The reply is {id, reply} or {id, error}.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from punchcard.errors import PunchcardError, shortened
 from punchcard.view import page
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from punchcard.machines.base import Machine
 
+Program = TypeVar("Program")
 GLUE = """
 /** Questions as messages to the kernel, each with a number that its answer bears. */
 function asking(model) {
@@ -73,9 +74,14 @@ def widget(session: Session) -> AnyWidget:
     return View()
 
 
-def view(machine: Machine[Any, Any], program: Any, **options: Any) -> Any:
-    """What `machine.view` gives: the widget, or without anywidget a still picture of the program's card."""
-    session = Session(machine, program, **options)
+def view(machine: Machine[Program, Any], program: Program, *, input: bytes = b"", max_steps: int | None = None
+         ) -> AnyWidget | Still:
+    """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture.
+
+    input       the bytes that the program reads
+    max_steps   instructions after which the run ends; default: set by the machine
+    """
+    session = Session(machine, program, input=input, max_steps=max_steps)
     try:
         import anywidget  # noqa: F401
     except ImportError:
@@ -86,7 +92,7 @@ def view(machine: Machine[Any, Any], program: Any, **options: Any) -> Any:
 class Still:
     """A picture in place of the widget, and how to get that."""
 
-    def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
+    def __init__(self, machine: Machine[Any, Any], program: object) -> None:
         self._machine, self._program = machine, program
 
     def __repr__(self) -> str:

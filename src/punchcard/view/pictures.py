@@ -1,6 +1,6 @@
 """Static pictures with matplotlib (the extra `plot`): a card, what a step did to it, and who takes from whom in a head.
 
-    machine.plot(program)                     the card of a program, or any card
+    plot(machine, program)                    the card of a program, or any card; also machine.plot(program)
     report.result.plot()                      the last card of a run
     seen[3].plot()                            the card after a layer, with what the layer changed
     seen.plot_attention(layer=1, head=0)      the attention of a head
@@ -47,7 +47,7 @@ def new_figure(width: float, height: float) -> Figure:
         raise PunchcardError("a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'") from None
 
     class Picture(Figure):
-        """A notebook shows it even where nobody has imported pyplot, which tells notebooks about figures."""
+        """A notebook shows it even without pyplot imported, which registers figures with notebooks."""
 
         def _repr_png_(self) -> bytes:
             data = BytesIO()

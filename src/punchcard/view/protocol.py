@@ -1,4 +1,4 @@
-"""What a view asks and what it is told: the replies of a session, as JSON has them.
+"""The questions of a view and the replies of a session, as JSON.
 
 A run is a line of moments. With L layers, moment m = 2 L loop + 2 layer + stage. At stage 0 the card is before the layer,
 at stage 1 after its attention and before its feed-forward. Moment 2 L loop is the card after `loop` loops, with what a host
@@ -64,7 +64,7 @@ class LayoutReply(TypedDict):
 
 
 class HeadReply(TypedDict):
-    """A head. `about` is what `attend` was given; null, as `gap`, as long as nobody has asked for the layer's formulas."""
+    """A head. `about` is what `attend` was given; both it and `gap` are null until the layer's formulas are asked for."""
 
     about: str | None
     temperature: float
@@ -72,7 +72,7 @@ class HeadReply(TypedDict):
 
 
 class LayerReply(TypedDict):
-    """A layer. `formulas` is what `assign` was given; null as long as nobody has asked (`formulas(layer)`)."""
+    """A layer. `formulas` is what `assign` was given; null until asked for (`formulas(layer)`)."""
 
     name: str
     heads: list[HeadReply]
@@ -81,7 +81,7 @@ class LayerReply(TypedDict):
 
 
 class InstructionReply(TypedDict):
-    """An instruction: the program counter that stands at it, its line (from 1; null: unknown), and its text."""
+    """An instruction: its program counter, its line (from 1, or null if unknown), and its text."""
 
     number: int
     line: int | None
@@ -132,7 +132,7 @@ class AboutReply(TypedDict):
     title          the machine in one line;  `machine`, `design`, `dtype`: its kind, design and number format
     facts          its figures by name
     columns_shown  the columns that are always shown; all of them for a small card
-    counter        where the program counter stands, as a value; null: the machine has none
+    counter        the place of the program counter, as a value, or null if the machine has none
     column_names   names of the columns that have one beyond their region and number
     loops, ended   after how many loops the run ends and why, if that is known by now: "halted", "fault", "steps", "error"
     known_loops    how many loops have been made so far, which is the least that a slider can reach
@@ -166,12 +166,12 @@ class StateReply(TypedDict):
     entries          base64 of float64, `width` numbers for each of them
     changed          [row, column] of the shown entries that differ from the moment before
     values           the values by name, in the order of `about.shown`; a list, since two may have the same name
-    program_counter  of the loop that the moment belongs to; null where there is none
+    program_counter  of the loop that the moment belongs to; or null if there is none
     instruction      the text of the instruction there;  `line`: its line in the source, from 1; of a routine without one
                      the line that uses it
     output           what has been written so far;  `read`: how many bytes of the input have been read
     ended            why the run ends, at its last moment: "halted", "fault", "steps" or "error"
-    message          what a person should be told: a fault, or a promise that the program broke
+    message          a fault, or a promise that the program broke
     loops            after how many loops the run ends, if that is known by now
     """
 
@@ -219,7 +219,7 @@ class FormulaReply(TypedDict):
 
     text      what it was given;  `rows`: the names of the rows that it writes
     before    the entries of these rows in the step before, and `after` it
-    details   the formula of each row, where the text stands for several
+    details   the formula of each row, if the text is for several
     """
 
     kind: Literal["attend", "assign"]

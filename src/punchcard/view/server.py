@@ -50,7 +50,7 @@ class _Refused(Exception):
 
 
 class ViewServer(ThreadingHTTPServer):
-    """Serves one session until somebody closes it.
+    """Serves one session until it is closed.
 
     port   0 takes a free one; `address` says which
     """
@@ -87,8 +87,8 @@ class ViewServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away: there is nobody to tell."""
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that went away: nothing is reported."""
 
     def answer(self, name: str, named: Mapping[str, Any]) -> Mapping[str, Any]:
         """The reply to a question."""
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, kind, content)
 
     def _check_caller(self) -> None:
-        """The Host is this server's, and so is the Origin, where a browser sends one."""
+        """The Host is this server's, and so is the Origin, if the browser sends one."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host.lower() not in self.server.hosts:
             raise _Refused(HTTPStatus.FORBIDDEN, f"the host {host[:60]!r} is not this server: open {self.server.address}")
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._send(HTTPStatus(code), "application/json", _error(message or HTTPStatus(code).phrase))
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Nothing: standard error is for people."""
 
 

@@ -76,7 +76,7 @@ class Session:
     name        what the program is called
     """
 
-    def __init__(self, machine: Machine[Any, Any], program: Any, *, input: bytes = b"", max_steps: int | None = None,
+    def __init__(self, machine: Machine[Any, Any], program: object, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
         self.machine, self.program, self.layout = machine, program, machine.layout
         named = name or str(getattr(program, "source", "") or machine.kind.name)
@@ -304,7 +304,7 @@ class Session:
                            seconds=seconds)
 
 
-def session_of(machine: Machine[Any, Any], program: Any, file: Path | None = None, **options: Any) -> Session:
+def session_of(machine: Machine[Any, Any], program: object, file: Path | None = None, **options: Any) -> Session:
     """A session for a program from a file. Its text is shown if it is text."""
     return Session(machine, program, source=source_text(file), name=file.name if file is not None else "", **options)
 

@@ -55,7 +55,7 @@ def _cells(shown: CardExcerpt, lefts: dict[str, float]) -> list[str]:
 
 
 def _bands(shown: CardExcerpt, right: float) -> list[str]:
-    """Names of row blocks on the left, where there is room, and lines between them."""
+    """Names of row blocks on the left, if there is room, and lines between them."""
     found, top, written = [], TOP, 0.0
     for band in shown.bands:
         size = HIGH * len(band.entries)

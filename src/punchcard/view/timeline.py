@@ -59,7 +59,7 @@ class Served:
 class Timeline:
     """The run of a program on a machine, from loop to loop."""
 
-    def __init__(self, machine: Machine[Any, Any], program: Any, given: bytes, max_steps: int | None,
+    def __init__(self, machine: Machine[Any, Any], program: object, given: bytes, max_steps: int | None,
                  near: str = DEFAULT_ENGINE) -> None:
         """`near` is the engine for a few loops."""
         machine.check_type(program)
@@ -79,7 +79,7 @@ class Timeline:
             self.end = RunEnd(0, "steps")
 
     def mark(self, loop: int) -> Mark:
-        """The run after so many loops, or at its end where that comes first."""
+        """The run after so many loops, or at its end if that comes first."""
         if self.end is not None:
             loop = min(loop, self.end.loops)
         found = self._marks.get(loop) or self._recent.get(loop)
@@ -110,7 +110,7 @@ class Timeline:
         return found
 
     def put(self, mark: Mark) -> None:
-        """A mark that somebody else made."""
+        """Keep a mark that was made elsewhere."""
         self.known = max(self.known, mark.loops)
         self._remember(mark)
         if mark.ended:

@@ -1,7 +1,7 @@
 """One run of a batch: jobs go to the thread pool; a card that comes back is served, recovered, or has ended.
 
 Cards wait in line. A job takes some of them, and those that have not stopped are in line again. What needs more code (a case
-that was not met before) waits until all threads have come back: nobody runs code that is being replaced.
+that was not met before) waits until all threads are idle: no thread runs code that is being replaced.
 """
 
 from __future__ import annotations

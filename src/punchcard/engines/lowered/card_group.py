@@ -43,7 +43,7 @@ class CardGroup:
         self._sizes = np.array([array.strides[0] for array in arrays])
 
     def begin(self, rows: Sequence[int], loops: int, patterns: Sequence[Pattern]) -> None:
-        """These cards are in line for so many loops; they stop where a pattern stands on them."""
+        """Queue these cards for so many loops; each stops when a pattern is on it."""
         self._patterns = pattern_table(self.compiled_model, patterns)
         self.left[rows] = loops
         self.queue = deque(row for row in rows if loops and self.states[row].fits)

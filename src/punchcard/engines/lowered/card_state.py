@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CHECK_SHARE = 20
-"""A look at the whole of a card may take, after a port, one part in so many of the time."""
+"""After a port, checking the whole card may take one part in so many of the time."""
 DONE, FAILED, MATCHED, UNKNOWN_CASE = range(4)
 Snapshot: TypeAlias = tuple[Buffer, AnyArray, bool, bool, Card | None]
 """All that a loop changes of a card state."""
@@ -92,7 +92,7 @@ class CardState:
     def resume(self, changed: Card | None) -> None:
         """Go on after a port, which may have changed the card, in place or as another one.
 
-        Its active columns are looked at every time, and the whole card now and then and at the end.
+        Its active columns are checked every time, the whole card now and then and at the end.
         """
         if changed is not None:
             self._hold(changed)
@@ -106,7 +106,7 @@ class CardState:
         self._begin()
 
     def check_last(self) -> None:
-        """The last look at a card that ports have changed, and from which loops were made."""
+        """The last check of a card that ports have changed, and from which loops were made."""
         if self.unseen and self.fits:
             self._check()
             if not self.fits:
@@ -139,7 +139,7 @@ class CardState:
         return self.card
 
     def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
-        """Make up to `loops` loops; how many were made, and the number of the pattern that then stands on the card."""
+        """Make up to `loops` loops; how many were made, and the number of the pattern that is then on the card."""
         compiled_model, made = self.compiled_model, 0
         if not self.fits:
             return 0, None

@@ -27,8 +27,9 @@ from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.code_cache import Notes
+from punchcard.engines.lowered.codegen.driver import emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
-from punchcard.engines.lowered.codegen.functions import emit_driver, emit_loop
+from punchcard.engines.lowered.codegen.loop import emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Weights
@@ -119,7 +120,7 @@ class CompiledModel:
         return self._trace({})
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
-        """What the code of a plan may take for granted: until a loop shows that it may not."""
+        """What the code of a plan assumes, until a loop shows that it is false."""
         return CodeKind([tables.direct(table, self.passive) if self.direct else None for table in plan.tables], self.empty)
 
     def _notes(self, plan: LoopPlan) -> Notes:
@@ -228,7 +229,7 @@ class CompiledModel:
         return int(self.filled[table][code])
 
     def fits(self, layout: Layout, card: PackedCard) -> bool:
-        """Whether another card has the same static rows, so that code and tables are good for it too."""
+        """Whether another card has the same static rows, so that code and tables apply to it too."""
         return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
 
     @cached_property
@@ -271,7 +272,7 @@ class CompiledModel:
         return [column for g in groups for column in range(g.start, g.stop)]
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
-        """Whether a loop that failed is tried again, with more entries in a table or less that is taken for granted."""
+        """Whether a loop that failed is tried again, with more entries in a table or fewer assumptions."""
         filled = outside = empty = False
         for number, place in report:
             table = asked[number]

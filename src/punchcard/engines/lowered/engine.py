@@ -75,7 +75,7 @@ class Lowered(Runner):
         return state.show().copy() if self.packed and state.unpacked is None else self.card
 
     def _shown(self, watch: Watch) -> Card:
-        """What a watch is given: the card as the runner was given it. A tensor is made anew, and so a copy already."""
+        """What a watch is called with: the card as the runner was given it. A tensor is new, and needs no copy."""
         return card_for(watch, self.states[0].show()) if self.packed else self.card
 
     def take(self, card: Card) -> None:
@@ -117,7 +117,7 @@ class Lowered(Runner):
         return self._end(made, "loops")
 
     def _serve(self, made: int, first: int) -> Pattern | None:
-        """The ports, from a number on, whose patterns stand on the card, which is shown as the runner was given it."""
+        """Call the ports, from a number on, whose patterns are on the card, with the card as the runner was given it."""
         state = self.states[0]
         card: Card = state.show() if self.packed else state.show().tensor()
         stopped = self.stops.serve(made, card, first)

@@ -17,12 +17,12 @@ def cores() -> int:
 
 
 class ThreadPool:
-    """Takes jobs and gives them back done. Who hands them out does everything else."""
+    """Runs jobs on threads and returns them when they are finished."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.pending = 0
-        """Jobs that were handed out and have not come back."""
+        """Jobs that were submitted and are not finished."""
         self._todo: SimpleQueue[Job | None] = SimpleQueue()
         self._done: SimpleQueue[Job] = SimpleQueue()
 
@@ -37,7 +37,7 @@ class ThreadPool:
         return job
 
     def cancel_waiting(self) -> list[Job]:
-        """Jobs that nobody has begun. What is being worked on still comes back as done."""
+        """Take back the jobs that no thread has begun. Those that are running still finish."""
         jobs: list[Job] = []
         while True:
             try:

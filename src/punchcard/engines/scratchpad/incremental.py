@@ -74,7 +74,7 @@ class Attended:
 
 @dataclass(frozen=True)
 class LayerState:
-    """One layer: where its input stands in the store, which rows it writes and where to, and its weights."""
+    """One layer: where its input is in the store, which rows it writes and where to, and its weights."""
 
     heads: list[HeadState]
     ask: Tensor
@@ -131,7 +131,7 @@ class Incremental:
 
     @property
     def card(self) -> Tensor:
-        """The cards as they stand between loops: a view, which must not be changed."""
+        """The cards between loops: a view, which must not be changed."""
         cards = self.columns.by_card(self.store[: self.height]).transpose(0, 1)
         return cards.view(*self.batch, *cards.shape[1:])
 

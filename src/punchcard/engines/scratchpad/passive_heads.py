@@ -1,6 +1,6 @@
 """What the passive columns of a batch of cards take from in one head, as long as their keys and queries stay the same.
 
-Columns are numbered through a batch of P cards of n columns: column j of card p is p n + j. N stands for P n.
+Columns are numbered through a batch of P cards of n columns: column j of card p is p n + j. N = P n.
 """
 
 from __future__ import annotations

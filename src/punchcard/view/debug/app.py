@@ -67,7 +67,7 @@ class DebugApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #place { height: 1; background: $primary; color: $text; padding: 0 1; text-style: bold; }
-    #told { height: 1; color: $warning; padding: 0 1; }
+    #message { height: 1; color: $warning; padding: 0 1; }
     #upper { height: 2fr; }
     #lower { height: 2fr; }
     #source { width: 3fr; height: 100%; border: round $primary; }
@@ -110,7 +110,7 @@ class DebugApp(App[None]):
                     yield Static(id="attention")
                 with ScrollableContainer(id="output-box"):
                     yield Static(id="output")
-        yield Static(id="told")
+        yield Static(id="message")
         yield Input(id="prompt")
         yield Footer()
 
@@ -137,11 +137,11 @@ class DebugApp(App[None]):
 
     # Showing
 
-    def show(self, told: str = "") -> None:
+    def show(self, message: str = "") -> None:
         """Everything as it is at this moment."""
         debugger = self.debugger
         self.query_one("#place", Static).update(Text(debugger.place()))
-        self.query_one("#told", Static).update(Text(told))
+        self.query_one("#message", Static).update(Text(message))
         self.query_one("#card", Static).update(card_text(debugger))
         self.query_one("#output", Static).update(output_text(debugger))
         self.query_one("#output-box").scroll_end(animate=False)
@@ -210,8 +210,8 @@ class DebugApp(App[None]):
     def action_breakpoint(self) -> None:
         """A breakpoint on the line of the cursor."""
         line = self._table("#source").cursor_row + 1
-        told = "" if self.debugger.toggle(line) else f"line {line}: no instruction stands there"
-        self.query_one("#told", Static).update(Text(told))
+        message = "" if self.debugger.toggle(line) else f"line {line}: no instruction is there"
+        self.query_one("#message", Static).update(Text(message))
         here = self._table("#source").cursor_row
         self._show_source()
         self._table("#source").move_cursor(row=here)
@@ -219,21 +219,21 @@ class DebugApp(App[None]):
     def action_seek(self, what: str) -> None:
         """Look ahead in a thread, so that Escape is heard."""
         self._busy, self._stopped = True, False
-        self.query_one("#told", Static).update(Text("running; Escape stops"))
+        self.query_one("#message", Static).update(Text("running; Escape stops"))
         self.run_worker(partial(self._seek, cast(Aim, what)), thread=True, exclusive=True)
 
     def _seek(self, what: Aim) -> None:
-        told = ""
+        message = ""
         try:
             if not self.debugger.seek(what, stop=lambda: self._stopped):
-                told = "stopped" if self._stopped else FOUND_NONE[what]
+                message = "stopped" if self._stopped else FOUND_NONE[what]
                 if what == "breakpoint" and not self._stopped and self.debugger.seek("halt", stop=lambda: self._stopped):
-                    told = "the end: no breakpoint on the way"
+                    message = "the end: no breakpoint on the way"
         except PunchcardError as error:
-            told = str(error)
+            message = str(error)
         finally:
             self._busy = False
-        self.call_from_thread(self.show, told)
+        self.call_from_thread(self.show, message)
 
     def action_stop(self) -> None:
         """Stop looking ahead, or asking."""

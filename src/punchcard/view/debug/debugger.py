@@ -1,4 +1,4 @@
-"""A debugger without a screen: where one stands in a run, breakpoints, watched values, and how to move.
+"""A debugger without a screen: a place in a run, breakpoints, watched values, and how to move.
 
     debugger = Debugger(Session(machine, program))
     debugger.step()                  one loop;  back(), half(), layer() and go(moment) as well
@@ -108,7 +108,7 @@ class Debugger:
         self.go(int(text) * 2 * self.layers)
 
     def seek(self, what: Aim, *, stop: Callable[[], bool] = lambda: False) -> bool:
-        """On to the next of something; False: there is none, and one stays where one is.
+        """On to the next of something; False if there is none, and then the place stays.
 
         A session looks at a part of a long run at a time; between two parts `stop` is asked.
         """
@@ -144,19 +144,9 @@ class Debugger:
             return [{}]
         if not self.watched:
             raise PunchcardError("nothing is watched: choose a value with w")
-        shown = [self.about["shown"][number] for number in self.watched]
-        return [{"rows": self._rows_of(value["start"]), "column": column} for value in shown
-                for column in range(value["column"], value["column"] + value["columns"])]
-
-    def _rows_of(self, start: int) -> str:
-        """The block, or the part of one, that begins at a row."""
-        for block in self.about["layout"]["blocks"]:
-            for name, first, _ in block["parts"]:
-                if first == start:
-                    return f"{block['name']}.{name}"
-            if block["start"] == start:
-                return str(block["name"])
-        raise PunchcardError(f"no row block begins at row {start}")
+        shown = [self.session.shown[number] for number in self.watched]
+        return [{"rows": value.rows, "column": column} for value in shown
+                for column in range(value.column, value.column + value.columns)]
 
     def _look(self, what: Aim, moment: int, given: dict[str, Any], stop: Callable[[], bool]) -> int | None:
         idle, seconds = 0, FIRST_PART
@@ -174,7 +164,7 @@ class Debugger:
     # Breakpoints and watched values
 
     def toggle(self, line: int) -> bool:
-        """Set or take away the breakpoint on a line of the source, from 1; False where no instruction stands there."""
+        """Set or take away the breakpoint on a line of the source, from 1; False if no instruction is there."""
         here = {i["number"] for i in self.about["program"]["instructions"] if i["line"] == line}
         if not here:
             return False
@@ -200,7 +190,7 @@ class Debugger:
     # What one sees
 
     def place(self) -> str:
-        """Where one stands, in words."""
+        """The place in the run, in words."""
         state = self.state
         ends = f" of {state['loops']:,}" if state["loops"] is not None else ""
         name = self.about["layers"][state["layer"]]["name"]
@@ -216,14 +206,7 @@ class Debugger:
 
     def column_name(self, column: int) -> str:
         """What a column is called."""
-        names = self.about["column_names"]
-        if column in names:
-            return str(names[column])
-        for region in self.about["layout"]["regions"]:
-            if region["start"] <= column < region["start"] + region["columns"]:
-                number = f"[{column - region['start']}]" if region["columns"] > 1 else ""
-                return f"{region['name']}{number}"
-        return str(column)
+        return self.session.machine.column_name(column, self.session.program)
 
     def card(self) -> tuple[list[int], AnyArray]:
         """The columns that are shown, and their entries: columns by rows."""

@@ -88,7 +88,7 @@ def printable(text: str) -> str:
 
 
 def output_text(debugger: Debugger) -> Text:
-    """What the program has written, and what a person should be told."""
+    """What the program has written, and the message of its end."""
     state, text = debugger.state, Text()
     if state["message"]:
         text.append(f"{printable(state['message'])}\n", Style(color=CHANGED, bold=True))

@@ -336,7 +336,7 @@ class ActiveHead:
         for key, groups in together.items():
             width = key.width
             if width > 1 and any(bool(np.any(mask != groups[0][1])) for _, mask in groups):
-                raise LoweringError(f"{self.where}: active keys of the same signs stand in different columns")
+                raise LoweringError(f"{self.where}: active keys of the same signs are in different columns")
             match = constant(1.0)
             if key is not code:
                 match = Linear({graph.node(MATCH, (code, key), groups[0][1] if width > 1 else ONE): 1.0})

@@ -98,7 +98,7 @@ class BufferLayout:
 
     @property
     def nowhere(self) -> int:
-        """The column that nobody reads."""
+        """The column that is never read."""
         return self.columns
 
     def word_of(self, slot: StateSlot) -> tuple[StateWord, int] | None:

@@ -74,7 +74,7 @@ class PassiveLayer:
 
 
 class Passive:
-    """All layers, and what a whole loop makes of a passive column that nobody stores to."""
+    """All layers, and what a whole loop makes of a passive column to which nothing is stored."""
 
     def __init__(self, columns: CardColumns, layers: list[LayerLists], graph: Graph) -> None:
         self.columns, self.lists, self.graph = columns, layers, graph

@@ -56,7 +56,7 @@ class Store:
     """What passive columns take from active ones: for each column of `index` a row of new values.
 
     index     the passive columns, one for each active column that may store;  mask  which do
-    rows      new values over the column's own rows (loads) and what is handed over (given)
+    rows      new values over the column's own rows (loads) and what active columns pass to it (given)
     given     the active values behind the given nodes, one entry for each column of `index`
     kinds     what must be true of a value that is stored;  later  rows that the next loop changes once more, as it will
     """

@@ -1,4 +1,4 @@
-"""Tables from the signs of a pointer to a column, filled from the keys and queries that stand on the card."""
+"""Tables from the signs of a pointer to a column, filled from the keys and queries on the card."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def fill(table: Lookup, passive: Passive) -> Entries:
 
 
 def find(table: Lookup, passive: Passive, code: int) -> int:
-    """The passive column for one code, by scoring all of them; -1 when nothing stands out as it should."""
+    """The passive column for one code, by scoring all of them; -1 if no column wins clearly."""
     head = passive.layers[table.layer].heads[table.head]
     scores = head.keys.times(_query(table, head, code))
     winner = int(scores.argmax())

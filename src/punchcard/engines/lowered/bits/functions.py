@@ -58,7 +58,7 @@ class Above:
 class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
-    `leaf` gives a row of the card as a function of bits, or None; `given` is what stands behind given nodes.
+    `leaf` gives a row of the card as a function of bits, or None; `given` has the functions behind given nodes.
     """
 
     def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
@@ -71,7 +71,7 @@ class BitFunctions:
         self._packed: dict[Node, BitTable | None] = {}
         self._known_steps: dict[Hashable, BitTable | None] = {}
         self.families: Mapping[Hashable, Mapping[int, Node]] = {}
-        """Rows that stand together, by name and place, each a checked bit: they are put into one word."""
+        """Rows of one block, by name and place, each a checked bit: they are packed into one word."""
         self.homes: dict[BitTable, Bit] = {}
 
     def table(self, node: Node) -> BitTable | None:
@@ -150,7 +150,7 @@ class BitFunctions:
         return _signs(self.table(node.args[0]))
 
     def _put_together(self, family: Mapping[int, Node]) -> None:
-        """Rows that stand together become the bits of one word: what follows depends on one bit for each of them."""
+        """Pack the rows of one block into a word: later nodes depend on one bit for each of them."""
         several: dict[int, BitTable | SplitTable] = {}
         for place, node in family.items():
             form = Linear({node.args[0]: 1.0})

@@ -30,7 +30,7 @@ def take_row(functions: BitFunctions, node: Node) -> BitTable | None:
 
 @NODES
 def take_given(functions: BitFunctions, node: Node) -> BitTable | None:
-    """What an active column hands over is the function of bits that it is there."""
+    """A value that an active column passes to a passive one is the function of bits that it is in the active column."""
     return functions.given.get(node) if node.op is op.GIVEN else None
 
 

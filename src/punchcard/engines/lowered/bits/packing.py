@@ -75,7 +75,7 @@ def _signed(bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
 def pack(words: WordBuilder, bits: Mapping[int, BitTable], homes: dict[BitTable, Bit]) -> Word:
     """The word with a two-valued function in each of some places: 1 for the greater value.
 
-    Functions that are put into one word together have their home there, for whoever wants them again.
+    `homes` notes the bit of each function that was packed with others, so that it is not computed again.
     """
     alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
     ones = 0

@@ -17,7 +17,7 @@ Line: TypeAlias = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int,
 
 
 def needed_terms(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
-    """The functions, of some that stand alone in a sum, without each of which every ReLU of it is closed."""
+    """Of the functions that stand alone in a sum: those without which every ReLU of the sum is closed."""
     upwards = units[0][1] > 0
     if any((factor > 0) != upwards for _, factor, _ in units):
         return {}
@@ -27,7 +27,7 @@ def needed_terms(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
 
 
 def without_gates(terms: Sum) -> tuple[Sum, Sum]:
-    """A sum without the bits that stand alone in it, and these: where other bits stand in line."""
+    """A sum without its gates, and the gates: bits that stand alone in it, where others are the bits of one word."""
     lines: dict[Line, list[BitTable]] = {}
     for function, c in terms.items():
         lines.setdefault(_line(function, c), []).append(function)
@@ -55,7 +55,7 @@ def odd_and_power(c: int) -> tuple[int, int]:
 
 
 def aligned(words: WordBuilder, terms: Sum, constant: int) -> tuple[Sum, int]:
-    """A sum in which bits that are the lowest of another word's stand in line with the others of that word."""
+    """The same sum, with bits that equal a bit of a sum's word replaced by that bit, beside the other bits of the word."""
     lines = {(line[0][0], line[3], line[4]): None for line in (_line(function, c) for function, c in terms.items()
              if len(function.bits) == 1 and function.bits[0].word.op == "sum")}
     if not lines:

@@ -65,7 +65,7 @@ class BitTable:
 
     def each(self, change: Callable[[int], int]) -> BitTable:
         changed = {value: change(value) for value in set(self.values)}
-        if len(set(changed.values())) == len(changed):  # what told bits apart still does
+        if len(set(changed.values())) == len(changed):  # no bit becomes idle
             return BitTable(self.bits, tuple([changed[value] for value in self.values]))
         return without_idle_bits(self.bits, [changed[value] for value in self.values])
 

@@ -1,11 +1,11 @@
 """Compiled code on disk: it is executed as it is found, so only what this user's own punchcard wrote is looked at.
 
-The folder is the user's own, and nobody else can write to it, or exchange it for another: every folder above it is the
+The folder is the user's own, and no other user can write to it, or replace it: every folder above it is the
 user's or root's, and others can write there only where a sticky bit keeps them from renaming what is not theirs, as in
 /tmp. A file in it is the user's own as well, a regular one, and others cannot write to it. Its first bytes are a checksum
 of the rest, and the rest begins with the key that it was compiled for, so that neither a damaged file nor one under
 another's name is executed. A checksum keeps out damage, not forgers: who has the user's rights can write any file of
-theirs, this package included. When in doubt, code is compiled anew, and a note says why.
+theirs, this package included. When in doubt, code is compiled again, and a note says why.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Notes: TypeAlias = dict[str, Any]
 
 
 class UntrustedCode(Exception):
-    """Code that somebody else may have written, or that is damaged."""
+    """Code that another user may have written, or that is damaged."""
 
 
 def folder() -> Path:

@@ -5,11 +5,9 @@ Where the card's fields and the active columns' states lie is the memory's matte
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
@@ -18,6 +16,7 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
+from punchcard.engines.lowered.codegen.floats import FloatCode, width_of
 from punchcard.engines.lowered.codegen.leaves import FieldBits, FieldPresence, FormSign, StateBits
 from punchcard.engines.lowered.codegen.memory import Memory
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
@@ -33,9 +32,6 @@ MOST_CODES = 1 << 12
 CHECK_WIDTH = 16
 FEW_CHOICES = 2
 """A number of more bits than that is computed, not chosen."""
-EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 708.0, 1023, 52, ir.IntType(64)),
-       "float": (7, 0.693359375, -2.12194440e-4, 87.0, 127, 23, ir.IntType(32))}
-"""Terms of the series, ln 2 in two parts, the largest argument, and how a power of two is written."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,7 @@ class LoopEmitter:
         self.b: ir.IRBuilder = builder
         self.places: BufferLayout = places
         self.real, self.memory, self.tables = real, memory, tables
+        self.floats: FloatCode = FloatCode(builder, real)
         self.code_kind = code
         self.words = words or WordBuilder()
         self.functions = BitFunctions(self.words, self._bits_of, given)
@@ -94,54 +91,6 @@ class LoopEmitter:
         other.check_held()
         self.ok += other.ok
         self.bits += other.bits
-
-    # Small things
-
-    def number(self, value: float, width: int = 1) -> ir.Constant:
-        one = ir.Constant(self.real, float(value))
-        return one if width == 1 else ir.Constant(ir.VectorType(self.real, width), [one] * width)
-
-    def vector(self, values: Array, width: int) -> ir.Constant:
-        if len(values) == 1:
-            return self.number(float(values[0]), width)
-        return ir.Constant(ir.VectorType(self.real, width), [ir.Constant(self.real, float(v)) for v in values])
-
-    def wide(self, value: ir.Value, width: int) -> ir.Value:
-        """The same scalar in every lane, unless it is a vector already."""
-        if width == 1 or isinstance(value.type, ir.VectorType):
-            return value
-        kind = ir.VectorType(value.type, width)
-        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
-        zeros = ir.Constant(ir.VectorType(I32, width), [0] * width)
-        return self.b.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
-
-    def lane(self, value: ir.Value, lane: int) -> ir.Value:
-        return self.b.extract_element(value, ir.Constant(I32, lane)) if isinstance(value.type, ir.VectorType) else value
-
-    def packed(self, values: list[ir.Value]) -> ir.Value:
-        kind = ir.VectorType(values[0].type, len(values))
-        result: ir.Value = ir.Constant(kind, ir.Undefined)
-        for i, value in enumerate(values):
-            result = self.b.insert_element(result, value, ir.Constant(I32, i))
-        return result
-
-    def call(self, name: str, *args: ir.Value) -> ir.Value:
-        kind = args[0].type
-        suffix = f"v{kind.count}f{_bits(self.real)}" if isinstance(kind, ir.VectorType) else f"f{_bits(self.real)}"
-        module = self.b.module
-        full = f"llvm.{name}.{suffix}"
-        function = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [a.type for a in args]), full)
-        return self.b.call(function, args)
-
-    def load(self, pointer: ir.Value) -> ir.Value:
-        """Numbers."""
-        loaded = self.b.load(pointer)
-        loaded.align = _bits(self.real) // 8
-        return loaded
-
-    def store(self, value: ir.Value, pointer: ir.Value) -> None:
-        """A number or several."""
-        self.b.store(value, pointer).align = _bits(self.real) // 8
 
     # Bits
 
@@ -178,9 +127,9 @@ class LoopEmitter:
             case FieldPresence(index, field):
                 return self.held(field, self.own if index is None else self.column_of(index)[0])
             case FormSign(key):
-                return self.b.fcmp_ordered(">", self.linear(self.forms[key]), self.number(0.0))
+                return self.b.fcmp_ordered(">", self.linear(self.forms[key]), self.floats.number(0.0))
             case Above(node, middle):
-                return self.b.fcmp_ordered(">", self.node(node), self.number(middle))
+                return self.b.fcmp_ordered(">", self.node(node), self.floats.number(middle))
         raise TypeError(f"{word.data} is not a word of a loop")
 
     def truth(self, table: BitTable) -> ir.Value:
@@ -199,7 +148,7 @@ class LoopEmitter:
         self.b.store(value, self.memory.entry(self.b, field, column, 0, kind))
 
     def held(self, field: Field, column: ir.Value | None) -> ir.Value | None:
-        """Whether a column holds something in a field; None: all do."""
+        """Whether a column holds something in a field; None if all columns do."""
         result: ir.Value | None = None
         for start, stop in field.missing:
             beyond = self.b.icmp_unsigned(">=", self.b.sub(column, ir.Constant(I64, start)), ir.Constant(I64, stop - start))
@@ -230,9 +179,9 @@ class LoopEmitter:
         """A number that depends on bits."""
         ends = table.ends
         if len(ends) == 1:
-            return self.number(_float(ends[0]))
+            return self.floats.number(_float(ends[0]))
         if len(ends) == 2:
-            return self.b.select(self.truth(table), self.number(_float(ends[1])), self.number(_float(ends[0])))
+            return self.b.select(self.truth(table), self.floats.number(_float(ends[1])), self.floats.number(_float(ends[0])))
         half = len(table.values) // 2
         low, high = (self.chosen(BitTable(table.bits[:-1], part)) for part in (table.values[:half], table.values[half:]))
         return self.b.select(self.integers(table.bits[-1].flag), high, low)
@@ -242,22 +191,11 @@ class LoopEmitter:
     def linear(self, form: Linear, width: int = 1) -> ir.Value:
         """The value of a form, at least `width` wide."""
         width = max([width, len(form.constant), *(n.width for n in form.terms)])
-        total: ir.Value | None = self.vector(form.constant, width) if form.constant.any() or not form.terms else None
+        total: ir.Value | None = self.floats.vector(form.constant, width) if form.constant.any() or not form.terms else None
         for node, c in form.terms.items():
-            total = self.scaled(c, self.wide(self.node(node), width), total)
+            total = self.floats.scaled(c, self.floats.wide(self.node(node), width), total)
         assert total is not None
         return total
-
-    def scaled(self, c: float, x: ir.Value, y: ir.Value | None = None) -> ir.Value:
-        """c x + y."""
-        width = _width(x)
-        if y is None:
-            return x if c == 1 else self.b.fneg(x) if c == -1 else self.b.fmul(x, self.number(c, width))
-        if c == 1:
-            return self.b.fadd(y, x)
-        if c == -1:
-            return self.b.fsub(y, x)
-        return self.call("fmuladd", x, self.number(c, width), y)
 
     def node(self, node: Node) -> ir.Value:
         """The value of a node; what it is made of comes first."""
@@ -284,51 +222,12 @@ class LoopEmitter:
         return table if len(table.ends) <= 2 or len(table.bits) <= FEW_CHOICES else None
 
     def args(self, node: Node) -> list[ir.Value]:
-        return [self.wide(self.values[a], node.width) for a in node.args]
+        return [self.floats.wide(self.values[a], node.width) for a in node.args]
 
     def affine(self, node: Node) -> ir.Value:
         """s x + b, for a node with these data."""
         factor, bias, *_ = node.data
-        return self.scaled(factor, self.args(node)[0], self.vector(bias, node.width) if bias.any() else None)
-
-    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.b.select(self.b.fcmp_ordered(">", a, b), a, b)
-
-    def exponential(self, x: ir.Value, width: int) -> ir.Value:
-        """e^x = 2^n e^r with n the integer nearest to x / ln 2, and the series of e^r for |r| <= ln 2 / 2."""
-        terms, high, low, most, bias, shift, integer = EXP[str(self.real)]
-        tiny = self.b.fcmp_ordered("<", x, self.number(-most, width))
-        x = self.most(x, self.number(-most, width))
-        n = self.call("floor", self.call("fmuladd", x, self.number(1 / math.log(2.0), width), self.number(0.5, width)))
-        r = self.call("fmuladd", n, self.number(-high, width), x)
-        r = self.call("fmuladd", n, self.number(-low, width), r)
-        total: ir.Value = self.number(1 / math.factorial(terms), width)
-        for k in range(terms - 1, -1, -1):
-            total = self.call("fmuladd", total, r, self.number(1 / math.factorial(k), width))
-        whole = ir.VectorType(integer, width) if width > 1 else integer
-
-        def every(value: int) -> ir.Constant:
-            one = ir.Constant(integer, value)
-            return one if width == 1 else ir.Constant(whole, [one] * width)
-
-        power = self.b.shl(self.b.add(self.b.fptosi(n, whole), every(bias)), every(shift))
-        result = self.b.fmul(total, self.b.bitcast(power, x.type))
-        return self.b.select(tiny, self.number(0.0, width), result)
-
-    def mixture(self, x: ir.Value, matrix: Array) -> ir.Value:
-        """A matrix times the entries of a value."""
-        outs = []
-        if matrix.shape[0] > 1 and bool(np.all((matrix == 0) | (matrix == 1))) and bool(np.all(matrix.sum(axis=1) <= 1)):
-            zero = self.number(0.0, matrix.shape[1])
-            picks = [int(row.argmax()) if row.any() else matrix.shape[1] for row in matrix]
-            return self.b.shuffle_vector(self.wide(x, matrix.shape[1]), zero,
-                                         ir.Constant(ir.VectorType(I32, len(picks)), picks))
-        for row in matrix:
-            total: ir.Value | None = None
-            for lane in np.flatnonzero(row):
-                total = self.scaled(float(row[lane]), self.lane(x, int(lane)), total)
-            outs.append(total if total is not None else self.number(0.0))
-        return outs[0] if len(outs) == 1 else self.packed(outs)
+        return self.floats.scaled(factor, self.args(node)[0], self.floats.vector(bias, node.width) if bias.any() else None)
 
     # Matching
 
@@ -340,7 +239,7 @@ class LoopEmitter:
         kind = ir.VectorType(I32, width)
         total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
         for i, value in enumerate(self.args(node)):
-            positive = self.b.fcmp_ordered(">", value, self.number(0.0, width))
+            positive = self.b.fcmp_ordered(">", value, self.floats.number(0.0, width))
             bit = self.b.select(positive, ir.Constant(kind, [ir.Constant(I32, 1 << i)] * width),
                                 ir.Constant(kind, [ir.Constant(I32, 0)] * width))
             total = self.b.xor(total, bit)
@@ -348,8 +247,9 @@ class LoopEmitter:
 
     def match(self, codes: list[ir.Value], mask: Array) -> ir.Value:
         """The mask where two codes agree, else 0."""
-        width = _width(codes[0])
-        return self.b.select(self.b.icmp_unsigned("==", *codes), self.vector(mask, width), self.number(0.0, width))
+        width = width_of(codes[0])
+        same = self.b.icmp_unsigned("==", *codes)
+        return self.b.select(same, self.floats.vector(mask, width), self.floats.number(0.0, width))
 
     def excuse(self, node: Node) -> ir.Value | None:
         """Whether the column of an index need not exist: an active column has the code, and what is taken is its."""
@@ -357,7 +257,7 @@ class LoopEmitter:
             return None
         table = self.functions.table(node.args[1])
         if table is None:
-            return self.b.fcmp_ordered(">", self.values[node.args[1]], self.number(0.5))
+            return self.b.fcmp_ordered(">", self.values[node.args[1]], self.floats.number(0.5))
         return self.truth(table)
 
     def look_up(self, code: ir.Value, tables: tuple[int, ...], width: int, excuse: ir.Value | None = None) -> ir.Value:
@@ -369,7 +269,7 @@ class LoopEmitter:
         nowhere = ir.Constant(I32, self.places.nowhere)
         for lane in range(width):
             table = tables[lane if len(tables) > 1 else 0]
-            one = self.lane(code, lane)
+            one = self.floats.lane(code, lane)
             if table < 0:
                 found.append(ir.Constant(I32, -1))
                 continue
@@ -390,13 +290,13 @@ class LoopEmitter:
             pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
             column = self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)]))
             found.append(column if excuse is None else self.b.select(excuse, nowhere, column))
-        return found[0] if len(found) == 1 else self.packed(found)
+        return found[0] if len(found) == 1 else self.floats.packed(found)
 
     def column_of(self, index: Node) -> list[ir.Value]:
         """The columns of an index, one a lane; each must exist."""
         if index not in self.columns:
             value = self.node(index)
-            lanes = [self.lane(value, lane) for lane in range(index.width)]
+            lanes = [self.floats.lane(value, lane) for lane in range(index.width)]
             if index.op is INDEX:
                 for one in dict.fromkeys(lanes):
                     self.ok.append(self.b.icmp_signed(">=", one, ir.Constant(I32, 0)))
@@ -409,29 +309,29 @@ class LoopEmitter:
     def gather(self, index: Node, row: int) -> ir.Value:
         """A row of the columns of an index."""
         found = [self.row(column, row) for column in self.column_of(index)]
-        return found[0] if len(found) == 1 else self.packed(found)
+        return found[0] if len(found) == 1 else self.floats.packed(found)
 
     def row(self, column: ir.Value, row: int) -> ir.Value:
         """One entry of a passive column, as a number."""
         field, i = self.places.fields.of_row[row]
         if not field.bits:
-            return self.load(self.memory.entry(self.b, field, column, i, self.real))
+            return self.floats.load(self.memory.entry(self.b, field, column, i, self.real))
         word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
         bit = self.b.trunc(self.b.lshr(word, ir.Constant(word.type, i)), I1)
-        value = self.b.select(bit, self.number(1.0), self.number(-1.0))
+        value = self.b.select(bit, self.floats.number(1.0), self.floats.number(-1.0))
         held = self.held(field, column)
-        return value if held is None else self.b.select(held, value, self.number(0.0))
+        return value if held is None else self.b.select(held, value, self.floats.number(0.0))
 
     def state(self, node: Node) -> ir.Value:
         """A row that active columns carry from loop to loop, as numbers."""
         found = self.places.word_of(node.data)
         if found is None:
             kind = ir.VectorType(self.real, node.width) if node.width > 1 else self.real
-            return self.load(self.memory.numbers(self.b, node.data, kind))
+            return self.floats.load(self.memory.numbers(self.b, node.data, kind))
         return self.chosen(self._state_bit(*found))
 
     def given(self, node: Node) -> ir.Value:
-        """What an active column hands over, as a number: as such, or as a function of bits."""
+        """What an active column passes to a passive one, as a number."""
         if node in self.bound:
             return self.bound[node]
         table = self.functions.table(node)
@@ -445,7 +345,7 @@ class LoopEmitter:
         if kind == "bits":
             self.check_bits(value)
         else:
-            self._all(self.b.fcmp_ordered("<=", self.call("fabs", value), self.number(limit, _width(value))))
+            self._all(self.b.fcmp_ordered("<=", self.floats.call("fabs", value), self.floats.number(limit, width_of(value))))
 
     def check_form(self, form: Linear, kind: str, limit: float) -> None:
         """The same of a form, unless it is proven."""
@@ -455,7 +355,7 @@ class LoopEmitter:
     def check_bits(self, value: ir.Value) -> ir.Value:
         """The value, which must be ±1 in every lane."""
         if isinstance(value.type, ir.VectorType):
-            self._all(self.b.fcmp_ordered("==", self.call("fabs", value), self.number(1.0, value.type.count)))
+            self._all(self.b.fcmp_ordered("==", self.floats.call("fabs", value), self.floats.number(1.0, value.type.count)))
         elif not any(value is known for known in self.bits):
             self.bits.append(value)
         return value
@@ -478,9 +378,9 @@ class LoopEmitter:
         """Whether every check holds."""
         self.check_held()
         for start in range(0, len(self.bits), CHECK_WIDTH):
-            part = self.packed(self.bits[start : start + CHECK_WIDTH])
+            part = self.floats.packed(self.bits[start : start + CHECK_WIDTH])
             width = part.type.count
-            size = self.call("fabs", part)
+            size = self.floats.call("fabs", part)
             ones = ir.Constant(part.type, [ir.Constant(self.real, 1.0)] * width)
             self._all(self.b.fcmp_ordered("==", size, ones))
         result: ir.Value = ir.Constant(I1, 1)
@@ -498,12 +398,3 @@ def _of_column(name: object) -> bool:
 
 def _float(value: int) -> float:
     return value / (1 << SCALE)
-
-
-def _width(value: ir.Value) -> int:
-    return value.type.count if isinstance(value.type, ir.VectorType) else 1
-
-
-def _bits(real: ir.Type) -> int:
-    return 64 if isinstance(real, ir.DoubleType) else 32
-

@@ -18,7 +18,7 @@ class StateBits:
 
 @dataclass(frozen=True)
 class FieldBits:
-    """A field of the column at an index; index None: of the column at hand."""
+    """A field of the column at an index; without an index, of the column at hand."""
 
     index: Node | None
     field: Field

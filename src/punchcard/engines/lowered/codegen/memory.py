@@ -31,7 +31,7 @@ class Memory(Protocol):
 
 
 class Flat:
-    """One buffer for a card: the arrays of its fields, each with one more column that nobody reads, where stores without a
+    """One buffer for a card: the arrays of its fields, each with one more column that is never read, where stores without a
     place go, and then the states.
     """
 

@@ -25,8 +25,8 @@ from punchcard.errors import LoweringError
 
 RESTS = -1
 """The status of a machine that takes no part in a run."""
-MOST_MENDED = 16
-"""Loops that the CPU makes in a run, so that the code may take less for granted; then machines that fail are declined."""
+MOST_RECOVERED = 16
+"""Loops that the CPU makes in a run, so that the code assumes less; then machines that fail are declined."""
 GROUP_BYTES = 1 << 31
 Numbers = npt.NDArray[np.int64]
 
@@ -35,13 +35,13 @@ Numbers = npt.NDArray[np.int64]
 class BatchProgress:
     """How far a run is, machine by machine: loops made, and the status that the kernel gives.
 
-    `seconds` is the time of the kernels alone. The CPU made `mended` of the loops.
+    `seconds` is the time of the kernels alone. The CPU made `recovered` of the loops.
     """
 
     loops: Numbers
     status: npt.NDArray[np.int32]
     seconds: float = 0.0
-    mended: int = 0
+    recovered: int = 0
 
     @classmethod
     def begin(cls, machines: int, among: Sequence[int] | None = None) -> BatchProgress:
@@ -52,7 +52,7 @@ class BatchProgress:
 
     @property
     def matched(self) -> Numbers:
-        """The number of the pattern that stands on a card, or -1."""
+        """The number of the pattern that is on a card, or -1."""
         return np.where(self.status >= MATCHED, self.status.astype(np.int64) - MATCHED, -1)
 
     @property
@@ -64,7 +64,7 @@ class BatchProgress:
 class GpuBatch:
     """Cards of one compiled model; each must keep its guards (`CompiledModel.fits`). A second run goes on where one ended.
 
-    `shape` is chosen by the sizes, unless somebody wants a certain one.
+    `shape`: default chosen by the sizes.
     """
 
     def __init__(self, compiled_model: CompiledModel, cards: Sequence[PackedCard], device: Device,
@@ -113,13 +113,13 @@ class GpuBatch:
 
     def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: BatchProgress | None = None,
             interrupted: Callable[[], bool] | None = None) -> BatchProgress:
-        """Make up to `loops` loops on every machine, each until a pattern stands on its card; or go on with that."""
+        """Make up to `loops` loops on every machine, each until a pattern is on its card. `progress`: a run to continue."""
         if tuple(until) != self._until:
             self.prepare(until)
         progress = progress or BatchProgress.begin(len(self._cards))
         while self._advance(loops, progress, interrupted):
             failed = np.flatnonzero(progress.declined)
-            if not len(failed) or progress.mended == MOST_MENDED or not self._mend(int(failed[0]), progress):
+            if not len(failed) or progress.recovered == MOST_RECOVERED or not self._recover(int(failed[0]), progress):
                 break
             progress.status[failed] = GOES_ON
         return progress
@@ -142,15 +142,15 @@ class GpuBatch:
         self._state_words[:, number] = self._states.begin([card])[:, 0]
         self._arrays = None
 
-    def _mend(self, number: int, progress: BatchProgress) -> bool:
-        """Have the CPU make the loop that failed: it finds out what the code may not take for granted."""
+    def _recover(self, number: int, progress: BatchProgress) -> bool:
+        """Let the CPU make the loop that failed: it finds the assumption that was false."""
         live = CardState(self.compiled_model, self.card(number))
         if live.advance(1)[0] == 0:
             return False
         self.take(number, live.show().copy())
         self.prepare(self._until or ())
         progress.loops[number] += 1
-        progress.mended += 1
+        progress.recovered += 1
         return True
 
     def _advance(self, loops: int, progress: BatchProgress, interrupted: Callable[[], bool] | None) -> bool:

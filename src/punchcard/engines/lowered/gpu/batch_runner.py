@@ -22,7 +22,7 @@ from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED
 from punchcard.transformer.weights import Model
 
 STOPPED = -2
-"""The status of a machine whose port said stop."""
+"""The status of a machine whose port stopped the run."""
 DECLINED = "the checks of a loop fail on the GPU"
 UNDECLARED = "the card holds something that its layout does not declare, or what never changes had changed"
 
@@ -63,9 +63,9 @@ class GpuBatchRunner(CompiledBatchRunner):
             self._run(batch, members, now, loops, stops, ports, controls.of_card(None, before))
             before += int(now.loops.sum())
             self.kernel_seconds += now.seconds
-            if now.mended:
-                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.mended} loops, after which the code "
-                                                              "took less for granted")))
+            if now.recovered:
+                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.recovered} loops, after which the "
+                                                              "code assumed less")))
             far.append(now)
         return [self._ended(number, far, loops, stops) for number in numbers]
 

@@ -112,8 +112,8 @@ class Cuda:
         if code:
             text = c_char_p()
             self._library.cuGetErrorString(code, byref(text))
-            said = text.value.decode() if text.value else f"error {code}"
-            raise LoweringError(f"the GPU's driver says at {name}: {said}")
+            message = text.value.decode() if text.value else f"error {code}"
+            raise LoweringError(f"the GPU's driver reports an error at {name}: {message}")
 
 
 def _library() -> ctypes.CDLL:

@@ -61,7 +61,7 @@ class Device(Protocol):
 
 
 class DeviceArrays:
-    """Arrays on a device, which are given back when nobody has this any more."""
+    """Arrays on a device, freed when this object is."""
 
     def __init__(self, device: Device) -> None:
         self._device, self._addresses = device, list[int]()

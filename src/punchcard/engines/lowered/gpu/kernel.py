@@ -4,7 +4,7 @@
 
 makes up to `piece` loops more for a machine, and no more than `loops` in all. `made` counts them. `status` of a machine is
 0 as long as it may go on, 1 where the checks of its next loop fail (that loop has not happened), and 2 + k where pattern k
-stands on its card. The patterns are part of the code.
+is on its card. The patterns are part of the code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, CodeKind, LoopEmitter
-from punchcard.engines.lowered.codegen.functions import compute, counted_loop
+from punchcard.engines.lowered.codegen.loop import compute, counted_loop
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
 from punchcard.engines.lowered.pattern_table import PatternTerm
 
@@ -136,11 +136,11 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
     new.put(emitter)
     one_more = b.add(count, ir.Constant(I32, 1))
     for k, pattern in enumerate(patterns):
-        stands = _stands(b, memory, real, pattern)
+        matches = _matches(b, memory, real, pattern)
         ended.add_incoming(one_more, b.block)
         how.add_incoming(ir.Constant(I32, MATCHED + k), b.block)
         following = function.append_basic_block("again")
-        b.cbranch(stands, end, following).set_weights([1, 10_000])
+        b.cbranch(matches, end, following).set_weights([1, 10_000])
         b.position_at_end(following)
     count.add_incoming(one_more, b.block)
     b.branch(head)
@@ -211,15 +211,15 @@ def _as_number(b: ir.IRBuilder, word: ir.Value, real: ir.Type) -> ir.Value:
     return b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real)
 
 
-def _stands(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[PatternTerm]) -> ir.Value:
+def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[PatternTerm]) -> ir.Value:
     """Whether everything that a pattern looks at is as it should be."""
     result: ir.Value = ir.Constant(ir.IntType(1), 1)
     for seen in pattern:
-        result = b.and_(result, _is_so(b, memory, real, seen))
+        result = b.and_(result, _term_matches(b, memory, real, seen))
     return result
 
 
-def _is_so(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
+def _term_matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
     column = ir.Constant(I64, seen.column)
     if seen.mask:
         if seen.state is not None:

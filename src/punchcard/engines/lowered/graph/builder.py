@@ -35,7 +35,7 @@ class Graph:
         if found is None:
             if ends is None:
                 if kind.ends is None:
-                    raise TypeError(f"the range of a {kind.name} is known to whoever makes it")
+                    raise TypeError(f"a {kind.name} must be given its range")
                 ends = kind.ends(data, *args)
             low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
             found = Node(len(self._nodes), kind, args, data, low, high, domain or kind.domain(data, *args))

@@ -11,7 +11,7 @@ from punchcard.engines.lowered.graph.nodes import Array, Linear, Node
 from punchcard.engines.lowered.graph.operations import FEW_VALUES, RELU
 
 MOST_CASES, MOST_NODES = 32, 48
-"""Combinations of values that are tried, and nodes that are looked at for them."""
+"""The most combinations of values that are tried, and the most nodes that are visited."""
 
 
 def atoms_of(linear: Linear) -> list[Node] | None:

@@ -1,6 +1,6 @@
 """What a loop computes, as a graph of operations (see `operations`) and linear forms over them.
 
-A value stands for one row in a group of columns that compute alike: an array with an entry for each column, or with one
+A value is one row in a group of columns that compute alike: an array with an entry for each column, or with one
 entry where all columns agree. Every node knows the least and greatest value of each entry; equal nodes are one node, so
 what several columns or formulas share is computed once.
 """

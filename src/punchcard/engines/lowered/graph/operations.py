@@ -1,6 +1,6 @@
 """The operations of a loop, each declared once: what it computes, its range and grid, how it folds, and its code.
 
-A value stands for one row in a group of columns that compute alike, with an entry for each column. All operations but
+A value is one row in a group of columns that compute alike, with an entry for each column. All operations but
 mixtures work entry by entry.
 """
 
@@ -30,7 +30,7 @@ class NodeKind:
 
     emit     its code
     value    what it computes, on arrays of numbers
-    ends     the least and greatest value of every entry, from the arguments; of a leaf, whoever makes it may know
+    ends     the least and greatest value of every entry, from the arguments; a leaf may be given its own
     domain   all values that it can take, where these are few
     grid     a power of two of which every value is a multiple, from the arguments' grids; 0 where none is known
     again    the operation on other linear forms, simplified
@@ -52,7 +52,7 @@ class NodeKind:
 # Leaves
 
 CONSTANT = NodeKind(  # data: values
-    "constant", lambda e, node: e.vector(node.data, node.width),
+    "constant", lambda e, node: e.floats.vector(node.data, node.width),
     value=lambda values: values, ends=lambda values: (values, values), grid=lowest_bit, key=lambda values: values.tobytes())
 COLUMN = NodeKind(  # a certain passive column; data: its number
     "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
@@ -64,7 +64,7 @@ LOAD = NodeKind(  # a row of the passive column at hand; data: row
     "load", lambda e, node: e.row(e.own, node.data))
 GIVEN = NodeKind(  # a value that an active column hands to a passive one; data: layer, head, row, ends, domain
     "given", lambda e, node: e.given(node), ends=lambda given: given[3:5], domain=lambda given: given[5])
-UNKNOWN = NodeKind(  # a value that nobody has worked out: nothing may depend on it, and it is never bound; data: name, ends
+UNKNOWN = NodeKind(  # a value that was not worked out: nothing may depend on it; data: name, ends
     "unknown", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
 
 
@@ -91,7 +91,7 @@ def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Li
 
 
 FMA = NodeKind(  # c x + y, or c x; data: c
-    "fma", lambda e, node: e.scaled(node.data, *e.args(node)),
+    "fma", lambda e, node: e.floats.scaled(node.data, *e.args(node)),
     value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
     grid=lambda c, x, *y: min(lowest_bit(np.array([c])) * x, *y, np.inf), again=_sum_again, folds=True)
 
@@ -118,7 +118,7 @@ def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
 
 
 RELU = NodeKind(  # relu(s x + b); data: s, b
-    "relu", lambda e, node: e.most(e.affine(node), e.number(0.0, node.width)),
+    "relu", lambda e, node: e.floats.most(e.affine(node), e.floats.number(0.0, node.width)),
     value=lambda data, x: np.maximum(data[0] * x + data[1], 0), ends=_relu_ends, grid=_relu_grid, again=_relu_again,
     key=lambda data: (data[0], data[1].tobytes()), folds=True)
 
@@ -135,7 +135,7 @@ MUL = NodeKind(  # x y
 SAME = NodeKind(  # x, whose range is known better; data: its domain, or None
     "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
     again=lambda graph, _, x: x, folds=True)
-BITS = NodeKind(  # x, checked to be ±1; data: None, or where it stands among others: a name and a place
+BITS = NodeKind(  # x, checked to be ±1; data: None, or a family of rows and the place in it
     "bit", lambda e, node: e.check_bits(e.args(node)[0]), ends=lambda _, x: (-np.ones(x.width), np.ones(x.width)),
     domain=lambda _, x: BIT)
 
@@ -151,15 +151,16 @@ def _exp_ends(data: tuple[float, Array, float], x: Node) -> Ends:
 
 
 EXP = NodeKind(  # e^(s x + b), known to be at most m; data: s, b, m
-    "exp", lambda e, node: e.exponential(e.affine(node), node.width), ends=_exp_ends,
+    "exp", lambda e, node: e.floats.exponential(e.affine(node), node.width), ends=_exp_ends,
     key=lambda data: (data[0], data[1].tobytes(), data[2]))
 RECIP = NodeKind(  # 1 / x
-    "recip", lambda e, node: e.b.fdiv(e.number(1.0, node.width), e.args(node)[0]), ends=lambda _, x: (1 / x.high, 1 / x.low))
+    "recip", lambda e, node: e.b.fdiv(e.floats.number(1.0, node.width), e.args(node)[0]),
+    ends=lambda _, x: (1 / x.high, 1 / x.low))
 MAX = NodeKind(  # the larger of x and y
-    "max", lambda e, node: e.most(*e.args(node)), grid=lambda _, *grids: min(grids),
+    "max", lambda e, node: e.floats.most(*e.args(node)), grid=lambda _, *grids: min(grids),
     ends=lambda _, x, y: (np.maximum(x.low, y.low), np.maximum(x.high, y.high)))
 LEAST = NodeKind(  # x, or data if that is more
-    "least", lambda e, node: e.most(e.args(node)[0], e.number(node.data, node.width)),
+    "least", lambda e, node: e.floats.most(e.args(node)[0], e.floats.number(node.data, node.width)),
     ends=lambda least, x: (np.maximum(x.low, least), np.maximum(x.high, least)))
 
 
@@ -170,7 +171,7 @@ def _mix_ends(matrix: Array, x: Node) -> Ends:
 
 
 MIX = NodeKind(  # sums over columns of constant weights times x; data: matrix
-    "mix", lambda e, node: e.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
+    "mix", lambda e, node: e.floats.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
     grid=lambda matrix, x: x * lowest_bit(matrix), key=lambda matrix: (matrix.shape, matrix.tobytes()))
 
 

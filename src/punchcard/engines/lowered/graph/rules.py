@@ -1,4 +1,4 @@
-"""Rewrite rules on linear forms: what a ReLU, a sum of ReLUs, a product or a mixture is, said with fewer nodes.
+"""Rewrite rules on linear forms: a ReLU, a sum of ReLUs, a product or a mixture with fewer nodes.
 
 Each rule has its lemma as its docstring. The graph tries them in the order in which they are written here.
 """

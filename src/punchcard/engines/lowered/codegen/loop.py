@@ -1,0 +1,209 @@
+"""From a plan to the LLVM function that makes one loop.
+
+    loop(buffer, tables, visits, report) -> 0, or 1 if a check failed; then nothing was stored
+
+All values are computed before anything is stored, so a loop that fails has not happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import StateSlot
+from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
+from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
+from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.leaves import FieldBits
+from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.engines.lowered.graph.nodes import Linear
+from punchcard.errors import LoweringError
+
+
+def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: BufferLayout,
+              code: CodeKind) -> ir.Function:
+    """The function of a plan."""
+    kind = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
+    function = ir.Function(module, kind, name)
+    buffer, tables, visits, report = function.args
+    for argument in function.args:
+        argument.add_attribute("noalias")
+    block = function.append_basic_block("compute")
+    b = ir.IRBuilder(block)
+    emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, code)
+    new = compute(emitter, plan)
+    done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
+    b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
+    b.position_at_end(failed)
+    report_codes(b, report, emitter.codes)
+    b.ret(ir.Constant(I32, 1))
+    b.position_at_end(done)
+    if plan.settles:
+        _settle(emitter, plan, visits)
+    count: ir.Value = ir.Constant(I32, 0)
+    for column, at, content in new.stored:
+        _put(emitter, at, content)
+        if plan.settles:
+            b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
+            count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
+    if plan.settles:
+        b.store(count, visits)
+    new.put_states(emitter)
+    b.ret(ir.Constant(I32, 0))
+    return function
+
+
+Content = list[tuple[Field, int, ir.Value]]
+"""New numbers of a column, row by row, and new words."""
+
+
+@dataclass(frozen=True)
+class NewValues:
+    """What a loop computes before it stores anything: whether all checks hold, what goes to passive columns, new states."""
+
+    ok: ir.Value
+    stored: list[tuple[ir.Value, ir.Value, Content]]
+    numbers: list[tuple[StateSlot, ir.Value]]
+    words: list[tuple[StateWord, ir.Value]]
+
+    def put(self, emitter: LoopEmitter) -> None:
+        """Store all of it, where columns that were stored to need nothing more."""
+        for _, at, content in self.stored:
+            _put(emitter, at, content)
+        self.put_states(emitter)
+
+    def put_states(self, emitter: LoopEmitter) -> None:
+        for slot, value in self.numbers:
+            emitter.floats.store(value, emitter.memory.numbers(emitter.b, slot, value.type))
+        for word, value in self.words:
+            emitter.memory.put_state(emitter.b, word, value)
+
+
+def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
+    """The code of a plan, up to the first store."""
+    emitter.functions.families = plan.families
+    emitter.lift(plan.forms())
+    for check in plan.checks:
+        emitter.check_form(check.value, check.kind, check.limit)
+    lanes = [emitter.floats.lane(emitter.node(code), i)
+             for code, mask in plan.distinct for i in range(code.width) if mask[i]]
+    if len(lanes) > 1:
+        emitter.check_distinct(lanes)
+    places, numbers = emitter.places, []
+    bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
+    for slot, linear in plan.states.items():
+        found = places.word_of(slot)
+        if found is None:
+            numbers.append((slot, emitter.linear(linear, slot.width)))
+        else:
+            bits.setdefault(found[0], {})[found[1]] = emitter.bit(linear)
+    words = [(word, emitter.packed_bits(of)) for word, of in bits.items()]
+    stored = [item for store in plan.stores for item in _lanes(emitter, store, plan.settles)]
+    return NewValues(emitter.all_ok(), stored, numbers, words)
+
+
+def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:
+    """What a passive column's rows become. Numbers are checked where a kind is given, and so is what goes into words."""
+    result: Content = []
+    bits: dict[Field, dict[int, BitTable | SplitTable]] = {}
+    for row, linear in rows.items():
+        field, i = one.places.fields.of_row[row]
+        if field.bits:
+            bits.setdefault(field, {})[i] = one.bit(linear)
+            continue
+        value = one.linear(linear)
+        if row in kinds:
+            one.check(value, *kinds[row])
+        result.append((field, i, value))
+    for field, places in bits.items():
+        own = one.words.leaf(FieldBits(None, field), field.rows)
+        kept = {i: bit_table(one.words.bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
+        result.append((field, 0, one.packed_bits({**places, **kept})))
+    return result
+
+
+def _put(emitter: LoopEmitter, column: ir.Value, content: Content) -> None:
+    for field, i, value in content:
+        if field.bits:
+            emitter.put_word(field, column, value)
+        else:
+            emitter.floats.store(value, emitter.memory.entry(emitter.b, field, column, i, value.type))
+
+
+def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> list[tuple[ir.Value, ir.Value, Content]]:
+    """For every active column that may store: the passive column (-1: none; less: not allowed), its place, its new content.
+
+    A word is stored whole: so what settles in it goes there with the rest.
+    """
+    b, result, fields = emitter.b, [], emitter.places.fields.of_row
+    words = {fields[row][0] for row in store.rows if fields[row][0].bits}
+    rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
+    index = emitter.node(store.index)
+    lanes = [lane for lane in range(store.index.width) if store.mask[lane]]
+    given = {node: emitter.functions.table_of(linear) for node, linear in store.given.items()}
+    numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
+    kinds = dict(store.kinds)
+    for row, linear in store.rows.items():
+        single, field = linear.single, emitter.places.fields.of_row[row][0]
+        if single is not None and single[0] in numbers and single[1] == 1.0 and not field.bits:
+            emitter.check(numbers[single[0]], *kinds.pop(row))  # what is passed over is stored as it is
+    for lane in lanes:
+        column = emitter.floats.lane(index, lane)
+        found = b.icmp_signed(">=", column, ir.Constant(I32, 0))
+        emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
+        at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
+        one = emitter.at(at, {node: emitter.floats.lane(value, lane) for node, value in numbers.items()}, given)
+        result.append((column, at, _content(one, rows, kinds)))
+        for row, linear in store.later.items():
+            one.check(one.linear(linear), *store.kinds[row])
+        emitter.take_checks(one)
+    return result
+
+
+def report_codes(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, int]]) -> None:
+    """The tables that were asked, and the codes: how many, then pairs."""
+    if len(codes) > MOST_CODES:
+        raise LoweringError(f"a loop asks {len(codes)} times for a column: the most is {MOST_CODES}")
+    b.store(ir.Constant(I64, len(codes)), b.gep(report, [ir.Constant(I64, REPORT_CODES)]))
+    for i, (code, table) in enumerate(codes):
+        at = REPORT_CODES + 1 + 2 * i
+        b.store(ir.Constant(I64, table), b.gep(report, [ir.Constant(I64, at)]))
+        b.store(b.zext(code, I64), b.gep(report, [ir.Constant(I64, at + 1)]))
+
+
+def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
+    """Columns that were stored to in the loop before go through a loop of their own."""
+    b = emitter.b
+    with counted_loop(b, b.load(visits)) as i:
+        column = b.load(b.gep(visits, [b.zext(b.add(i, ir.Constant(I32, 1)), I64)]))
+        at = b.sext(column, I64)
+        one = emitter.at(at, {}, {})
+        content = _content(one, plan.settles, {})
+        if one.bits:
+            raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
+        for _, source in one.seen:
+            if any(not set(source.missing) <= set(field.missing) for field, _, _ in content):
+                raise LoweringError("what a column that was stored to becomes in the next loop depends on "
+                                    f"{source.block!r}, which not every such column holds")
+        _put(one, at, content)
+
+
+@contextmanager
+def counted_loop(b: ir.IRBuilder, count: ir.Value) -> Iterator[ir.Value]:
+    """A loop in LLVM: the block writes its body, for the numbers from 0 to below the count, which are signed."""
+    head, body, end = (b.function.append_basic_block(name) for name in ("loop", "body", "loop_end"))
+    before = b.block
+    b.branch(head)
+    b.position_at_end(head)
+    number = b.phi(count.type)
+    number.add_incoming(ir.Constant(count.type, 0), before)
+    b.cbranch(b.icmp_signed("<", number, count), body, end)
+    b.position_at_end(body)
+    yield number
+    number.add_incoming(b.add(number, ir.Constant(count.type, 1)), b.block)
+    b.branch(head)
+    b.position_at_end(end)
