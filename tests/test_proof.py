@@ -325,7 +325,7 @@ def test_a_sum_whose_relu_has_a_finer_unit_than_the_sum() -> None:
     names = [z3.FreshBool("bit") for _ in range(8)]
     bits = [loop.bits.form(name) for name in names]
     form = sum((bit * Fraction(1, 4) for bit in bits[1:]), start=bits[0] * Fraction(-1000))
-    found = loop._word(Form(Fraction(0)), [(Fraction(4), form)])
+    found = loop.relus._word(Form(Fraction(0)), [(Fraction(4), form)])
     for closed in (0, 1):
         for count in range(8):
             setting = [names[0] == bool(closed), *(name == (i < count) for i, name in enumerate(names[1:]))]

@@ -1,66 +1,43 @@
 """Columns of a card that nobody has seen: their rows are bits of unknown words, of which only the declared facts are known.
 
 One column stands for every column of its region: its number is unknown too. So what is shown for it holds for any number of
-columns, and the size of a card costs nothing but longer pointers.
+columns, and the size of a card costs nothing but longer pointers. The columns of a region with constants of their own, as a
+scratchpad's, are looked at one by one. Real numbers are constants, or numbers of which only the limits are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 
 import z3
 
 from punchcard.card.column import OWN_NUMBER, ColumnWords, rows_of
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds
-from punchcard.card.layout import Layout
+from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
+from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Indicates
+from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
-from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
+from punchcard.proof.column import Code, Column, has_bits, is_unknown, masked, unknown
+from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 from punchcard.words.word import Word, variable
 from punchcard.words.z3_terms import as_truth, z3_terms
 
 LONGEST_CHAIN = 8
 """So often may a column be a copy of one that is a copy."""
-
-
-@dataclass(eq=False)
-class Column:
-    """A column: its region, its number, its words by the names of blocks, and its rows when a loop begins."""
-
-    region: str
-    place: Term
-    words: dict[str, Term]
-    rows: list[Form]
-    name: str
-    attended: list[Sequence[Form]] = field(default_factory=list)
-    """Its rows after the attention of each layer, as far as they were asked for."""
-    later: list[Sequence[Form]] = field(default_factory=list)
-    """Its rows after each layer."""
-    taken: dict[tuple[int, int], list[Form]] = field(default_factory=dict)
-    """What each head of each layer gives to it."""
-    units: dict[int, dict[int, Form]] = field(default_factory=dict)
-    """What the hidden units of each layer take, before the ReLU."""
+UNLIMITED = Fraction(2**60)
+"""The limit of numbers for which none is declared."""
 
 
 @dataclass(frozen=True)
-class Code:
-    """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
+class KnownContents:
+    """What is supposed of one column: parts of its contents are these numbers."""
 
-    rows: str
-    places: dict[int, int]
-    size: int
-    first: int
-    start: int
-    place_bits: int
-
-    def place(self, code: Term) -> Term:
-        """The number of the column with this code."""
-        offset = z3.simplify(code - z3.BitVecVal(self.first, self.size))
-        wide = max(self.size, self.place_bits)
-        place = (z3.ZeroExt(wide - self.size, offset) if wide > self.size else offset) + z3.BitVecVal(self.start, wide)
-        return z3.simplify(z3.Extract(self.place_bits - 1, 0, place))
+    region: str
+    place: Term
+    parts: Mapping[str, int]
 
 
 class Columns:
@@ -76,6 +53,20 @@ class Columns:
         self._held = {(fact.rows, fact.region): fact for fact in layout.facts_of(Holds)}
         self._conditions: dict[tuple[int, int | None, bool], Word] = {}
         """The conditions of facts, by fact and offset, when a loop begins and after it."""
+        self._constants = {(fact.region, fact.rows): fact.values for fact in layout.facts_of(Constants)}
+        self._uniform = {(fact.region, fact.rows) for fact in layout.facts_of(Uniform)}
+        self._copies = {(fact.region, fact.rows): fact for fact in layout.facts_of(CopiesContents)}
+        self.indicates = {(fact.region, fact.rows): fact for fact in layout.facts_of(Indicates)}
+        self.contents = {fact.region: fact for fact in layout.facts_of(Contents)}
+        self._pools: dict[str, list[Column]] = {}
+        self._listed: dict[str, bool] = {}
+        self._shared: dict[tuple[str, str], dict[str, Term]] = {}
+        """The words of blocks that are the same in all columns of a region."""
+        self.held: dict[Column, list[Form]] = {}
+        """The contents of columns."""
+        self.known_contents: KnownContents | None = None
+        self.promised: list[tuple[str, Term, list[Form]]] = []
+        """Columns whose contents are known by promise: region, number, entries."""
 
     def constant(self, column: int) -> Term:
         """A column's number as a term."""
@@ -101,7 +92,7 @@ class Columns:
         """The column of a region with this number. Who asks for it has shown, or supposes, that it is one, or says when."""
         place = z3.simplify(place)
         for column in self.found[region]:
-            if column.place.eq(place):
+            if column.place.eq(place) or (name is None and self._is_same(column, place)):
                 return column
         name = name or (region if self._is_single(region) else f"{region}#{len(self.found[region])}")
         column = Column(region, place, {}, [NOTHING] * self.layout.width, name)
@@ -117,24 +108,40 @@ class Columns:
 
     def _fill(self, column: Column) -> None:
         """Give a column its rows and words."""
+        contents = self.contents.get(column.region)
+        if contents is not None:
+            self._hold(column, contents)
         for block in self.layout.blocks:
-            content, rows = block.holds.get(column.region), self.layout.rows(block.name)
-            if content == "one":
-                column.rows[rows] = [number(1)] * block.size
-            elif content == "bits":
+            if block.holds.get(column.region) == "bits":
                 self._punch(column, block.name, block.size, dict(block.parts))
         self._suppose_case(column)
         self._define(column)
         for block in self.layout.blocks:
-            if block.holds.get(column.region) == "bits":
-                bits = self.bits.of_word(column.words[block.name])
-                column.rows[self.layout.rows(block.name)] = [signed(bit) for bit in bits]
+            rows = self._entries(column, block)
+            if rows is not None:
+                column.rows[self.layout.rows(block.name)] = rows
+
+    def _entries(self, column: Column, block: RowBlock) -> list[Form] | None:
+        """What a block holds in a column, once its words are known; None where it is 0, or holds contents."""
+        region, content, contents = column.region, block.holds.get(column.region), self.contents.get(column.region)
+        if (region, block.name) in self._constants:
+            return [number(value) for value in self.constants(column, block.name)]
+        if (region, block.name) in self.indicates:
+            return self.indicated(self.indicates[region, block.name], column, column.words)
+        if content == "one":
+            return [number(1)] * block.size
+        if content == "bits":
+            return [signed(bit) for bit in self.bits.of_word(column.words[block.name])]
+        if content != "real" or (contents is not None and block.name in contents.blocks):
+            return None
+        limit = UNLIMITED if block.limit is None else Fraction(block.limit)
+        return [self.bits.real(Real(f"{block.name} {row} of {column.name}", -limit, limit)) for row in range(block.size)]
 
     def _is_single(self, region: str) -> bool:
         span = self.layout.region(region)
         return bool(span.stop == span.start + 1)
 
-    def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
+    def _punch_word(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
         pieces = parts or {"": size}
         words = []
@@ -293,33 +300,108 @@ class Columns:
             joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
             column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
 
+    # Real numbers
 
-def unknown(name: str, size: int) -> Term:
-    """A word of which nothing is known. The name is for people: no two are the same word because they have one name."""
-    return z3.FreshConst(z3.BitVecSort(size), name)
+    def _is_same(self, column: Column, place: Term) -> bool:
+        """Whether a column is surely the one with a number. Columns with real numbers must be: these are then the same.
 
+        It is enough that they are where the number asked for is one of the region: who asks takes nothing from it elsewhere.
+        """
+        if not self._holds_reals(column.region) or self.is_listed(column.region):
+            return False
+        return self.solver.holds(z3.Implies(self.within(place, column.region), column.place == place))
 
-def extended(word: Term, size: int) -> Term:
-    """A word with zeros above."""
-    return z3.ZeroExt(size - word.size(), word) if size > word.size() else word
+    def _holds_reals(self, region: str) -> bool:
+        return region in self.contents or any(block.holds.get(region) == "real" for block in self.layout.blocks)
 
+    def is_listed(self, region: str) -> bool:
+        """Whether the columns of a region are looked at one by one: it has one, or they have constants or no numbers."""
+        if region not in self._listed:
+            own = any(where == region and values.shape[1] > 1 for (where, _), values in self._constants.items())
+            named = any(self.code(region, rows) is not None for rows, where in self._held if where == region)
+            self._listed[region] = own or not named or self._is_single(region)
+        return self._listed[region]
 
-def is_unknown(word: Term) -> bool:
-    """Whether nothing is known of a word: it is a name, or names put together."""
-    if z3.is_app_of(word, z3.Z3_OP_CONCAT):
-        return all(is_unknown(word.arg(i)) for i in range(word.num_args()))
-    return bool(z3.is_const(word) and word.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+    def pool(self, region: str) -> list[Column]:
+        """All columns of such a region."""
+        if region not in self._pools:
+            span = self.layout.region(region)
+            self._pools[region] = [self.at(region, self.constant(place)) for place in range(span.start, span.stop)]
+        return self._pools[region]
 
+    def constants(self, column: Column, rows: str) -> list[float]:
+        """The constants of a column."""
+        values = self._constants[column.region, rows]
+        if values.shape[1] == 1:
+            return [float(value) for value in values[:, 0]]
+        return [float(value) for value in values[:, self.offset(column.region, column.place)]]
 
-def has_bits(word: Term, mask: int, match: int) -> Term:
-    """Whether a word has these bits in the mask."""
-    return word & z3.BitVecVal(mask, word.size()) == z3.BitVecVal(match, word.size())
+    def shared(self, region: str, rows: str) -> Term:
+        """The word of a block that is the same in all columns of a region."""
+        return self._words_of(region, rows)[rows]
 
+    def _words_of(self, region: str, block: str) -> dict[str, Term]:
+        words = self._shared.setdefault((region, block), {})
+        if not words:
+            place = self.layout.place(block)
+            any_ = Column(region, self.constant(self.layout.region(region).start), words, [], region)
+            self._punch_word(any_, block, place.size, dict(place.block.parts))
+        return words
 
-def masked(word: Term, mask: int, match: int) -> Term:
-    """A word whose bits in the mask are known."""
-    parts = []
-    for place in reversed(range(word.size())):
-        known = mask >> place & 1
-        parts.append(z3.BitVecVal(match >> place & 1, 1) if known else z3.Extract(place, place, word))
-    return z3.simplify(z3.Concat(*parts))
+    def _punch(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
+        shows = self._copies.get((column.region, block))
+        if shows is not None:
+            column.words |= self._copied_contents(shows)
+        elif (column.region, block) in self._uniform:
+            column.words |= self._words_of(column.region, block)
+        else:
+            self._punch_word(column, block, size, parts)
+
+    def _copied_contents(self, shows: CopiesContents) -> dict[str, Term]:
+        """The words of a block that shows what another column holds."""
+        if (shows.region, shows.by) not in self._uniform:
+            raise ProofError(f"{shows.about}: {shows.by!r} is not the same in all columns of {shows.region}")
+        of = shows.of(self.layout)
+        held = self.at(of.region, self.as_place(self.shared(shows.region, shows.by))).words
+        return {shows.rows + name.removeprefix(of.name): held[name] for name in (of.name, *of.places())}
+
+    def indicated(self, fact: Indicates, column: Column, words: dict[str, Term]) -> list[Form]:
+        """1 where the conditions hold of a column with these words, else 0."""
+        conditions = fact.conditions(self.layout, self.offset(column.region, column.place))
+        return [self.bits.form(self.condition(condition, column.place, words)) for condition in conditions]
+
+    def _hold(self, column: Column, contents: Contents) -> None:
+        """Give a column its contents, in one of the blocks."""
+        first = next(block for block in self.layout.blocks if block.name == contents.blocks[0])
+        known = next((entries for region, place, entries in self.promised
+                      if region == column.region and place.eq(column.place)), None)
+        if known is not None:
+            held = known + [NOTHING] * (first.size - len(known))
+        elif contents.parts:
+            held = [signed(bit) for bit in self.bits.of_word(self._word(column, contents))]
+            held += [NOTHING] * (first.size - len(held))
+        else:
+            limit = UNLIMITED if first.limit is None else Fraction(first.limit)
+            names = [f"{contents.name} {row} of {column.name}" for row in range(first.size)]
+            held = [self.bits.real(Real(name, -limit, limit)) for name in names]
+        self.held[column] = held
+        if len(contents.blocks) == 1:
+            column.rows[self.layout.rows(first.name)] = held
+            return
+        column.words["written"] = unknown(f"written[{column.name}]", 1)
+        there = [gated(column.words["written"] == 1, form, self.bits) for form in held]
+        column.rows[self.layout.rows(contents.blocks[1])] = there
+        # the rest of it, so that the two together are the contents, term by term
+        column.rows[self.layout.rows(first.name)] = [form - other for form, other in zip(held, there, strict=True)]
+
+    def _word(self, column: Column, contents: Contents) -> Term:
+        of = self.known_contents
+        known = of.parts if of is not None and of.region == column.region and of.place.eq(column.place) else {}
+        words = []
+        for part, size in contents.parts.items():
+            name = f"{contents.name}.{part}"
+            free = unknown(f"{name}[{column.name}]", size)
+            column.words[name] = z3.BitVecVal(known[part], size) if part in known else free
+            words.append(column.words[name])
+        column.words[contents.name] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
+        return column.words[contents.name]

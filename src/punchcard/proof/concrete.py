@@ -12,7 +12,8 @@ from punchcard.card.layout import Card, Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Stage
-from punchcard.proof.columns import Column, Columns
+from punchcard.proof.column import Column
+from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
 from punchcard.proof.solver import Solver

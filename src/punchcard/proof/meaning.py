@@ -11,9 +11,10 @@ import z3
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entry, Halves, RealMeaning
-from punchcard.proof.columns import Column, Columns, unknown
+from punchcard.proof.column import Column, unknown
+from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term
-from punchcard.proof.layers import Loop
+from punchcard.proof.loop import Loop
 from punchcard.proof.products import Wholes
 from punchcard.words.word import FALSE, TRUE, Word, constant, variable
 from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
@@ -195,7 +196,7 @@ class ProofMeaning:
     def hint_sum(self, layer: int, rows: str, region: str, *addends: Addend[Word], constant: int = 0, row: int = 0) -> None:
         if self.loop is not None:
             place, terms = self.columns.layout.rows(rows).start + row, self._addends(addends)
-            self.loop.wholes[layer, region, place] = (
+            self.loop.sums[layer, region, place] = (
                 self.wholes.sum(terms, constant), self.wholes.sum(terms, constant, expanded=True))
 
     def after_heads(self, layer: int, rows: str, region: str) -> Word | None:

@@ -16,10 +16,11 @@ from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims
-from punchcard.proof.columns import Column, Columns, has_bits
+from punchcard.proof.column import Column, has_bits
+from punchcard.proof.columns import Columns
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
-from punchcard.proof.layers import Loop
+from punchcard.proof.loop import Loop
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
@@ -39,9 +40,10 @@ class Obligation:
         self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
         self.loop.begin()
         self.meaning = ProofMeaning(columns, self.loop, case.name if case is not None else None)
-        self.any = {name: columns.fresh(name, f"any {name}") for name in regions}
+        self.any = {name: columns.pool(name) if columns.is_listed(name) else [columns.fresh(name, f"any {name}")]
+                    for name in regions}
         self._own = own
-        self._after: dict[str, dict[str, Term]] = {}
+        self._after: dict[Column, dict[str, Term]] = {}
         self._spoilt: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
 
@@ -74,7 +76,7 @@ class Obligation:
         with self.claims.claim(self._name("cases"), f"the {len(self.stage.cases)} cases are all"):
             held = []
             for case in self.stage.cases:
-                word = self.any[case.region].words[case.rows]
+                word = self.any[case.region][0].words[case.rows]
                 held.append(z3.And(has_bits(word, case.mask, case.match),
                                    *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
             self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
@@ -92,11 +94,12 @@ class Obligation:
         first = self.stage.layers[0]
 
         def found() -> str:
-            heads = [finds for (number, _), finds in sorted(self.loop.finds.items()) if number == layer]
+            heads = [finds for (number, _), finds in sorted(self.loop.heads.finds.items()) if number == layer]
             return "; ".join(f"head {i + 1}: " + ", ".join(f"{region} finds {' or '.join(dict.fromkeys(columns))}"
                              for region, columns in finds.items()) for i, finds in enumerate(heads)) or "no heads"
 
-        columns = [self.any[name] for name in self.regions if self.case is not None or name not in self._own]
+        columns = [column for name in self.regions if self.case is not None or name not in self._own
+                   for column in self.any[name]]
         if self.loop.layers[layer].heads:
             with self.claims.claim(self._name(f"heads of layer {first + layer + 1}"), found):
                 for column in columns:
@@ -133,54 +136,55 @@ class Obligation:
         if form.is_whole and -limit <= form.low and form.high <= limit:
             return  # whatever its bits are: most rows hold one bit
         where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
-        for about, term in ((f"is at most {limit} in size", self.loop.between(form, -limit, limit)),
-                            ("is an integer", self.loop.is_integer(form))):
+        for about, term in ((f"is at most {limit} in size", self.loop.relus.between(form, -limit, limit)),
+                            ("is an integer", self.loop.relus.is_integer(form))):
             self.solver.never(f"{where} {about}", z3.Not(term))
 
     # The step
 
     def _step(self) -> None:
         for name in self.regions:
-            column, words = self.any[name], dict[str, Term]()
-            rows = self.loop.after(column, len(self.loop.layers))
             for block in self.end.blocks:
                 if self._is_here(block, name):
-                    words |= self._shown(block, column, rows[self.end.rows(block.name)])
-            self._after[name] = words
+                    self._show(block, name)
 
-    def _shown(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
-        """Show what a block holds in a column; its words."""
-        content = block.holds.get(column.region)
-        if content != "bits":
-            wanted = [number(1) if content == "one" else NOTHING] * block.size
-            if list(found) != column.rows[self.end.rows(block.name)] or list(found) != wanted:
-                about = f"is {1 if content == 'one' else 0}"
-                with self.claims.claim(self._name(f"step: {block.name} in {column.region}"), about):
-                    self._compare(block, column, found, wanted, z3.BoolVal(True))
-            return {}
+    def _show(self, block: RowBlock, region: str) -> None:
+        """Show what a block holds in the columns of a region, and keep its words."""
+        place, content = self.end.rows(block.name), block.holds.get(region)
+        columns = [(column, self.loop.after(column, len(self.loop.layers))[place]) for column in self.any[region]]
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
-        if not any((name, column.region) in self.meaning.where for name in parts):
-            words = expected_words(self.meaning, block, column)
-            wanted = [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
-            if list(found) == wanted == column.rows[self.end.rows(block.name)]:
-                return words
-            told = any((name, column.region) in self.meaning.expected for name in parts)
-            with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
-                                   "is what the step says" if told else "is as it was"):
-                self._compare(block, column, found, wanted, z3.BoolVal(True))
-            return words
-        with self.claims.claim(self._name(f"step: {block.name} in {column.region}"),
-                               "is bits, and where the step says what, that"):
-            words = self._as_found(block, column, found)
-            for name in parts:
-                meant = said_where_open(self.meaning, block, name, column)
-                if meant is not None:
-                    where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
-                    place = self.end.rows(name)
-                    first = self.end.rows(block.name).start
-                    bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
-                    self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
-        return words
+        claim = self._name(f"step: {block.name} in {region}")
+        if content != "bits":
+            about, wanted = f"is {1 if content == 'one' else 0}", [number(1) if content == "one" else NOTHING] * block.size
+            expected = [(column, found, wanted) for column, found in columns]
+        elif not any((name, region) in self.meaning.where for name in parts):
+            told = any((name, region) in self.meaning.expected for name in parts)
+            about, expected = "is what the step says" if told else "is as it was", []
+            for column, found in columns:
+                words = expected_words(self.meaning, block, column)
+                self._after.setdefault(column, {}).update(words)
+                expected.append((column, found, [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]))
+        else:
+            with self.claims.claim(claim, "is bits, and where the step says what, that"):
+                for column, found in columns:
+                    self._show_open(block, parts, column, found)
+            return
+        if any(list(found) != column.rows[place] or list(found) != wanted for column, found, wanted in expected):
+            with self.claims.claim(claim, about):
+                for column, found, wanted in expected:
+                    self._compare(block, column, found, wanted, z3.BoolVal(True))
+
+    def _show_open(self, block: RowBlock, parts: Sequence[str], column: Column, found: Sequence[Form]) -> None:
+        """A block of which the step leaves something open: it holds bits, and where the step says what, that."""
+        self._after.setdefault(column, {}).update(self._as_found(block, column, found))
+        for name in parts:
+            meant = said_where_open(self.meaning, block, name, column)
+            if meant is not None:
+                where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
+                place = self.end.rows(name)
+                first = self.end.rows(block.name).start
+                bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
+                self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
 
     def _compare(
         self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
@@ -210,9 +214,8 @@ class Obligation:
         for fact in self.end.facts:
             if not isinstance(fact, Fact | Copies | Holds):
                 raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
-            if fact.region not in self._after:
+            if fact.region not in self.regions:
                 continue
-            column, words = self.any[fact.region], self._after[fact.region]
             here = {self._is_here(self.end.place(rows).block, fact.region) for rows in fact.mentions(self.end)}
             if len(here) > 1:
                 raise ProofError(f"the fact {fact.about!r} is about rows that depend on the case, and others: "
@@ -220,12 +223,14 @@ class Obligation:
             if here == {False}:
                 continue
             with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
-                if (isinstance(fact, Holds) and fact in self.begin.facts
-                        and words[fact.rows].eq(column.words.get(fact.rows))):
-                    continue
-                terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
-                         else columns.terms(fact, column.place, words, after=self.end))
-                self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
+                for column in self.any[fact.region]:
+                    words = self._after.get(column, {})
+                    if (isinstance(fact, Holds) and fact in self.begin.facts
+                            and words[fact.rows].eq(column.words.get(fact.rows))):
+                        continue
+                    terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
+                             else columns.terms(fact, column.place, words, after=self.end))
+                    self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns

@@ -19,7 +19,7 @@ import z3
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend, Division, Halves
 from punchcard.proof.arithmetic import BASE
-from punchcard.proof.columns import extended, unknown
+from punchcard.proof.column import extended, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, gated, number, times
 from punchcard.proof.solver import Solver
 

@@ -113,7 +113,7 @@ class Proof:
 
     def _show(self, stage: Stage) -> None:
         self.obligation.run()
-        for layer, shares in enumerate(self.obligation.loop.shares, start=stage.layers[0]):
+        for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
 
     # The sums

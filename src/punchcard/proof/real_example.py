@@ -10,10 +10,10 @@ import z3
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
-from punchcard.proof.columns import Column
+from punchcard.proof.column import Column
+from punchcard.proof.columns import Columns
 from punchcard.proof.counterexample import Counterexample, Difference, run_layers
 from punchcard.proof.forms import Bits, Real, Term
-from punchcard.proof.real_columns import RealColumns
 from punchcard.proof.solver import Failed, Solver, Undecided
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def make_card(case: RealCase, model: z3.ModelRef, tries: random.Random) -> AnyAr
 def _fill_up(layout: Layout, card: AnyArray, done: set[int], tries: random.Random) -> None:
     """Columns of which nothing is said: any that the facts allow."""
     solver, bits = Solver(seconds=60), Bits()
-    columns = RealColumns(layout, bits, solver)
+    columns = Columns(layout, bits, solver)
     for region in layout.regions:
         if columns.is_listed(region.name):
             continue

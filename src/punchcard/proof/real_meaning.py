@@ -10,11 +10,11 @@ from typing import cast
 import z3
 
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry
-from punchcard.proof.columns import Column
+from punchcard.proof.column import Column
+from punchcard.proof.columns import KnownContents
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
+from punchcard.proof.loop import Loop, PromisedInteger
 from punchcard.proof.meaning import Before, ProofMeaning
-from punchcard.proof.real_columns import Case
-from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.steps import at_least, equal
 from punchcard.words.word import Word
 
@@ -27,7 +27,7 @@ class RealBefore(Before):
     card: RealProofMeaning
 
     def constants(self, rows: str) -> list[float]:
-        return self.card.loop.columns.standing(self.column, rows)
+        return self.card.loop.columns.constants(self.column, rows)
 
     @property
     def held(self) -> list[Form]:
@@ -64,9 +64,9 @@ def _forms(entries: Sequence[Entry]) -> list[Form]:
 class RealProofMeaning(ProofMeaning):
     """A card before a loop, and what is expected in its middle and after it, in one case."""
 
-    loop: RealLoop
+    loop: Loop
 
-    def __init__(self, loop: RealLoop, case: str | None = None) -> None:
+    def __init__(self, loop: Loop, case: str | None = None) -> None:
         super().__init__(loop.columns, loop, case)
         self.cases: tuple[str, ...] = ()
         self.excluded: list[Term] = []
@@ -87,7 +87,7 @@ class RealProofMeaning(ProofMeaning):
     def split(self, region: str, place: Word, cases: Mapping[str, Mapping[str, int]]) -> None:
         self.cases = tuple(cases)
         if self.case is not None:
-            self.loop.columns.case = Case(region, self.place(place), cases[self.case])
+            self.loop.columns.known_contents = KnownContents(region, self.place(place), cases[self.case])
             return
         name, words = self.loop.columns.contents[region].name, self.at(region, place)
         self.excluded = [z3.Not(z3.And(*(self.condition(words[f"{name}.{part}"].equals(value))
@@ -117,8 +117,7 @@ class RealProofMeaning(ProofMeaning):
     ) -> None:
         self.promised[rows] = Fraction(tolerance)
         place = layer - 1, self.loop.layout.rows(rows).start, region
-        self.loop.whole[place] = Fraction(tolerance), Fraction(limit), Fraction(shift)
-        self.loop.grids[place] = Fraction(grid)
+        self.loop.integers[place] = PromisedInteger(Fraction(tolerance), Fraction(limit), Fraction(shift), Fraction(grid))
 
     def claim(self, name: str, about: Callable[[], str]) -> None:
         self.claims[name] = about
@@ -149,16 +148,16 @@ class RealProofMeaning(ProofMeaning):
         return [self.before(column) for column in self.loop.columns.pool(region)]
 
     def as_word(self, entries: Sequence[Entry]) -> Word:
-        bits = self.loop.bits
-        return self.word(bits.word([bits.form(equal(entry - number(1), bits)) if not self.loop.is_real(entry) else NOTHING
+        bits, is_real = self.loop.bits, self.loop.relus.is_real
+        return self.word(bits.word([NOTHING if is_real(entry) else bits.form(equal(entry - number(1), bits))
                                     for entry in _forms(entries)]))
 
     def is_at_most_zero(self, rows: str, column: ColumnBefore, layer: int) -> Word:
         assert isinstance(column, Before)
         place, of = self.loop.layout.rows(rows).start, column.column
-        form = self.loop.attended(of, layer - 1)[place] - Form(self.loop.whole[layer - 1, place, of.region][2])
-        self.loop.after(of, layer)
-        known = self.loop.at_most_zero.get(form.key)
+        form = self.loop.attended(of, layer - 1)[place] - Form(self.loop.integers[layer - 1, place, of.region].shift)
+        self.loop.read(of, layer - 1)[place]
+        known = self.loop.relus.at_most_zero.get(form.key)
         return self.word(at_least(-form, Fraction(0), self.loop.bits) if known is None else known)
 
     # Entries, as forms

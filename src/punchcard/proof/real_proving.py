@@ -7,7 +7,7 @@
     facts    the facts hold again, but for what a program promises
     bits     no sum of bits is rounded
 
-A real number is followed as in `real_layers`: none of these claims depends on what a soft head makes of it.
+A real number is followed as in `real_relus`: none of these claims depends on what a soft head makes of it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.proof.claims import Claims, Progress
-from punchcard.proof.columns import Column
+from punchcard.proof.column import Column
+from punchcard.proof.columns import Columns
 from punchcard.proof.counterexample import Counterexample
-from punchcard.proof.forms import NOTHING, Form, Term, number, signed
+from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
+from punchcard.proof.loop import Loop
 from punchcard.proof.meaning import expected_words
 from punchcard.proof.proof import check_whole
 from punchcard.proof.real_example import real_counterexample
-from punchcard.proof.real_layers import RealLoop
 from punchcard.proof.real_meaning import Kept, Midway, RealBefore, RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
@@ -60,7 +61,7 @@ class RealProof:
         self._seconds, self._progress, self._cases = seconds, progress, cases
         self.claims = Claims(Solver(seconds), progress)
         self.solver = Solver(seconds)
-        self.loops: dict[str, RealLoop] = {}
+        self.loops: dict[str, Loop] = {}
         self.case: RealCase | None = None
         """The case that is looked at."""
 
@@ -82,7 +83,7 @@ class RealProof:
     def _split(self) -> tuple[str, ...]:
         """The names of the cases; any instruction is one of them."""
         solver = Solver(self._seconds)
-        loop = RealLoop(self.layers, self.layout, solver)
+        loop = Loop(self.layers, Columns(self.layout, Bits(), solver))
         card = RealProofMeaning(loop)
         claims = Claims(solver, self._progress)
         self.machine.meaning(card)
@@ -116,7 +117,7 @@ class RealCase:
         self.machine, self.layout, self.name, self.weights = machine, machine.layout, name, weights
         self.solver = Solver(seconds)
         self.claims = Claims(self.solver, progress)
-        self.loop = RealLoop(layers, self.layout, self.solver)
+        self.loop = Loop(layers, Columns(self.layout, Bits(), self.solver))
         self.card = RealProofMeaning(self.loop, name)
 
     def run(self) -> None:
@@ -160,9 +161,9 @@ class RealCase:
 
     def _told(self, layer: int) -> str:
         told = []
-        for (number_, head), finds in sorted(self.loop.finds.items()):
+        for (number_, head), finds in sorted(self.loop.heads.finds.items()):
             if number_ == layer:
-                soft = self.loop.soft.get((layer, head), set())
+                soft = self.loop.heads.soft.get((layer, head), set())
                 told.append(f"head {head + 1}: " + ", ".join(
                     f"{region} finds {' or '.join([*found, *(['a mean'] if region in soft else [])])}"
                     for region, found in finds.items()))
@@ -174,7 +175,7 @@ class RealCase:
         for block in self.layout.blocks:
             rows = self.layout.rows(block.name)
             largest = max((max(-low, high) for column in self._all() for form in self.loop.after(column, layer)[rows]
-                           if self.loop.is_real(form) for low, high in [self.loop.span(form)]), default=None)
+                           if self.loop.relus.is_real(form) for low, high in [self.loop.relus.span(form)]), default=None)
             if largest is not None:
                 found.append(f"{block.name} ±{float(largest):.3g}")
         return "real numbers: " + ", ".join(found) if found else "bits alone"
@@ -191,7 +192,7 @@ class RealCase:
 
     def _differ(self, found: Sequence[Form], wanted: Sequence[Form]) -> list[Term]:
         return [z3.Not(term) for one, other in zip(found, wanted, strict=True) if one.key != other.key
-                for term in self.loop.same(one, other)]
+                for term in self.loop.relus.same(one, other)]
 
     def _refute(self, wrong: list[Term], claim: str) -> None:
         different = {term.get_id(): term for term in (z3.simplify(term) for term in wrong) if not z3.is_false(term)}
@@ -303,7 +304,7 @@ class RealCase:
             replaced, wrong = kept.replaced(before), list[Term]()
             for place, form in enumerate(kept.by(before)):
                 values = (1, -1) if place < fact.size else (0,)
-                if self.loop.is_real(form):
+                if self.loop.relus.is_real(form):
                     raise Failed(f"{claim}, and not numbers of which only the limits are known", None)
                 is_one = z3.Or(*(equal(form - number(value), self.loop.bits) for value in values))
                 wrong.append(z3.And(replaced, z3.Not(is_one)))

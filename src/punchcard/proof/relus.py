@@ -12,7 +12,7 @@ import z3
 
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, gated, settings, unit, vector, width
 from punchcard.proof.solver import Solver
-from punchcard.proof.steps import Step, at_least, jumps_of, steps_of, summed
+from punchcard.proof.steps import Step, at_least, jumps_of, merged_steps, steps_of
 
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
@@ -21,8 +21,8 @@ FEW = 6
 class Relus:
     """Sums of ReLUs, over the bits of one proof."""
 
-    bits: Bits
-    solver: Solver
+    def __init__(self, bits: Bits, solver: Solver) -> None:
+        self.bits, self.solver = bits, solver
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
@@ -36,7 +36,7 @@ class Relus:
         """low <= form <= high."""
         return z3.And(at_least(form, low, self.bits), at_least(-form, -high, self.bits))
 
-    def _summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
+    def summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         """old + bias + sum of weight * relu(form), as a form."""
         total, open_units = old + Form(bias), dict[object, tuple[Fraction, Form]]()
         for weight, form in units:
@@ -54,9 +54,9 @@ class Relus:
             open_units[form.key] = before + weight, form
         start, steps, left = self._steps([(weight, form) for weight, form in open_units.values() if weight])
         total += Form(start)
-        conditions = summed(steps, self.bits)
+        conditions = merged_steps(steps, self.bits)
         for weight, condition in conditions:
-            total += (self._named_bit(condition) if len(conditions) == 1 else self.bits.form(condition)) * weight
+            total += (self.named_bit(condition) if len(conditions) == 1 else self.bits.form(condition)) * weight
         if left:
             return self._closed(total, left)
         return self._settled(total) if conditions and len(total.terms) > 1 else total
@@ -94,18 +94,19 @@ class Relus:
         linear = len(used) == 1
         if linear:
             return total
-        terms = {value: z3.Or(*(self._setting(each) for each in some)) for value, some in values.items()}
+        terms = {value: z3.Or(*(self.setting(each) for each in some)) for value, some in values.items()}
         possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
         found = Form(possible[0])
         for low, high in pairwise(possible):
             reached = z3.Or(*(terms[value] for value in possible if value >= high))
-            found += self._named_bit(reached) * (high - low)
+            found += self.named_bit(reached) * (high - low)
         return found
 
-    def _setting(self, setting: dict[int, int]) -> Term:
+    def setting(self, setting: dict[int, int]) -> Term:
+        """Whether bits have these values."""
         return z3.And(*(self.bits.terms[bit] if value else z3.Not(self.bits.terms[bit]) for bit, value in setting.items()))
 
-    def _named_bit(self, term: Term) -> Form:
+    def named_bit(self, term: Term) -> Form:
         """A bit by a name of its own, so that what it stands for is worked out once."""
         term = z3.simplify(term)
         form = self.bits.form(term)
@@ -114,6 +115,14 @@ class Relus:
         name = z3.FreshBool("bit")
         self.solver.suppose(name == term)
         return self.bits.form(name)
+
+    def named(self, condition: Term) -> Term:
+        """A condition by a name of its own."""
+        form = self.named_bit(condition)
+        if form.is_constant:
+            return z3.BoolVal(form.constant == 1)
+        (bit, factor), = form.terms.items()
+        return self.bits.terms[bit] if factor > 0 else z3.Not(self.bits.terms[bit])
 
     def _as_word(self, total: Form) -> tuple[Term, Fraction, int]:
         scale = unit([total, Form(ONE)])
@@ -146,7 +155,7 @@ class Relus:
             inside = Form(form.constant + sum((form.terms[bit] for bit, held in literals.items() if held), ZERO),
                           {bit: c for bit, c in form.terms.items() if bit not in literals})
             if literals and inside.low >= 0 and inside.high > 1:
-                total += gated(self._setting(literals), inside, self.bits) * weight
+                total += gated(self.setting(literals), inside, self.bits) * weight
             else:
                 left.append((weight, form))
         return total, left
@@ -159,7 +168,7 @@ class Relus:
         steps = sorted(set(values))
         found = Form(steps[0])
         for low, high in pairwise(steps):
-            terms = [self._setting(each)
+            terms = [self.setting(each)
                      for each, reached in zip(settings(used), values, strict=True) if reached >= high]
             found += self.bits.form(z3.Or(*terms)) * (high - low)
         return found
@@ -196,9 +205,9 @@ class Relus:
 
         for low, high in ((-1, 1), (0, 1), (-1, 0)):
             if self.solver.holds(is_one_of(low, high)):
-                return Form(Fraction(low)) + self._named_bit(is_one_of(high)) * Fraction(high - low)
+                return Form(Fraction(low)) + self.named_bit(is_one_of(high)) * Fraction(high - low)
         if self.solver.holds(is_one_of(-1, 0, 1)):
-            return self._named_bit(is_one_of(1)) - self._named_bit(is_one_of(-1))
+            return self.named_bit(is_one_of(1)) - self.named_bit(is_one_of(-1))
         found = NOTHING
         for place, bit in enumerate(self.bits.of_word(word)):
             found += bit * (scale * (1 << place) * (-1 if place == size - 1 else 1))

@@ -19,9 +19,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.proof.columns import Column
+from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
-from punchcard.proof.real_layers import RealLoop
+from punchcard.proof.loop import Loop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.expression import Array
@@ -61,7 +61,7 @@ class Entries:
 class BitSums:
     """The sums of a loop, case by case of what was shown of its columns."""
 
-    def __init__(self, loop: RealLoop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
+    def __init__(self, loop: Loop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
         self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
         self.needed = 1
         """The bits that the largest sum needs."""
@@ -104,18 +104,18 @@ class BitSums:
         found = Entries(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
         for row in range(len(forms)):
             form = forms[row]
-            low, high = self.loop.span(form)
+            low, high = self.loop.relus.span(form)
             found.low[row], found.high[row] = float(low), float(high)
-            if not self.loop.is_real(form):
+            if not self.loop.relus.is_real(form):
                 found.grid[row] = _grid(form)
                 continue
             place = layer, row, column.region
-            if heads and place in self.loop.whole:
+            if heads and place in self.loop.integers:
                 # what the layer takes for this row: an integer, up to its error, read with a shift
-                _, limit, shift = self.loop.whole[place]
-                is_rounded = self._step_at(shift - limit) >= self.loop.grids[place] > 0
-                found.grid[row] = float(self.loop.grids[place]) if is_rounded else np.nan
-                found.low[row], found.high[row] = float(shift - limit), float(shift + limit)
+                read = self.loop.integers[place]
+                is_rounded = self._step_at(read.shift - read.limit) >= read.grid > 0
+                found.grid[row] = float(read.grid) if is_rounded else np.nan
+                found.low[row], found.high[row] = float(read.shift - read.limit), float(read.shift + read.limit)
             elif all(self.loop.bits.reals[atom].noise for atom in form.terms if atom in self.loop.bits.reals):
                 found.grid[row] = self._carried(column, layer, row, heads)
             else:
@@ -144,7 +144,7 @@ class BitSums:
         for head, weights in enumerate(self.loop.layers[number].heads):
             totals, grids, real = _summed(np.asarray(layer.value[head], dtype=np.float64), rows)
             where = f"a value of head {head + 1} in layer {number + 1}"
-            if any(not self.loop.is_real(weighted(weights.value[row], forms)) for row in np.flatnonzero(real)):
+            if any(not self.loop.relus.is_real(weighted(weights.value[row], forms)) for row in np.flatnonzero(real)):
                 self._fail(f"{where}, in which real numbers cancel,")
             self._exact(totals, grids, where, ~real)
             self._scores(number, layer, head)
@@ -158,10 +158,10 @@ class BitSums:
         heads = [self.loop.taken(number, head, column) for head in range(len(self.loop.layers[number].heads))]
         for row in range(len(totals)):
             for form in (taken[row] for taken in heads):
-                totals[row] += float(max(map(abs, self.loop.span(form))))
-                real[row] |= self.loop.is_real(form)
+                totals[row] += float(max(map(abs, self.loop.relus.span(form))))
+                real[row] |= self.loop.relus.is_real(form)
                 grids[row] = np.fmin(grids[row], _grid(form))
-        read = [row for row in range(len(totals)) if (number, row, column.region) in self.loop.whole]
+        read = [row for row in range(len(totals)) if (number, row, column.region) in self.loop.integers]
         bits = ~after.real
         bits[read] = False
         where = f"what the heads of layer {number + 1} bring to {column.region}"
@@ -277,7 +277,7 @@ class BitSums:
         rounding = 2 * (np.count_nonzero(weights) + 2) * 2.0**-self.bits * total
         for setting in settings(bits):
             values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
-            if any(values) and sum(values) + high + rounding >= 0 and self.loop.can_be(setting):
+            if any(values) and sum(values) + high + rounding >= 0 and self.loop.relus.can_be(setting):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)
         grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])

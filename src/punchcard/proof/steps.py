@@ -84,7 +84,7 @@ def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
     return z3.simplify(z3.Or(*spans))
 
 
-def summed(steps: Sequence[Step], bits: Bits) -> list[tuple[Fraction, Term]]:
+def merged_steps(steps: Sequence[Step], bits: Bits) -> list[tuple[Fraction, Term]]:
     """A sum of steps as few conditions with weights: those that exclude each other are one."""
     left = _taken_away([step for step in steps if step.weight > 0], [step for step in steps if step.weight < 0], bits)
     found = []
@@ -169,4 +169,4 @@ def equal(form: Form, bits: Bits) -> Term:
     return vector(form, scale, width(form.low, form.high, scale), bits) == 0
 
 
-__all__ = ["ONE", "Step", "above", "at_least", "equal", "jumps_of", "steps_of", "summed"]
+__all__ = ["ONE", "Step", "above", "at_least", "equal", "jumps_of", "merged_steps", "steps_of"]
