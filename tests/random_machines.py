@@ -10,7 +10,8 @@ import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from inspect import unwrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ from punchcard.machines.meaning import ColumnBefore, Meaning
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import LayerArrays, Weights
 from punchcard.words.word import Word, all_of, constant
+
+if TYPE_CHECKING:
+    from punchcard.proof.certificate import Certificate
 
 MOST_FREE, MOST_CARDS = 9, 96
 Sum = dict[int, float]
@@ -234,6 +238,14 @@ def told(layout: Layout, pairs: Sequence[tuple[AnyArray, AnyArray]]) -> Callable
             card.expect(block, region, becomes)
 
     return meaning
+
+
+def prove_tiny(machine: Any, seconds: float | None = None) -> Certificate:
+    """`prove`, which takes machines alone, for one that has no more than a proof needs."""
+    from punchcard.proof.prover import prove
+
+    found: Certificate = unwrap(prove)(machine, seconds=seconds)
+    return found
 
 
 def random_machine(rng: random.Random) -> tuple[TinyMachine, AnyArray, AnyArray] | None:

@@ -14,14 +14,13 @@ from tests.cases import soaked
 
 pytest.importorskip("z3")
 
-from punchcard.proof.prover import prove
-from tests.random_machines import TinyMachine, places, random_machine, told
+from tests.random_machines import TinyMachine, places, prove_tiny, random_machine, told
 
 
 def judged(machine: Any, right: bool) -> str:
     """How a proof ends, of a machine whose model does what it means on every card, or does not."""
     try:
-        found = prove(machine, seconds=30)
+        found = prove_tiny(machine, seconds=30)
     except ProofError as error:
         return f"refused: {str(error).partition(';')[0]}"
     if found.proven:

@@ -21,9 +21,7 @@ from punchcard.words.word import FALSE, TRUE, constant
 
 pytest.importorskip("z3", reason="proofs need z3")
 
-from punchcard.proof.obligation import mentioned
-from punchcard.proof.prover import prove
-from tests.random_machines import TinyMachine
+from tests.random_machines import TinyMachine, prove_tiny
 
 Unit = tuple[Mapping[int, float], float, Mapping[int, float]]
 """A hidden unit: the rows that it takes, its bias, and the rows that it is added to."""
@@ -56,9 +54,9 @@ PAIR = RowBlock("pair", 2, parts={"one": 1, "other": 1}, holds=holding("bits", "
 def test_a_part_that_nobody_mentions_stays_as_it_is_beside_one_that_is_left() -> None:
     layout = Layout([PAIR], [Region("cells", 2)])
     it = machine(layout, [layer(2, *flipped(0))], lambda card: card.leave("pair.other", "cells"))
-    assert prove(it).failed == "step: pair in cells is what the step says, row 1"
+    assert prove_tiny(it).failed == "step: pair in cells is what the step says, row 1"
     it = machine(layout, [layer(2, *flipped(1))], lambda card: card.leave("pair.other", "cells"))
-    assert prove(it).proven
+    assert prove_tiny(it).proven
 
 
 def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
@@ -66,14 +64,14 @@ def test_a_copy_of_a_block_of_which_a_part_is_left() -> None:
     layout = Layout(blocks, [Region("cells", 2), Region("head", 1)], [Copies("copy", "head", "pair", "by")])
     it = machine(layout, [layer(layout.width, *flipped(0))], lambda card: card.leave("pair.one", "cells"))
     with pytest.raises(ProofError, match="the step leaves 'pair' in 'cells' open, so nothing is a copy of it"):
-        prove(it)
+        prove_tiny(it)
 
 
 def test_the_rows_that_a_fact_is_about() -> None:
     """Of a fact about rows of which some depend on the case, and others do not, a proof says so."""
     blocks = [RowBlock(name, 2, holds=holding("bits", "cells")) for name in ("first", "count")]
     it_spans = Fact("cells", lambda column: column.spans(column["first"], column["count"], "cells"), "it spans cells")
-    assert mentioned(it_spans, Layout(blocks, [Region("cells", 2)])) == {"first", "count"}
+    assert it_spans.mentions(Layout(blocks, [Region("cells", 2)])) == {"first", "count"}
 
 
 def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:
@@ -86,7 +84,7 @@ def test_a_card_with_more_rows_in_the_middle_of_a_loop() -> None:
                     Stage("second", (1, 2), wide, narrow, lambda card: None))
 
     with pytest.raises(ProofError, match="the stage 'second' does not begin where 'first' ends"):
-        prove(cast(Any, Staged(narrow, Weights(1, "float64", [layer(1), layer(1)]))))
+        prove_tiny(cast(Any, Staged(narrow, Weights(1, "float64", [layer(1), layer(1)]))))
 
 
 # Real numbers
@@ -140,7 +138,7 @@ def test_real_numbers_that_cancel_in_a_value_of_a_head() -> None:
     it = real_machine(layout, layer(5, *copied(1, 2, 3)),
                       layer(5, *cleared(2, 3), value={(4, 1): 3.0, (4, 2): -1.0, (4, 3): -2.0}))
     assert leftover(it, 11.3) > 0
-    assert "a value of head 1 in layer 2, in which real numbers cancel, is exact" in str(prove(it).failed)
+    assert "a value of head 1 in layer 2, in which real numbers cancel, is exact" in str(prove_tiny(it).failed)
 
 
 def test_real_numbers_that_cancel_in_a_mean() -> None:
@@ -158,7 +156,7 @@ def test_real_numbers_that_cancel_in_a_mean() -> None:
     value = {(out, y + 1): 3.0, (out, y + 2): -1.0, (out, y + 3): -2.0}
     it = real_machine(layout, layer(10, value={(y, 1): 4.0}), layer(10, *apart, *cleared(y)),
                       layer(10, *cleared(y + 1, y + 2, y + 3), value=value))
-    assert prove(it).failed == "zero: step: out in instruction is 0"
+    assert prove_tiny(it).failed == "zero: step: out in instruction is 0"
 
 
 def test_a_unit_that_is_open_by_rounding_alone() -> None:
@@ -169,7 +167,7 @@ def test_a_unit_that_is_open_by_rounding_alone() -> None:
     bias = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
     layout = real_layout("out", size=count)
     it = real_machine(layout, layer(layout.width, (dict(enumerate(map(float, weights), start=1)), -bias, {count + 1: 1.0})))
-    assert "makes of bits beside a real number in out of cell is exact" in str(prove(it).failed)
+    assert "makes of bits beside a real number in out of cell is exact" in str(prove_tiny(it).failed)
 
 
 def test_a_product_that_a_library_may_not_round() -> None:
@@ -177,7 +175,7 @@ def test_a_product_that_a_library_may_not_round() -> None:
     layout = real_layout("out")
     for weight, proven in ((2.0, True), (3.0, False)):
         it = real_machine(layout, layer(3, ({1: 1.0}, 0.0, {2: weight}), ({1: 1.0}, 0.0, {2: -weight})))
-        assert prove(it).proven is proven
+        assert prove_tiny(it).proven is proven
 
 
 @pytest.mark.parametrize("names", [("b", "c"), ("any a", "other a")])
@@ -193,7 +191,7 @@ def test_regions_that_are_called_as_columns_are(names: tuple[str, str]) -> None:
          *(Holds("key", name, [0]) for name in names)])
     key, query = np.array([[[0.0, 0.0, 8.0, 4.0, 0.0, 0.0]]]), np.array([[[0.0, 8.0, 0.0, 0.0, 0.0, 0.0]]])
     it = real_machine(layout, replace(layer(6, value={(5, 4): 1.0}), key=key, query=query, temperature=np.array([4096.0])))
-    assert prove(it).failed == "zero: step: out in instruction is 0"
+    assert prove_tiny(it).failed == "zero: step: out in instruction is 0"
 
 
 def showing(parts: Mapping[str, int]) -> Layout:
@@ -219,7 +217,7 @@ def test_what_shows_nothing_once_the_loop_has_ended() -> None:
         card.expect("by", "head", lambda column: column["by"] ^ 2)
 
     it.meaning = meaning
-    found = prove(cast(Any, it))
+    found = prove_tiny(cast(Any, it))
     assert found.failed == "zero: again: current in head is the told that by names"
 
 
@@ -241,7 +239,7 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
                    lambda column: [form * Fraction(factor) for form in column.held])
 
     it.meaning = meaning
-    found = prove(cast(Any, it))
+    found = prove_tiny(cast(Any, it))
     assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")
 
 
@@ -256,7 +254,7 @@ def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) ->
         card.expect("pair.other", "head", lambda column: ~column["pair.other"])
 
     it = RealMachine(layout, Weights(3, "float64", [layer(3, *(flipped(2) if turned else ()))]), meaning)
-    assert prove(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")
+    assert prove_tiny(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")
 
 
 def test_a_block_and_its_part_are_not_both_said() -> None:
@@ -265,4 +263,4 @@ def test_a_block_and_its_part_are_not_both_said() -> None:
         card.expect("pair.one", "cells", constant(1, 1))
 
     with pytest.raises(ProofError, match=r"'pair' and 'pair.one' in 'cells': say what the block holds, or its parts"):
-        prove(machine(Layout([PAIR], [Region("cells", 2)]), [layer(2)], meaning))
+        prove_tiny(machine(Layout([PAIR], [Region("cells", 2)]), [layer(2)], meaning))

@@ -43,6 +43,10 @@ class AnyFact(ABC):
     def truths(self, layout: Layout, card: Card) -> Truths:
         """Whether it holds, in each column of its region."""
 
+    @abstractmethod
+    def mentions(self, layout: Layout) -> set[str]:
+        """The rows of its region that it is about."""
+
 
 @dataclass(frozen=True, eq=False)
 class Constants(AnyFact):
@@ -59,6 +63,9 @@ class Constants(AnyFact):
     def truths(self, layout: Layout, card: Card) -> Truths:
         return _everywhere(layout.array(card, self.rows, self.region) == self.values)
 
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows}
+
 
 @dataclass(frozen=True)
 class Uniform(AnyFact):
@@ -74,6 +81,9 @@ class Uniform(AnyFact):
     def truths(self, layout: Layout, card: Card) -> Truths:
         entries = layout.array(card, self.rows, self.region)
         return _everywhere(entries == entries[..., :1])
+
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows}
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,9 @@ class Contents(AnyFact):
             return apart & _everywhere(content[..., self.size :, :] == 0)
         return apart & _everywhere(np.isfinite(content))
 
+    def mentions(self, layout: Layout) -> set[str]:
+        return set(self.blocks)
+
 
 @dataclass(frozen=True)
 class CopiesContents(AnyFact):
@@ -152,6 +165,9 @@ class CopiesContents(AnyFact):
         inside = (named >= 0) & (named < span.stop - span.start)
         named_one = np.take_along_axis(held, np.where(inside, named, 0)[..., None, :], axis=-1)
         return np.asarray(inside & _everywhere(found == named_one))
+
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows, self.by}
 
 
 def _everywhere(entries: Truths) -> Truths:

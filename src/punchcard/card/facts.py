@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords, Predicate, truths
+from punchcard.card.column import ColumnWords, Predicate, rows_of, truths
 from punchcard.card.contents import AnyFact as AnyFact
 from punchcard.card.contents import Truths, read_numbers
 from punchcard.errors import LayoutError
@@ -68,6 +68,9 @@ class Fact(AnyFact):
         return np.concatenate([truths(self.condition_after(layout, offset), layout, card, self.region, offset)
                                for offset in range(layout.region_size(self.region))], axis=-1)
 
+    def mentions(self, layout: Layout) -> set[str]:
+        return rows_of(self.condition_after(layout, 0))
+
 
 @dataclass(frozen=True)
 class Holds(AnyFact):
@@ -102,6 +105,9 @@ class Holds(AnyFact):
         wanted = np.asarray(self.numbers) % (1 << layout.place(self.rows).size)
         return np.asarray(layout.numbers(card, self.rows, self.region) == wanted)
 
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows}
+
 
 @dataclass(frozen=True)
 class Copies(AnyFact):
@@ -129,6 +135,9 @@ class Copies(AnyFact):
         inside = named < layout.columns
         source = np.where(inside, named, 0)
         return np.asarray(inside & held[source] & (read_numbers(layout, card, self.region, self.rows) == everywhere[source]))
+
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows, self.by}
 
 
 @dataclass(frozen=True)
@@ -166,4 +175,7 @@ class Indicates(AnyFact):
                      for row, condition in enumerate(conditions)]
             found.append(reduce(np.logical_and, right))
         return np.concatenate(found, axis=-1)
+
+    def mentions(self, layout: Layout) -> set[str]:
+        return {self.rows}.union(*(rows_of(condition) for condition in self.conditions(layout, 0)))
 
