@@ -9,7 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from punchcard.api import load
-from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
+from punchcard.machines.assembler import Symbol
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from tests.random_programs import random_program
 
 __all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "soaked",

@@ -134,6 +134,15 @@ def test_only_one_module_imports_by_name() -> None:
             assert re.search(rf"\b{name}\b", found.read_text()), f"{path.name}: {place}"
 
 
+def test_the_architecture_page_lists_rooms_in_the_order_of_their_floors() -> None:
+    page = (SOURCE.parent.parent / "docs" / "architecture.md").read_text()
+    table = page[page.index("## The rooms"):].split("\n\n")[1]
+    rows = [re.findall(r"`([a-z_]+)(?:/|\.py)`", line.split("|")[1]) for line in table.splitlines()[2:]]
+    floors = [FLOOR[room] for row in rows for room in row]
+    assert floors == sorted(floors)
+    assert {room for row in rows for room in row} >= set(FLOOR) - {"__main__", "__init__"}
+
+
 def tensor_free() -> list[Path]:
     return [path for path in files() if FLOOR[room_of(path)] >= FLOOR["machines"] and room_of(path) != "python"
             and any(part in TENSOR_FREE for part in path.relative_to(SOURCE).with_suffix("").parts)]

@@ -9,7 +9,8 @@ from hypothesis import given
 
 from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.subleq.isa import Halt, Program, Subleq, Symbol
+from punchcard.machines.assembler import Symbol
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.text import assemble, disassemble
 from tests.cases import EXAMPLES, EXPECTED, load_subleq, programs
 

@@ -14,6 +14,7 @@ from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+from punchcard.python.files import assemble_arrays
 
 FILE = """import sys
 sys.exit("this file was executed")
@@ -151,7 +152,7 @@ def test_examples_give_their_results_in_the_steps_that_the_docs_say(name: str) -
 
 ARRAYS = """import numpy as np
 import punchcard as pc
-from punchcard import eye
+from punchcard.arrays import eye
 from os import abort
 
 @pc.program
@@ -177,6 +178,16 @@ def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     result = invoke("run", path, "--call", "stops")
     assert result.exit_code == 2
     assert "abort" in result.output
+
+
+@pytest.mark.parametrize(("line", "name"), [
+    ("import punchcard.arrays", "punchcard.arrays.sigmoid"), ("import punchcard.arrays as pa", "pa.sigmoid"),
+    ("from punchcard import arrays", "arrays.sigmoid"), ("from punchcard.arrays import sigmoid", "sigmoid"),
+    ("import punchcard as pc", "pc.arrays.sigmoid")])
+def test_functions_of_arrays_are_found_under_every_name(tmp_path: Path, line: str, name: str) -> None:
+    path = tmp_path / "prog.py"
+    path.write_text(f"{line}\n\n\ndef f(X):\n    return {name}(X)\n")
+    assert "sigmoid(" in assemble_arrays(path.read_text(), "prog.py", call="f 0.5").listing
 
 
 def test_the_place_of_an_error_is_shown(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.display_values import DisplayValue, number_text
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.trace import observe
-from punchcard.transformer.model import TransformerLayer
 from punchcard.view import inspector
 from punchcard.view.column_subset import ColumnSubset
 from punchcard.view.session import Session, session_of
@@ -67,13 +66,8 @@ def entries(reply: Any, width: int) -> AnyArray:
 
 def dense(machine: Any, card: Any) -> list[AnyArray]:
     """One loop as the model makes it: the card before each layer and after its attention, and after the last layer."""
-    stages = [torch.from_numpy(np.array(card)).to(machine.model.dtype)]
     with torch.no_grad():
-        for layer in machine.model.layers:
-            assert isinstance(layer, TransformerLayer)
-            attended = layer.attend(stages[-1])
-            stages += [attended, layer.feed_forward(attended)]
-    return [as_array(stage) for stage in stages]
+        return [as_array(stage) for stage in machine.model.stages(torch.from_numpy(np.array(card)).to(machine.model.dtype))]
 
 
 @pytest.mark.parametrize("example", EXPECTED)

@@ -5,7 +5,6 @@ They work for every kind of machine. `machines` is a registry with kinds of your
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,7 +15,7 @@ from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines.base import Machine
 from punchcard.machines.checked_run import begin
 from punchcard.machines.checked_run import resume as resume_run
-from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, Plan
+from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint
 from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.result import Report
@@ -157,10 +156,8 @@ def resume(
         saved = checkpoints.load(saved, machine, machines=machines, **objects)
     elif objects or machine is not None:
         raise PunchcardError(f"{', '.join(objects) or 'machine'}: a checkpoint that is loaded already has its machine")
-    before = saved.plan
-    plan = Plan(before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
-                before.check if check is None else saved.machine.check_mode(check), engine or before.engine)
-    return resume_run(replace(saved, plan=plan), checkpoint, input=input, output=output, controls=controls)
+    saved = saved.planned(engine=engine, max_steps=max_steps, check=check, every=every)
+    return resume_run(saved, checkpoint, input=input, output=output, controls=controls)
 
 
 @checked

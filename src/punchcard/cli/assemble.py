@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Calling, Given, language_options
+from punchcard.cli.options import Given, ProgramCommand, language_options
 from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
@@ -33,7 +33,7 @@ def _writing(
 ) -> click.Command:
     """A command that reads a program of any of these kinds, and writes it."""
 
-    @click.command(name, cls=Calling, help=about)
+    @click.command(name, cls=ProgramCommand, help=about)
     @click.argument("file", type=click.Path(path_type=Path))
     @click.option("-o", "--output", help="File to write; by default standard output.")
     @language_options(registry)

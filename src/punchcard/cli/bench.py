@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     given_flags,
     language_options,
@@ -42,7 +42,7 @@ def make_bench(registry: Registry) -> click.Command:
                 raise click.BadParameter(f"{name!r} is not one of {', '.join(designs)}.")
         return chosen
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
                   help="Which computer.  [default: all]")

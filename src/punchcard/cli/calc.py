@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.calculator.functions import FUNCTIONS
 from punchcard.cli.options import memory_option
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.kind import DESIGNS
@@ -19,17 +18,27 @@ if TYPE_CHECKING:
     from punchcard.calculator.calculation import Calculation
 
 REMARK_EVERY = 5.0  # seconds
-HELP = f"""Compute an expression on a looped transformer.
+HELP = """Compute an expression on a looped transformer.
 
-There are + - * / ^ %, {', '.join(FUNCTIONS)}, pi and e.
+There are + - * / ^ %, {functions}, pi and e.
 
 For example: punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
 """
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+class CalcCommand(click.Command):
+    """A command whose help lists the calculator's functions. They need NumPy, which `punchcard --help` does not wait for."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from punchcard.calculator.functions import FUNCTIONS
+
+        self.help = HELP.format(functions=", ".join(FUNCTIONS))
+        super().format_help_text(ctx, formatter)
+
+
 # An expression may begin with a minus, which is not an option.
-@click.command(context_settings={"ignore_unknown_options": True}, help=HELP)
+@click.command(cls=CalcCommand, context_settings={"ignore_unknown_options": True}, help=HELP)
 @click.argument("expression")
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--range", "ranges", multiple=True, metavar="NAME=LOW:HIGH",

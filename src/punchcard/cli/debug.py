@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Calling, memory_option
+from punchcard.cli.options import ProgramCommand, memory_option
 from punchcard.cli.session import open_session, session_options
 from punchcard.machines.registry import Registry
 
@@ -15,7 +15,7 @@ from punchcard.machines.registry import Registry
 def make_debug(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @session_options(registry)
     @memory_option
     def debug(

@@ -90,14 +90,11 @@ def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkp
 
 
 def show_report(
-    program: Any, machine: AnyMachine, report: Report[Any], facts: dict[str, Any], *, as_json: bool, checkpoint: str | None,
-    name: str,
+    program: Any, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
 ) -> None:
     """The result of a run; `checkpoint` is the file that it was kept in, `name` the one that it came from."""
     result = report.result
-    if as_json:
-        print_json(facts)
-    elif not machine.has_ports:
+    if not as_json and not machine.has_ports:
         for line in (machine.format_result(program, result), *_summary(machine, report)):
             out(line)
     for why in _why_not(program, machine, report):
@@ -196,7 +193,7 @@ def show_table(title: str, rows: Sequence[tuple[str, str, str]]) -> None:
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; written by us, since rich would end with a status of its own when nobody reads it."""
+    """A table on standard output; printed by click, since rich would exit with a status of its own on a broken pipe."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     with console.capture() as captured:
         console.print(table)

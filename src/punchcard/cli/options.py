@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -20,6 +20,8 @@ from punchcard.machines.registry import Registry
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 MOST_DIGITS = 18
 """Of a size; Python would not convert more than some thousand."""
+WORDS = "punchcard.words"
+"""Where a context keeps the words of its command line."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
@@ -79,47 +81,49 @@ def machine_options(registry: Registry) -> Callable[[Command], Command]:
 
 def size_options(registry: Registry) -> Callable[[Command], Command]:
     """Those of them that each kind declares by itself."""
-    def decorate(command: Command) -> Command:
-        for option, kinds in reversed(_merged((kind.name, kind.options) for kind in registry)):
-            command = _click_option(option, kinds)(command)
-        return command
-
-    return decorate
+    return _options(_Owner(kind.name, kind.options, kind.name, _extensions(*kind.languages)) for kind in registry)
 
 
 def language_options(registry: Registry) -> Callable[[Command], Command]:
     """The options that texts are read with."""
-    def decorate(command: Command) -> Command:
-        owned = ((language.about, language.options) for kind in registry for language in kind.languages)
-        for option, owners in reversed(_merged(owned)):
-            command = _click_option(option, owners)(command)
-        return command
-
-    return decorate
+    return _options(_Owner(language.about, language.options, kind.name, _extensions(language))
+                    for kind in registry for language in kind.languages)
 
 
 def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Callable[[Command], Command]:
     """The options of exports, by the names of their targets."""
-    merged = _merged(owned)
+    return _options((_Owner(name, options, name) for name, options in owned), "target")
+
+
+class _Owner(NamedTuple):
+    """Whose options these are: its name, its machine's, and the extensions of its files."""
+
+    name: str
+    options: tuple[Option, ...]
+    machine: str
+    extensions: frozenset[str] = frozenset()
+
+
+def _extensions(*languages: Language) -> frozenset[str]:
+    return frozenset(extension for language in languages for extension in language.extensions)
+
+
+def _options(owners: Iterable[_Owner], prefix: str = "given") -> Callable[[Command], Command]:
+    """The options of all owners; those of the same name are one."""
+    merged: dict[str, tuple[Option, list[_Owner]]] = {}
+    for owner in owners:
+        for option in owner.options:
+            first, sharing = merged.setdefault(option.name, (option, []))
+            sharing.append(owner)
+            merged[option.name] = replace(first, least=_widest(min, first.least, option.least),
+                                          most=_widest(max, first.most, option.most)), sharing
 
     def decorate(command: Command) -> Command:
-        for option, owners in reversed(merged):
-            command = _click_option(option, owners, "target")(command)
+        for option, sharing in reversed(merged.values()):
+            command = _click_option(option, sharing, prefix)(command)
         return command
 
     return decorate
-
-
-def _merged(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> list[tuple[Option, list[str]]]:
-    """Options of the same name once, with all their owners."""
-    found: dict[str, tuple[Option, list[str]]] = {}
-    for owner, options in owned:
-        for option in options:
-            first, owners = found.setdefault(option.name, (option, []))
-            owners.append(owner)
-            found[option.name] = replace(first, least=_widest(min, first.least, option.least),
-                                         most=_widest(max, first.most, option.most)), owners
-    return list(found.values())
 
 
 def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None:
@@ -127,13 +131,16 @@ def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None
     return None if None in bounds else choose(bounds)
 
 
-def _click_option(option: Option, owners: list[str], what: str = "given") -> Callable[[Command], Command]:
-    about = f"{', '.join(owners)}: {option.about}."
-    flags = [option.spelling, f"{what}_{option.name}"]
+def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Callable[[Command], Command]:
+    flags = [option.spelling, f"{prefix}_{option.name}"]
+    shared: dict[str, Any] = {
+        "cls": OwnedOption, "help": f"{', '.join(owner.name for owner in owners)}: {option.about}.",
+        "machines": frozenset(owner.machine for owner in owners),
+        "extensions": frozenset[str]().union(*(owner.extensions for owner in owners))}
     if option.many:
-        return click.option(*flags, callback=names, metavar="NAME,NAME,...", help=about)
+        return click.option(*flags, callback=names, metavar="NAME,NAME,...", **shared)
     if option.type is bool:
-        return click.option(*flags, is_flag=True, default=None, help=about)
+        return click.option(*flags, is_flag=True, default=None, **shared)
     kind: Any = option.type
     if option.choices:
         kind = click.Choice(list(option.choices))
@@ -141,7 +148,7 @@ def _click_option(option: Option, owners: list[str], what: str = "given") -> Cal
         kind = _BoundedNumber(option.least, option.most)  # type: ignore[arg-type]
     elif option.type is int:
         kind = _Number()
-    return click.option(*flags, type=kind, help=about)
+    return click.option(*flags, type=kind, **shared)
 
 
 class _Number(click.types.IntParamType):
@@ -163,8 +170,19 @@ def _decimal(value: Any) -> Any:
     return int(value, 16) if is_hexadecimal else value
 
 
-class Calling(click.Command):
-    """A command whose option --call takes a name and all arguments that follow, up to the next option."""
+class OwnedOption(click.Option):
+    """An option of some machines, or of some languages by the extensions of their files."""
+
+    def __init__(self, *given: Any, machines: frozenset[str], extensions: frozenset[str], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.machines, self.extensions = machines, extensions
+
+
+class ProgramCommand(click.Command):
+    """A command that is given a program. Its help groups options by the machines that have them.
+
+    Its option --call takes a name and all arguments that follow, up to the next option.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--call" in args:
@@ -172,11 +190,30 @@ class Calling(click.Command):
             last = next((at for at in range(first, len(args)) if re.match("--|-[a-zA-Z]", args[at])), len(args))
             if first < last:
                 args = [*args[:first], shlex.join(args[first:last]) if last - first > 1 else args[first], *args[last:]]
+        ctx.meta[WORDS] = list(args)
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """General options; then those of the FILE or the --machine on the command line; then the rest."""
+        words = ctx.meta.get(WORDS, [])
+        extensions = {Path(word).suffix.lower() for word in words}
+        general, asked, others = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None and not isinstance(parameter, OwnedOption):
+                general.append(record)
+            elif record is not None and isinstance(parameter, OwnedOption):
+                is_asked = parameter.machines & set(words) or parameter.extensions & extensions
+                (asked if is_asked else others).append(record)
+        rest = f"Options for {'other' if asked else 'some'} machines and languages"
+        for title, records in (("Options", general), ("Options for this FILE or --machine", asked), (rest, others)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class Given:
-    """What was given on the command line for machines and languages, to be sorted by the kind that is asked for."""
+    """What was given on the command line for machines and languages, by the kind of machine that takes it."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
@@ -213,7 +250,7 @@ class Given:
 
 
 def given_flags() -> dict[str, str]:
-    """The parameters that stand on the command line, and how they are spelled there."""
+    """The parameters on the command line, and how they are spelled there."""
     context = click.get_current_context()
     return {
         parameter.name: "FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]

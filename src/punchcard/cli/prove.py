@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     json_option,
     language_options,
     machine_options,
     memory_option,
 )
-from punchcard.cli.run import load_program
+from punchcard.cli.run import open_machine
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -33,7 +33,7 @@ FAILED = 1
 def make_prove(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Which computer.  [default: FILE's, or the first of these]")
@@ -41,7 +41,7 @@ def make_prove(registry: Registry) -> click.Command:
     @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
                   help="Show all claims of a certificate again, for a machine built anew.")
     @click.option("--seconds", type=click.FloatRange(min=0.001),
-                  help="The most that one question may take; without an answer by then the proof ends.")
+                  help="Timeout of one solver query; the proof stops at the first timeout.")
     @machine_options(registry)
     @language_options(registry)
     @memory_option
@@ -52,8 +52,8 @@ def make_prove(registry: Registry) -> click.Command:
     ) -> int:
         """Prove from the weights that one loop is the machine's step, for every card and so for every program.
 
-        With FILE, the machine has room for that program; else it has its usual sizes. A claim that does not hold is shown
-        with a card on which it fails, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
+        With FILE, the machine has room for that program; else it has its usual sizes. A false claim comes
+        with a counterexample, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
         """
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver
@@ -72,7 +72,7 @@ def make_prove(registry: Registry) -> click.Command:
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
-            machine = _machine(registry, file, kind_name, Given(given))
+            machine = open_machine(registry, file, kind_name, Given(given))
         with show_progress(not as_json and sys.stderr.isatty()) as progress:
             found = proven(machine, seconds=seconds, progress=progress)
         wrong = []
@@ -96,13 +96,13 @@ def make_prove(registry: Registry) -> click.Command:
 
 @contextmanager
 def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
-    """Says on a terminal which claim is being shown, in one line, and takes the line away again."""
+    """Show on a terminal which claim is being proven, in one line, and clear the line at the end."""
 
     def write(text: str) -> None:
         print(f"\r\x1b[K{text}", end="\r", file=sys.stderr, flush=True)  # noqa: T201
 
     def tell(name: str, questions: int) -> None:
-        write(f"{name} ({questions} questions so far)"[: shutil.get_terminal_size().columns - 1])
+        write(f"{name} ({questions} queries so far)"[: shutil.get_terminal_size().columns - 1])
 
     try:
         yield tell if wanted else None
@@ -110,13 +110,3 @@ def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
         if wanted:
             write("")
 
-
-def _machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
-    """A machine with room for a program, or of a kind with its usual sizes."""
-    if file is None:
-        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-        return kind.machine_class()(**given.for_machine(kind))
-    program, kind, options = load_program(file, given, registry)
-    if kind_name not in (None, kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
-    return kind.machine_class().for_program(program, **options)

@@ -2,7 +2,8 @@
 
 Results go to standard output; trace, progress and remarks to standard error. Exit status: 0, or the program's own where it
 has one, when the program halted and the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for
-bad input, 141 when nobody reads the output any more. A program that writes shows its bytes, as they come, and nothing else.
+bad input, 141 when the reader of the output has gone. Of a program that writes, its bytes are printed as they come, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from punchcard.cli.interrupts import heard
+from punchcard.cli.interrupts import watch_interrupts
 from punchcard.cli.options import (
-    Calling,
     Given,
+    ProgramCommand,
     file_argument,
     given_flags,
     json_option,
@@ -25,7 +26,7 @@ from punchcard.cli.options import (
     machine_options,
     memory_option,
 )
-from punchcard.cli.terminal import input_file, interruptible
+from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
@@ -33,8 +34,11 @@ from punchcard.machines.registry import Registry
 from punchcard.machines.streams import writer
 
 if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
     from punchcard.machines.checkpoint import Checkpoint
+    from punchcard.machines.result import Report
 
+AnyMachine: TypeAlias = "Machine[Any, Any]"
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
@@ -42,9 +46,9 @@ TRACED_DENSELY = 512
 def make_run(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
     languages = [language for kind in registry for language in kind.languages]
-    extensions = ", ".join(extension for language in languages for extension in language.extensions)
+    extensions = ", ".join(dict.fromkeys(extension for language in languages for extension in language.extensions))
 
-    @click.command(cls=Calling, help=f"""Run a program on a looped transformer and compare it with a plain interpreter.
+    @click.command(cls=ProgramCommand, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.""")
     @file_argument
@@ -82,23 +86,28 @@ def make_run(registry: Registry) -> click.Command:
             saved = _begun(file, settings, Given(given), registry)
         if input_ is not None and not saved.machine.has_ports:
             raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
-        check_apart(None if resume else checkpoint, file, input_)
-        check_apart(stats, file, input_, checkpoint, resume)
-        if stats is not None and stats == checkpoint:
-            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
+        if checkpoint is not None and resume is None:
+            check_apart(checkpoint, file, input_)
         if stats is not None:
+            check_apart(stats, file, input_, checkpoint, resume)
+            if stats == checkpoint:
+                raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
             check_writable(stats)
         if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
             engine = "dense"
-        report = _run(saved, trace=trace, input_=input_, silent=as_json, max_steps=max_steps, checkpoint=checkpoint,
-                      every=every, engine=engine, check="lockstep" if check else False if no_check else None)
+        saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
+                              check="lockstep" if check else False if no_check else None)
+        report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
 
         from punchcard.cli import display
 
-        facts = display.report_fields(saved.program, saved.machine, report, checkpoint)
-        if stats is not None:
-            write_whole(stats, json.dumps(facts) + "\n")
-        display.show_report(saved.program, saved.machine, report, facts, as_json=as_json, checkpoint=checkpoint,
+        if stats is not None or as_json:
+            fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
+            if stats is not None:
+                write_whole(stats, json.dumps(fields) + "\n")
+            if as_json:
+                print_json(fields)
+        display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
                             name=str(file or resume))
         sys.stdout.flush()
         sys.exit((report.result.status or 0) if report.ok else 1)
@@ -106,23 +115,24 @@ def make_run(registry: Registry) -> click.Command:
     return run
 
 
-def _run(saved: Checkpoint, *, trace: bool, input_: str | None, silent: bool, **how: Any) -> Any:
+def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
-    from punchcard import api
     from punchcard.cli.display import Progress
     from punchcard.engines import Controls
+    from punchcard.machines.checked_run import resume
 
     ports = saved.machine.has_ports
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
         interruptible(source) as (asked, read),
-        heard(asked, keeps=how["checkpoint"] is not None) as interrupted,
+        watch_interrupts(asked, keeps=checkpoint is not None) as interrupted,
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
-        if ports:
-            how |= {"input": read, "output": writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)}
         controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made)
-        return api.resume(saved, controls=controls, **how)
+        if not ports:
+            return resume(saved, checkpoint, controls=controls)
+        output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)
+        return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
 def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
@@ -130,7 +140,8 @@ def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Regist
     from punchcard.machines.checked_run import begin
 
     program, kind, options = load_program(file, given, registry)
-    program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
+    if settings:
+        program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
     return begin(program, kind.machine_class().for_program(program, **options))
 
 
@@ -142,6 +153,19 @@ def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kin
     names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
     sizes = {name: value for name, value in sizes.items() if name not in names}
     return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
+
+
+def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> AnyMachine:
+    """A machine with room for the program in a file, or without a file one of the usual sizes. Default: the first kind."""
+    if file is None:
+        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
+        return kind.machine_class()(**given.for_machine(kind))
+    program, kind, options = load_program(file, given, registry)
+    if kind_name not in (None, kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
+    machine = kind.machine_class().for_program(program, **options)
+    machine.check_fits(program)
+    return machine
 
 
 def _saved(path: str, registry: Registry) -> Checkpoint:

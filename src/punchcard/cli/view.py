@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Calling, memory_option
+from punchcard.cli.options import ProgramCommand, memory_option
 from punchcard.cli.session import open_session, session_options
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
@@ -25,7 +25,7 @@ _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 def make_view(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=Calling)
+    @click.command(cls=ProgramCommand)
     @session_options(registry)
     @click.option("--port", type=click.IntRange(0, 65535), help="Where the page is served.  [default: a free port]")
     @click.option("--no-open", is_flag=True, help="Print the page's address and open no browser.")

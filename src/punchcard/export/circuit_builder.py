@@ -14,7 +14,7 @@ from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, Circu
 from punchcard.export.coverage import count_covered
 from punchcard.export.names import LayerNames, Naming, formula_name, head_name, unit_name
 from punchcard.machines.base import Machine
-from punchcard.transformer.formula_text import vector_text
+from punchcard.transformer.formula_text import smallest_blocks, vector_text
 
 EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax down each column; "
             "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
@@ -33,7 +33,7 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)
     rounded = machine.weights.format.rounded
-    nodes, edges = [_rows(layout, name, block) for name, block in _spans(layout)], list[CircuitEdge]()
+    nodes, edges = [_rows(*block) for block in smallest_blocks(layout)], list[CircuitEdge]()
     for number, layer in enumerate(naming.layers):
         temperatures = machine.weights.layers[number].temperature
         for node in [*_heads(layer, number, temperatures, rounded, naming), *_formulas(layer, number, rounded, naming),
@@ -50,26 +50,19 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
 # Nodes
 
 
-def _spans(layout: Layout) -> list[tuple[str, RowBlock]]:
-    """The smallest named blocks: parts, if a block has some."""
-    return [(name, block) for block in layout.blocks
-            for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
-
-
 def _owners(layout: Layout) -> list[str]:
     """The block of each row."""
     found = [""] * layout.width
-    for name, _ in _spans(layout):
-        for row in range(*layout.rows(name).indices(layout.width)):
+    for name, _, rows in smallest_blocks(layout):
+        for row in rows:
             found[row] = name
     return found
 
 
-def _rows(layout: Layout, name: str, block: RowBlock) -> CircuitNode:
-    place = layout.rows(name)
-    about = {"block": block.name, "rows": place.stop - place.start, "about": block.about, "holds": dict(block.holds),
+def _rows(name: str, block: RowBlock, rows: range) -> CircuitNode:
+    about = {"block": block.name, "rows": len(rows), "about": block.about, "holds": dict(block.holds),
              "changes": list(block.changes), "within": block.within}
-    return CircuitNode(name, "rows", None, place.start, f"{name}: {block.about}" if block.about else name, {}, about)
+    return CircuitNode(name, "rows", None, rows.start, f"{name}: {block.about}" if block.about else name, {}, about)
 
 
 def _heads(layer: LayerNames, number: int, temperatures: AnyArray, rounded: Rounding, naming: Naming) -> list[CircuitNode]:
@@ -147,7 +140,7 @@ def _variables(
 ) -> list[CausalVariable]:
     """What the layout says of a loop's beginning, and the rows that each half of a layer sets."""
     found = []
-    for name, block in _spans(layout):
+    for name, block, _ in smallest_blocks(layout):
         for region, content in block.holds.items():
             decode = {"bits": "unsigned", "one": "one"}.get(content, "numbers")
             found.append(CausalVariable(f"{name} in {region}", name, region, 0, decode, [], region in block.changes))
@@ -157,7 +150,7 @@ def _variables(
         what, layer = kind[edge.source]
         if what in ("head", "formula", "unit") and layer is not None:
             writers.setdefault((2 * layer + (1 if what == "head" else 2), edge.target), []).append(edge.source)
-    within = {name: block.within for name, block in _spans(layout)}
+    within = {name: block.within for name, block, _ in smallest_blocks(layout)}
     for (moment, name), ids in sorted(writers.items(), key=lambda item: item[0][0]):
         half = "attention" if moment % 2 else "feed-forward"
         decode = "unsigned" if within[name] == "bits" and moment % 2 == 0 and moment < 2 * layers else "numbers"

@@ -12,7 +12,7 @@ before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,12 +46,12 @@ FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "loops": ((int,), "an integer, 0 or more"), "engine": _TEXT, "ended": _TRUTH, "waiting": _TRUTH,
     "input_ended": _TRUTH, "kept": ((list,), "a list of integers"), "found": ((dict, type(None)), "an object, or null"),
 }
-"""The fields of a description: their types, and the rule in words."""
+"""The fields of a description: their types, and the rule for messages."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run was asked for: when it ends (None: never), how often it is kept, when it is compared, on which engine."""
+    """The plan of a run: its last instruction or None, loops between checkpoints, when it is compared, and the engine."""
 
     max_steps: int | None = None
     every: int = DEFAULT_EVERY
@@ -72,13 +72,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run that can go on: its machine, program and mark, how it was asked for, and what a judge has found so far."""
+    """A run that can go on: its machine, program and mark, its plan, and what the comparison has found so far."""
 
     machine: Machine[Any, Any]
     program: Any
     mark: Mark
     plan: Plan
     found: Mapping[str, Any] | None = None
+
+    def planned(
+        self, *, engine: str | None = None, max_steps: int | None = None, check: bool | Check | None = None,
+        every: int | None = None,
+    ) -> Checkpoint:
+        """The same with another plan. Default: as before."""
+        before = self.plan
+        return replace(self, plan=Plan(
+            before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
+            before.check if check is None else self.machine.check_mode(check), engine or before.engine))
 
     def __repr__(self) -> str:
         return f"<Checkpoint: {self.mark!r} of {self.program!r} on {self.machine!r}>"

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.arguments import is_number
 from punchcard.errors import PunchcardError, SizeError
 from punchcard.lazy import import_name
 
@@ -50,7 +49,7 @@ class Option:
             good = isinstance(value, str) and value in self.choices
         elif self.type in (int, float):
             kind = int if self.type is int else (int, float)
-            good = isinstance(value, kind) and is_number(value) and (
+            good = isinstance(value, kind) and not isinstance(value, bool) and value == value and (  # NaN is not itself
                 (self.least is None or value >= self.least) and (self.most is None or value <= self.most))
         else:
             good = isinstance(value, self.type)
@@ -58,7 +57,7 @@ class Option:
             raise SizeError(f"{self.name}={value!r}: it must be {self._rule()}")
 
     def _rule(self) -> str:
-        """What a value must be, in words."""
+        """What a value must be, for a message."""
         if self.choices:
             return " or ".join(map(repr, self.choices))
         limits = {"at least": self.least, "at most": self.most}
@@ -123,7 +122,7 @@ class Timing:
     """What `punchcard bench` times of a kind by itself.
 
     `workloads(design, columns)` of "module:function" gives workloads, or text that says why there is none; `columns`,
-    `designs` and `quick`, one of the designs, are what is timed where nobody says. `rival` is what the interpreter is
+    `designs` and `quick`, one of the designs, are the defaults of what is timed. `rival` is what the interpreter is
     written in.
     """
 

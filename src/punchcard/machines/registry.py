@@ -13,7 +13,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.arguments import checked
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
@@ -30,15 +29,19 @@ ENTRY_POINTS = "punchcard.machines"
 """A package that brings a machine names the machine's class, or its `Kind`, in this group of entry points."""
 
 
-@checked
 class Registry:
-    """Kinds by name, by the type of their programs, and by the extensions of their files."""
+    """The kinds of machines that can be used, by name, by the type of their programs and by file extension.
+
+    It is immutable: `including` gives a larger registry.
+    """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[str, Kind] = {}
         self._languages: dict[str, tuple[Kind, Language]] = {}
         self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
-        for kind in kinds:
+        for kind in kinds if isinstance(kinds, Iterable) else [kinds]:
+            if not isinstance(kind, Kind):
+                raise PunchcardError(f"Registry: {kind!r} is not a `Kind`: give the kinds of machines as a list")
             if kind.name in self._kinds:
                 raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
             self._kinds[kind.name] = kind
@@ -169,7 +172,7 @@ def built_in() -> Registry:
 
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
-    """The machines of this package, these, and those that installed packages bring; of two of one name, the one given."""
+    """All machines: those of this package, of installed packages, and these, which replace others of their names."""
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
     found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Layout, RowBlock
 from punchcard.transformer.build import Assignment, Head
 from punchcard.transformer.expression import Array, Expression
 
@@ -88,15 +88,18 @@ class RowNames:
         return "row", row
 
 
+def smallest_blocks(layout: Layout) -> list[tuple[str, RowBlock, range]]:
+    """Blocks that have no parts, and the parts of the others: the name, its block, and its rows."""
+    return [(name, block, range(*layout.rows(name).indices(layout.width))) for block in layout.blocks
+            for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
+
+
 def row_names(layout: Layout) -> list[str]:
     """A name for every row: `memory[3]`, `pointer.a[0]`, or `inside` if a block is one row."""
     names = [f"row {row}" for row in range(layout.width)]
-    for block in layout.blocks:
-        for part in [f"{block.name}.{name}" for name in block.parts] or [block.name]:
-            place = layout.rows(part)
-            start, count = place.start, place.stop - place.start
-            for i in range(count):
-                names[start + i] = part if count == 1 else f"{part}[{i}]"
+    for name, _, rows in smallest_blocks(layout):
+        for i, row in enumerate(rows):
+            names[row] = name if len(rows) == 1 else f"{name}[{i}]"
     return names
 
 

@@ -15,24 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean, shortened
 from punchcard.formatting import join_some, plural
+from punchcard.machines.assembler import Operation, Symbol
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-OperandKind: TypeAlias = Literal["cell", "target"]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An entry of the instruction table, which assembler and disassembler read."""
-
-    mnemonic: str
-    operands: tuple[OperandKind, ...]
-    optional: int = 0
-    about: str = ""
 
 
 SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1,
@@ -56,15 +46,6 @@ class Halt:
 
 
 Instruction: TypeAlias = Subleq | Halt
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A name for `size` consecutive memory cells."""
-
-    name: str
-    address: int
-    size: int = 1
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from punchcard.arguments import checked
 from punchcard.errors import ProgramError
-from punchcard.machines.subleq.assembler import Listing, Statement, parse
+from punchcard.machines.assembler import ParsedText, Statement, parse
 from punchcard.machines.subleq.isa import HALT, OPERATIONS, SUBLEQ, Halt, Instruction, Program, Subleq
 
 
-@checked
 def assemble(text: str, source: str = "") -> Program:
     """The program of a `.subleq` text; `source` names it in error messages."""
-    listing = parse(text, OPERATIONS, source)
-    if not listing.statements:
+    parsed = parse(text, OPERATIONS, source)
+    if not parsed.statements:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
-    instructions = [_instruction(listing, statement, i) for i, statement in enumerate(listing.statements)]
-    return Program.create(instructions, listing.values, tuple(listing.symbols.values()), listing.labels,
-                          [statement.token.line for statement in listing.statements])
+    instructions = [_instruction(parsed, statement, i) for i, statement in enumerate(parsed.statements)]
+    return Program.create(instructions, parsed.values, tuple(parsed.symbols.values()), parsed.labels,
+                          [statement.token.line for statement in parsed.statements])
 
 
 def disassemble(program: Program) -> str:
@@ -41,11 +39,11 @@ def disassemble(program: Program) -> str:
     return "\n".join([".data", *data, ".code", *code, ""])
 
 
-def _instruction(listing: Listing, statement: Statement, number: int) -> Instruction:
+def _instruction(parsed: ParsedText, statement: Statement, number: int) -> Instruction:
     if statement.operation is HALT:
         return Halt()
     a, b, *c = statement.operands
-    return Subleq(listing.cell(a), listing.cell(b), listing.target(c[0]) if c else number + 1)
+    return Subleq(parsed.cell(a), parsed.cell(b), parsed.target(c[0]) if c else number + 1)
 
 
 def _statement(instruction: Instruction, number: int, cells: list[str], labels: dict[int, list[str]]) -> str:

@@ -17,12 +17,13 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     Item,
     Label,
     MacroCall,
+    Pool,
     Summand,
     name,
     number,
     scratch,
 )
-from punchcard.machines.von_neumann.languages.asq.writer import write_statement
+from punchcard.machines.von_neumann.languages.asq.writer import write_data, write_statement
 from punchcard.python.integers.sums import CellSum, Z, constant, literal
 
 MOST_REPEATED = 3
@@ -41,9 +42,10 @@ Operand: TypeAlias = Expression | Patched
 
 @dataclass(frozen=True)
 class AssemblyEntry:
-    """A label, a comment, or the items of an instruction. After `leaves` nothing goes on to the next entry."""
+    """A label, a comment, data, or the items of an instruction. After `leaves` nothing goes on to the next entry."""
 
     items: tuple[Item, ...] = ()
+    is_data: bool = False
     label: str = ""
     comment: str | None = None
     leaves: str = ""
@@ -69,6 +71,13 @@ class Assembly:
 
     def label(self, label: str) -> None:
         self.entries.append(AssemblyEntry(label=label))
+
+    def data(self, items: Iterable[Item]) -> None:
+        self.entries.append(AssemblyEntry(tuple(items), is_data=True))
+
+    def pool(self) -> None:
+        """The place of constants and scratch cells."""
+        self.entries.append(AssemblyEntry((Pool(MADE),)))
 
     def fresh(self, what: str = "L") -> str:
         """A new label."""
@@ -292,7 +301,7 @@ def text_of(entries: Iterable[AssemblyEntry]) -> str:
         else:
             lines += labels[:-1]
             front = labels[-1] if labels else ""
-            text = write_statement(entry.items)
+            text = (write_data if entry.is_data else write_statement)(entry.items)
             lines.append(f"{front:<8}{text}" if len(front) < 8 else f"{front} {text}")
             labels = []
     return "\n".join([*lines, *labels]) + "\n"

@@ -16,15 +16,13 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     Expression,
     Item,
     Label,
-    Pool,
     constant,
     name,
     number,
 )
-from punchcard.machines.von_neumann.languages.asq.writer import write_data
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.integers.analysis import analyse
-from punchcard.python.integers.assembly import Assembly, items_of, text_of
+from punchcard.python.integers.assembly import Assembly, AssemblyEntry, items_of, text_of
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.generator import CodeGenerator
@@ -198,16 +196,13 @@ class _Program:
         body = self.code.out.finish()
         routines = self._routines()
         cells = [label for label in storage.cells() if label not in parameters]
-        variables = [_data(label, parameters.get(label, number(0))) for label in (*parameters, *cells)]
-        errors = [part for label, message in storage.messages.items() for part in _error(label, message)]
         stack = self.memory // STACK_SHARE if "stack" in storage.needed else 0
-        ends = self._ends(stack)
+        behind = self._behind({label: parameters.get(label, number(0)) for label in (*parameters, *cells)}, stack)
         parsed = AsqText(entry.source.file, [*items_of(body)])
         for routine in routines:
             parsed.items += routine.parsed.items
             parsed.macros.update(routine.parsed.macros)
-        parts: list[list[Item]] = [*variables, *(each.items for each in errors), [Pool(MADE)], *storage.data, *ends]
-        parsed.items += [item for part in parts for item in part]
+        parsed.items += items_of(behind)
         try:
             placed = assembler.place(parsed, word_bits=self.bits)
         except SourceError as error:
@@ -220,8 +215,7 @@ class _Program:
                                f"{self.memory - stack} for them: use a larger memory")
         listing = "\n".join([
             f"# {entry.name}({', '.join(entry.parameters)}) of {entry.source.file}, for words of {self.bits} bits", "",
-            text_of(body), *(routine.text for routine in routines), "# variables", *map(write_data, variables),
-            *(each.text for each in errors), "@pool", *map(write_data, (*storage.data, *ends))]) + "\n"
+            text_of(body), *(routine.text for routine in routines), text_of(behind)])
         kinds = {parameter: (storage.label_of(entry, parameter), entry.given[parameter]) for parameter in entry.parameters}
         outside = tuple((function.source, snapshot(function.source)) for function in self.code.facts.functions)
         image = self._image(placed, {*cells, *parameters, *storage.needed, *storage.messages, "error",
@@ -229,16 +223,28 @@ class _Program:
         return CompiledIntegers(listing, image, entry.result, places, dict(storage.messages), self.bits, self.memory, kinds,
                                 outside)
 
-    def _ends(self, stack: int) -> list[list[Item]]:
-        """The stack and the heap, which begins behind everything else."""
-        found: list[list[Item]] = []
+    def _behind(self, variables: Mapping[str, Expression], stack: int) -> list[AssemblyEntry]:
+        """What is behind the code: variables, errors, objects, the stack's cells, and the heap, which begins at the end."""
+        storage, out = self.code.storage, Assembly(self.bits)
+        out.comment("variables")
+        for label, value in variables.items():
+            out.data(_cell(label, value))
+        for label, message in storage.messages.items():
+            out.label(label.removesuffix("_text") if label.endswith("_text") else "error_" + label)
+            out.clear(ERROR)
+            out.sub(constant(name(label, -1)), ERROR)
+            out.jump("failed")
+            out.data(message_items(label, message))
+        out.pool()
+        for each in storage.data:
+            out.data(each)
         if stack:
             frame = max([len(function.locals) + 8 for function in self.functions], default=8)
-            found.append([*_data("stack_top", number(stack - self.memory)), *_data("depth", number(stack // frame))])
-        if "heap" in self.code.storage.needed:
-            found.append([*_data("heap_limit", number(self.memory - stack)), *_data("heap_free", name("heap")),
-                          Label(MADE, "heap")])
-        return found
+            out.data([*_cell("stack_top", number(stack - self.memory)), *_cell("depth", number(stack // frame))])
+        if "heap" in storage.needed:
+            out.data([*_cell("heap_limit", number(self.memory - stack)), *_cell("heap_free", name("heap"))])
+            out.label("heap")
+        return out.entries
 
     def _image(self, placed: assembler.LabelledWords, known: set[str]) -> Image:
         """The image with the names that a reader of its source knows, and those of errors."""
@@ -266,24 +272,7 @@ class _Program:
         return found
 
 
-@dataclass(frozen=True)
-class _ErrorPart:
-    items: list[Item]
-    text: str
-
-
-def _error(label: str, message: str) -> tuple[_ErrorPart, _ErrorPart]:
-    """What is done for an error: its text is chosen and written; and that text."""
-    out = Assembly(0)
-    out.label(label.removesuffix("_text") if label.endswith("_text") else "error_" + label)
-    out.clear(ERROR)
-    out.sub(constant(name(label, -1)), ERROR)
-    out.jump("failed")
-    data = message_items(label, message)
-    return _ErrorPart([*items_of(out.entries)], text_of(out.entries)), _ErrorPart(data, write_data(data))
-
-
-def _data(label: str, value: Expression) -> list[Item]:
+def _cell(label: str, value: Expression) -> list[Item]:
     """A cell with a label."""
     return [Label(MADE, label), Cell(value, MADE)]
 

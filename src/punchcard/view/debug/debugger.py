@@ -144,19 +144,9 @@ class Debugger:
             return [{}]
         if not self.watched:
             raise PunchcardError("nothing is watched: choose a value with w")
-        shown = [self.about["shown"][number] for number in self.watched]
-        return [{"rows": self._rows_of(value["start"]), "column": column} for value in shown
-                for column in range(value["column"], value["column"] + value["columns"])]
-
-    def _rows_of(self, start: int) -> str:
-        """The block, or the part of one, that begins at a row."""
-        for block in self.about["layout"]["blocks"]:
-            for name, first, _ in block["parts"]:
-                if first == start:
-                    return f"{block['name']}.{name}"
-            if block["start"] == start:
-                return str(block["name"])
-        raise PunchcardError(f"no row block begins at row {start}")
+        shown = [self.session.shown[number] for number in self.watched]
+        return [{"rows": value.rows, "column": column} for value in shown
+                for column in range(value.column, value.column + value.columns)]
 
     def _look(self, what: Aim, moment: int, given: dict[str, Any], stop: Callable[[], bool]) -> int | None:
         idle, seconds = 0, FIRST_PART
@@ -216,14 +206,7 @@ class Debugger:
 
     def column_name(self, column: int) -> str:
         """What a column is called."""
-        names = self.about["column_names"]
-        if column in names:
-            return str(names[column])
-        for region in self.about["layout"]["regions"]:
-            if region["start"] <= column < region["start"] + region["columns"]:
-                number = f"[{column - region['start']}]" if region["columns"] > 1 else ""
-                return f"{region['name']}{number}"
-        return str(column)
+        return self.session.machine.column_name(column, self.session.program)
 
     def card(self) -> tuple[list[int], AnyArray]:
         """The columns that are shown, and their entries: columns by rows."""

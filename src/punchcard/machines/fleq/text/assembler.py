@@ -12,6 +12,7 @@ from pathlib import Path
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError
+from punchcard.machines.assembler import labelled, take_labels, take_section
 from punchcard.machines.fleq.fitted import known_function
 from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, KNOWN, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
 from punchcard.machines.fleq.isa import (
@@ -32,7 +33,6 @@ from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.source import Line, Token, unknown
-from punchcard.machines.subleq.assembler import labelled, take_labels, take_section
 from punchcard.machines.subleq.isa import NAME
 
 __all__ = ["assemble", "disassemble"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from punchcard.machines.subleq.isa import HALT, Halt, Operation
+from punchcard.machines.assembler import Operation
+from punchcard.machines.subleq.isa import HALT, Halt
 
 ADD = Operation("add", ("cell",), about="mem[r] += 1")
 SUB = Operation("sub", ("cell", "target"), about="if mem[r] = 0 goto n, else mem[r] -= 1")

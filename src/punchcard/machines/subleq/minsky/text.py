@@ -17,8 +17,8 @@ c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation begi
 from __future__ import annotations
 
 from punchcard.errors import ProgramError
-from punchcard.machines.subleq.assembler import Listing, Statement, parse
-from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq, Symbol
+from punchcard.machines.assembler import ParsedText, Statement, Symbol, parse
+from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.minsky.isa import ADD, OPERATIONS, SUB, Add, MinskyInstruction, MinskyProgram, Sub
 
 _LENGTHS = {Add: 1, Sub: 5, Halt: 1}
@@ -26,21 +26,21 @@ _LENGTHS = {Add: 1, Sub: 5, Halt: 1}
 
 def assemble(text: str, source: str = "") -> MinskyProgram:
     """The machine of a `.minsky` text."""
-    listing = parse(text, OPERATIONS, source, section=".code")
+    parsed = parse(text, OPERATIONS, source, section=".code")
     where = f"{source}: " if source else ""
-    if not listing.statements:
+    if not parsed.statements:
         raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
-    if not listing.has_data:
-        _declare_registers(listing)
-    for symbol in listing.symbols.values():
-        if symbol.size != 1 or listing.values[symbol.address] < 0:
-            raise listing.symbol_tokens[symbol.name].error(
+    if not parsed.has_data:
+        _declare_registers(parsed)
+    for symbol in parsed.symbols.values():
+        if symbol.size != 1 or parsed.values[symbol.address] < 0:
+            raise parsed.symbol_tokens[symbol.name].error(
                 f"register {symbol.name!r}: a register holds one integer, 0 or more", source)
-    instructions = [_instruction(listing, statement) for statement in listing.statements]
-    if not isinstance(instructions[-1], Halt) or len(instructions) in listing.labels.values():
+    instructions = [_instruction(parsed, statement) for statement in parsed.statements]
+    if not isinstance(instructions[-1], Halt) or len(instructions) in parsed.labels.values():
         instructions.append(Halt())
-    registers = tuple((s.name, listing.values[s.address]) for s in listing.symbols.values())
-    return MinskyProgram(tuple(instructions), registers, tuple(listing.labels.items()))
+    registers = tuple((s.name, parsed.values[s.address]) for s in parsed.symbols.values())
+    return MinskyProgram(tuple(instructions), registers, tuple(parsed.labels.items()))
 
 
 def translate(machine: MinskyProgram) -> Program:
@@ -74,21 +74,21 @@ def translate(machine: MinskyProgram) -> Program:
                           {name: starts[target] for name, target in machine.labels})
 
 
-def _declare_registers(listing: Listing) -> None:
-    for statement in listing.statements:
+def _declare_registers(parsed: ParsedText) -> None:
+    for statement in parsed.statements:
         for operand in statement.operands[:1]:
             name = operand.token.text
-            if name not in listing.symbols:
-                listing.symbols[name] = Symbol(name, len(listing.values))
-                listing.values.append(0)
+            if name not in parsed.symbols:
+                parsed.symbols[name] = Symbol(name, len(parsed.values))
+                parsed.values.append(0)
 
 
-def _instruction(listing: Listing, statement: Statement) -> MinskyInstruction:
+def _instruction(parsed: ParsedText, statement: Statement) -> MinskyInstruction:
     if statement.operation is ADD:
-        return Add(listing.cell(statement.operands[0]))
+        return Add(parsed.cell(statement.operands[0]))
     if statement.operation is SUB:
         register, target = statement.operands
-        return Sub(listing.cell(register), listing.target(target))
+        return Sub(parsed.cell(register), parsed.target(target))
     return Halt()
 
 

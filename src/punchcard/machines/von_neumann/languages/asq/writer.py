@@ -12,7 +12,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from punchcard.machines.von_neumann.isa import Image
-from punchcard.machines.von_neumann.languages.asq.items import Cell, CellRun, Expression, Item, Label, MacroCall, number
+from punchcard.machines.von_neumann.languages.asq.items import (
+    Cell,
+    CellRun,
+    Expression,
+    Item,
+    Label,
+    MacroCall,
+    Pool,
+    number,
+)
 
 PORT = -1
 INSTRUCTION = 3
@@ -129,8 +138,10 @@ def _rows(cells: Iterator[str]) -> Iterator[list[str]]:
 # Items as text
 
 def write_statement(items: Sequence[Item]) -> str:
-    """An instruction, with the labels of its operands, or a use of a macro."""
+    """An instruction, with the labels of its operands, a use of a macro, or @pool."""
     (first, *_) = items
+    if isinstance(first, Pool):
+        return "@pool"
     if isinstance(first, MacroCall):
         return " ".join([f"@{first.name}", *map(_operand, first.operands)])
     cells = [item.expression for item in items if isinstance(item, Cell)]

@@ -13,17 +13,39 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown
-from punchcard.machines.subleq.isa import Operation, Symbol
 
 SECTIONS = (".data", ".code")
 _RUN = re.compile(rf"(?:[+-]?[0-9]{{1,{MAX_DIGITS}}}(?:\s*+,\s*+|\s++|$))*+")  # decimal values in a row
 
 
+OperandKind: TypeAlias = Literal["cell", "target"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An entry of the instruction table, which assembler and disassembler read."""
+
+    mnemonic: str
+    operands: tuple[OperandKind, ...]
+    optional: int = 0
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name for `size` consecutive memory cells."""
+
+    name: str
+    address: int
+    size: int = 1
+
+
 @dataclass(frozen=True)
 class Operand:
-    """A name or a number as it stands in the text, with an offset for arrays."""
+    """A name or a number as written in the text, with an offset for arrays."""
 
     token: Token
     offset: int = 0
@@ -40,7 +62,7 @@ class Statement:
 
 
 @dataclass
-class Listing:
+class ParsedText:
     """A source text, parsed: what was declared and what was written."""
 
     source: str
@@ -73,20 +95,20 @@ class Listing:
         return labelled(operand.token, self.labels, self.source)
 
 
-def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> Listing:
+def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> ParsedText:
     """Parse a text. Without `section`, lines before the first `.data` or `.code` are an error."""
-    listing = Listing(source)
+    parsed = ParsedText(source)
     for line in lines(text, source):
         if line.ahead.kind == "directive":
             section = take_section(line)
-            listing.has_data |= section == ".data"
+            parsed.has_data |= section == ".data"
         elif section == ".data":
-            _parse_data(line, listing)
+            _parse_data(line, parsed)
         elif section == ".code":
-            _parse_code(line, listing, operations)
+            _parse_code(line, parsed, operations)
         else:
             raise line.wrong("a program begins with .data or .code")
-    return listing
+    return parsed
 
 
 def take_section(line: Line, others: tuple[str, ...] = ()) -> str:
@@ -116,36 +138,36 @@ def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
     return labels[token.text]
 
 
-def _parse_data(line: Line, listing: Listing) -> None:
+def _parse_data(line: Line, parsed: ParsedText) -> None:
     name = line.take_name("a memory cell")
-    if name.text in listing.symbols:
+    if name.text in parsed.symbols:
         raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
     if line.at(":"):
         raise line.wrong("a memory cell is declared as `name value`, without a colon")
-    listing.symbol_tokens[name.text] = name
-    address = len(listing.values)
+    parsed.symbol_tokens[name.text] = name
+    address = len(parsed.values)
     while line.ahead.kind != "end":
         run = line.take_run(_RUN)
         if run:
-            listing.values += map(int, run.replace(",", " ").split())
+            parsed.values += map(int, run.replace(",", " ").split())
         else:
-            listing.values.append(line.take_integer("a value")[0])
+            parsed.values.append(line.take_integer("a value")[0])
         if line.at(",") and not run.rstrip().endswith(","):
             line.take()
-    if len(listing.values) == address:
-        listing.values.append(0)
-    listing.symbols[name.text] = Symbol(name.text, address, len(listing.values) - address)
+    if len(parsed.values) == address:
+        parsed.values.append(0)
+    parsed.symbols[name.text] = Symbol(name.text, address, len(parsed.values) - address)
 
 
-def _parse_code(line: Line, listing: Listing, operations: Mapping[str, Operation]) -> None:
-    take_labels(line, listing.labels, len(listing.statements))
+def _parse_code(line: Line, parsed: ParsedText, operations: Mapping[str, Operation]) -> None:
+    take_labels(line, parsed.labels, len(parsed.statements))
     if line.ahead.kind == "end":
         return
     mnemonic = line.take_name("an instruction")
     operation = operations.get(mnemonic.text.lower())
     if operation is None:
         raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
-    listing.statements.append(Statement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
+    parsed.statements.append(Statement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
 
 
 def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[Operand, ...]:
