@@ -21,6 +21,7 @@ from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
 from punchcard.engines.lowered.rules import TABLES
 from punchcard.words.word import Word, select
+from tests.test_words import total_value
 from tests.word_values import all_values, leaf_words, table_value, value_of
 
 Rule = Callable[..., object]
@@ -216,17 +217,19 @@ def impossible_settings(rule: Rule) -> int:
 
 @checks(*steps.STEPS.rules)
 def functions_with_steps(rule: Rule) -> int:
+    """All functions with two values, and some with three, of totals from 0 to 7, -7 to 0, -2 to 5 and 0 to 7."""
     words, applied = WordBuilder(), 0
-    (x,) = leaf_words(words, 3)
-    every = all_values([x])
-    for coefficient, start in ((1, 0), (-1, -7)):
-        total = Total(((coefficient, x, 7, 0),), start, start + 7)
+    x, y, flag = leaf_words(words, 3, 2, 1)
+    every = all_values([x, y, flag])
+    for terms in (((1, x, 7, 0),), ((-1, x, 7, 0),), ((1, x, 5, 0), (-2, flag, 1, 0)), ((2, y, 3, 0), (1, x, 2, 1))):
+        at = total_value(terms, every)
+        total = Total(terms, at.min(), at.max())
         for values in [*product((3, 5), repeat=8), *product((3, 5, 6), repeat=4)]:
-            found = [(start + i, value) for i, value in enumerate(values) if i == 0 or value != values[i - 1]]
+            found = [(total.low + i, value) for i, value in enumerate(values) if i == 0 or value != values[i - 1]]
+            found = [step for step in found if step[0] <= total.high]
             table = rule(words, total, found) if len(found) <= MOST_STEPS + 1 else None
             if isinstance(table, BitTable):
                 applied += 1
-                at = coefficient * every[x]
                 expected = [next(value for place, value in reversed(found) if place <= t) for t in at]
                 assert np.all(table_value(table, every) == expected)
     return applied

@@ -11,7 +11,7 @@ import pytest
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.packing import alike, family, pack
-from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of
 from punchcard.engines.lowered.bits.sums import aligned
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
@@ -118,42 +118,6 @@ def random_total(rng: random.Random, leaves: list[Word]) -> Total:
 
 def total_value(terms: tuple[tuple[int, Word, int, int], ...], leaves: Leaves) -> Numbers:
     return sum((c * ((leaves[word] & mask) >> shift) for c, word, mask, shift in terms), start=np.zeros(1, dtype=object))
-
-
-def random_steps(rng: random.Random, low: int, high: int) -> list[tuple[int, int]]:
-    """Any steps, or two values that alternate with a period."""
-    if rng.random() < 0.5:
-        places = sorted(rng.sample(range(low + 1, high + 1), min(high - low, rng.randint(1, MOST_STEPS))))
-        values = [rng.randint(0, 2) for _ in range(len(places) + 1)]
-    else:
-        first, period = rng.randint(low + 1, high), 1 << rng.randint(1, 4)
-        length = rng.choice((period // 2, rng.randint(1, period)))
-        places = [at for k in range(MOST_STEPS) for at in (first + k * period, first + k * period + length) if at <= high]
-        places = sorted(set(places))[:MOST_STEPS]
-        values = [7 if k % 2 else 3 for k in range(len(places) + 1)]
-    steps = [(low, values[0])]
-    for place, now in zip(places, values[1:], strict=True):
-        if now != steps[-1][1]:
-            steps.append((place, now))
-    return steps
-
-
-def test_steps_as_bits() -> None:
-    """Bits of a sum, comparisons and remainders: for every setting of the words that are added up."""
-    rng, kinds = random.Random(3), set()
-    for _ in range(400):
-        words = WordBuilder()
-        leaves = leaf_words(words, 3, 2, 1)
-        total = random_total(rng, leaves)
-        if total.low == total.high:
-            continue
-        steps = random_steps(rng, total.low, total.high)
-        table = table_of_steps(words, total, steps)
-        kinds |= {bit.word.op for bit in table.bits}
-        every = all_values(leaves)
-        expected = [next(v for place, v in reversed(steps) if place <= at) for at in total_value(total.terms, every)]
-        assert np.all(table_value(table, every) == expected)
-    assert kinds >= {"sum", "less", "variable"}
 
 
 def test_the_lowest_bits_of_a_total() -> None:

@@ -14,7 +14,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 def start() -> None:
     """The command line, as a process of its own.
 
-    Ctrl-C and SIGTERM end it on the spot, unless a command asks to be told (`interruptible`): an exception would pass
+    Ctrl-C and SIGTERM end it on the spot, unless a command handles them (`interruptible`): an exception would pass
     through the imports of libraries, some of which abort, or lose it. Files are whole at any moment.
     """
     for number in (signal.SIGINT, signal.SIGTERM):

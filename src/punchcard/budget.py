@@ -22,7 +22,7 @@ DEFAULT = 4 << 30
 OPTION, VARIABLE = "--max-memory", "PUNCHCARD_MAX_MEMORY"
 UNITS = "KMGT"
 WORTH_RAISING = 1 << 40
-"""Beyond this no computer has the memory, so that nobody is told to ask for it."""
+"""Beyond this no computer has the memory, so raising the budget is not suggested."""
 
 BUILDING = 1.5
 """Peak of building over the compiled matrices (float64) and the model, measured 0.8 to 1.6: formulas are matrices too."""
@@ -37,7 +37,7 @@ _chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
 
 @contextmanager
 def max_memory(allowed: int | str) -> Iterator[None]:
-    """Let everything inside the block use so much memory: bytes, or text such as "512M" and "16G"."""
+    """A context manager that sets the memory limit inside its block: bytes, or text such as "512M" and "16G"."""
     token = _chosen.set(_bytes(allowed, f"a memory of {allowed!r}"))
     try:
         yield

@@ -113,9 +113,9 @@ class Observed(list[Snapshot]):
         for snapshot in self:
             if (snapshot.loop, snapshot.layer) == (loop, layer):
                 return snapshot
-        raise PunchcardError(f"loop {loop}, layer {layer} was not observed: there are {self._told()}")
+        raise PunchcardError(f"loop {loop}, layer {layer} was not observed: there are {self._summary()}")
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         if not self:
             return "no snapshots"
         return f"{len(self):,} snapshots, loops {self[0].loop} to {self[-1].loop}, layers 0 to {max(s.layer for s in self)}"
@@ -125,7 +125,7 @@ class Observed(list[Snapshot]):
         return self.at(loop, layer).plot_attention(head, title=title, threshold=threshold)
 
     def __repr__(self) -> str:
-        return f"<Observed: {self._told()}>"
+        return f"<Observed: {self._summary()}>"
 
 
 @checked
@@ -138,10 +138,12 @@ def observe(
     layers: bool = True,
     names: Callable[[int], str] | None = None,
 ) -> Iterator[Observed]:
-    """Collect a snapshot of each layer, or pass it to `callback`.
+    """A context manager that records what the model does: a `Snapshot` of every layer of every loop, with forward hooks.
 
-    With layers=False there is one for each loop: the card before its first layer and after its last. `names` says what a
-    column is called, by default its region and number; a machine's own `observe` knows the names of its program.
+    layout     names the rows and columns of the card
+    callback   called with each snapshot, which is then not collected
+    layers     False: one snapshot for each loop, from its first layer to its last
+    names      the name of a column, default: its region and number. `machine.observe` knows the names of a program
     """
     seen = Observed()
     begin: list[Tensor] = []

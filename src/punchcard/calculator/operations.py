@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 from punchcard.calculator import exact
 from punchcard.calculator.code import Code, Term
@@ -48,17 +47,15 @@ class Operations:
         if function == "scale" and quotient:
             one = self.code.decide(lambda: terms[0].exact == Interval.point(Fraction(1)) and terms[0].error == 0)
             return terms[1] if one else self.product(*terms)
-        binary: Mapping[str, Callable[[Term, Term], Term]] = {
-            "add": self.add, "sub": self.sub, "scale": self.product,
-            **{name: partial(self.choice, name) for name in CHOICES}}
-        if function in binary:
-            return binary[function](*terms)
+        if function in _BINARY:
+            return _BINARY[function](self, *terms)
+        if function in CHOICES:
+            return self.choice(function, *terms)
+        if function in DOMAINS:
+            return self.fitted(function, terms[0], texts[-1])
         if function == "power":
             return self.power(terms[0], terms[1], texts[0], texts[1])
-        unary: Mapping[str, Callable[[Term, str], Term]] = {
-            "inverse": self.inverse, "sqrt": self.sqrt, "abs": self.absolute, "percentage": self.percentage,
-            **{name: partial(self.fitted, name) for name in DOMAINS}}
-        return unary[function](terms[0], texts[-1])
+        return _UNARY[function](self, terms[0], texts[-1])
 
     def add(self, a: Term, b: Term) -> Term:
         if a.is_constant and b.is_constant:
@@ -181,3 +178,9 @@ class Operations:
 
 def _is_zero(term: Term) -> bool:
     return term.is_constant and term.exact.low == 0
+
+
+_BINARY: Mapping[str, Callable[[Operations, Term, Term], Term]] = {
+    "add": Operations.add, "sub": Operations.sub, "scale": Operations.product}
+_UNARY: Mapping[str, Callable[[Operations, Term, str], Term]] = {
+    "inverse": Operations.inverse, "sqrt": Operations.sqrt, "abs": Operations.absolute, "percentage": Operations.percentage}

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from punchcard.calculator.code import GOOD, UP, Code, Term
 from punchcard.calculator.exact import Exact, reciprocal, scaled, sqrt, text
-from punchcard.calculator.functions import SQRT, WIDE_RUNGS, wide
+from punchcard.calculator.functions import SHIFTS, SQRT, WIDE_RUNGS, wide
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ADD, INVERSE, MUL, SUB, Function
 from punchcard.python.intervals import Interval
@@ -84,7 +84,12 @@ def _correction(code: Code, x: float, y: float, error: float) -> float:
 
 
 def _correction_shift(code: Code, size: float) -> int:
-    return max(0, 4 * math.floor(math.log2(code.blocks.reach / size) / 4))
+    """The power of two for a correction of this size: up to the product's reach, or what one instruction shifts by if
+    that leaves less of the product's error than rounding does.
+    """
+    power, one = max(0, 4 * math.floor(math.log2(code.blocks.reach / size) / 4)), SHIFTS[0]
+    enough = code.blocks.error(MUL, code.blocks.reach) * 2.0**-one <= code.blocks.unit
+    return min(power, one) if enough else power
 
 
 def _next_error(code: Code, x: float, y: float, error: float, power: int) -> float:

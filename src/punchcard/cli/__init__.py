@@ -71,7 +71,7 @@ def _refuse_twice(command: click.Command) -> None:
 
 
 def command_line(*machines: type[Machine[Any, Any]]) -> click.Group:
-    """The commands, for all installed machines and these."""
+    """The command `punchcard` as a click group, for all installed machines and these. Call it to run it."""
     return Commands(machines)
 
 

@@ -193,7 +193,7 @@ def show_table(title: str, rows: Sequence[tuple[str, str, str]]) -> None:
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; written by us, since rich would end with a status of its own when nobody reads it."""
+    """A table on standard output; printed by click, since rich would exit with a status of its own on a broken pipe."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     with console.capture() as captured:
         console.print(table)

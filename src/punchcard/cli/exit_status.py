@@ -5,7 +5,7 @@
 | 1 | interrupted by Ctrl-C or SIGTERM, or standard output cannot be written to |
 | 2 | bad input: every `PunchcardError`; and what is too large for the memory, or nested too deeply |
 | 70 | a bug in punchcard: any other exception |
-| 141 | nobody reads the output any more |
+| 141 | the reader of the output has gone |
 
 A bug is called one, and `--debug` shows the traceback of whatever it was.
 """

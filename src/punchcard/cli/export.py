@@ -17,7 +17,7 @@ from punchcard.cli.options import (
     memory_option,
     target_options,
 )
-from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.run import load_program, open_machine, with_settings
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
@@ -83,8 +83,7 @@ def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
 def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
     """A saved machine, or one of a kind with its usual sizes."""
     if file is None:
-        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-        return kind.machine_class()(**given.for_machine(kind))
+        return open_machine(registry, None, kind_name, given)
     if kind_name is not None:
         raise PunchcardError(f"--machine {kind_name}: {str(file)!r} says which machine it is for, leave one of them away")
 

@@ -16,8 +16,7 @@ from punchcard.cli.options import (
     machine_options,
     memory_option,
 )
-from punchcard.cli.run import load_program
-from punchcard.errors import PunchcardError
+from punchcard.cli.run import open_machine
 from punchcard.machines.registry import Registry
 
 
@@ -37,18 +36,8 @@ def make_info(registry: Registry) -> click.Command:
 
         With FILE, the machine has room for that program; else it has its usual sizes.
         """
-        if file is None:
-            kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-            machine = kind.machine_class()(**Given(given).for_machine(kind))
-        else:
-            program, kind, options = load_program(file, Given(given), registry)
-            if kind_name not in (None, kind.name):
-                raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
-            machine = kind.machine_class().for_program(program, **options)
-            machine.check_fits(program)
-
         from punchcard.cli.display import show_info
 
-        show_info(machine, as_json=as_json)
+        show_info(open_machine(registry, file, kind_name, Given(given)), as_json=as_json)
 
     return info

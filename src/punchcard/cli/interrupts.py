@@ -1,8 +1,8 @@
-"""A request to stop is heard: by the run, which ends after its loop, or where nothing listens by an exception.
+"""Ctrl-C is answered: by the run, which ends after its loop, or else by an exception.
 
-A run asks between two loops whether to stop. While it is prepared, or while NumPy computes, nobody asks: there a request
-that was not heard becomes what a second Ctrl-C is, an exception at once. A run that keeps something at its end, and has
-begun to ask, is waited for.
+A run asks between two loops whether to stop. While it is prepared, or while NumPy computes, it does not ask. Then a request
+that is not answered in time becomes what a second Ctrl-C is, an exception at once. A run that writes a file at its end, and
+has begun to ask, is waited for.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 0.3
-"""Seconds that a request may go unheard."""
+"""Seconds that a request may go unanswered."""
 LOOK_EVERY = 0.1
 
 
 @contextmanager
-def heard(asked: Callable[[], bool], *, keeps: bool) -> Iterator[Callable[[], bool]]:
+def watch_interrupts(asked: Callable[[], bool], *, keeps: bool) -> Iterator[Callable[[], bool]]:
     """The question `asked` for a run, watched: a request that the run does not ask for in time ends the block."""
     ended, main = threading.Event(), threading.main_thread().ident
     listens = stopping = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from punchcard.cli.interrupts import heard
+from punchcard.cli.interrupts import watch_interrupts
 from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -88,7 +88,7 @@ def learn(
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as (asked, _), heard(asked, keeps=True) as interrupted:
+    with Bar() as bar, interruptible() as (asked, _), watch_interrupts(asked, keeps=True) as interrupted:
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
                                  rehearsing=lambda epoch: bar.rehearse(epoch, epochs),
                                  interrupted=interrupted, heads=heads, size=size, engine=engine,
@@ -125,7 +125,7 @@ def predict(
                              "feature_names and target_names")
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as (asked, _), heard(asked, keeps=False) as interrupted:
+    with interruptible() as (asked, _), watch_interrupts(asked, keeps=False) as interrupted:
         prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
                                       engine=engine, precision=dtype, design=design)
     rows = prediction.values.reshape(len(features), -1)

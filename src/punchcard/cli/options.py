@@ -213,7 +213,7 @@ class ProgramCommand(click.Command):
 
 
 class Given:
-    """What was given on the command line for machines and languages, to be sorted by the kind that is asked for."""
+    """What was given on the command line for machines and languages, by the kind of machine that takes it."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
@@ -250,7 +250,7 @@ class Given:
 
 
 def given_flags() -> dict[str, str]:
-    """The parameters that stand on the command line, and how they are spelled there."""
+    """The parameters on the command line, and how they are spelled there."""
     context = click.get_current_context()
     return {
         parameter.name: "FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]

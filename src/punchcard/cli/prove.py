@@ -20,7 +20,7 @@ from punchcard.cli.options import (
     machine_options,
     memory_option,
 )
-from punchcard.cli.run import load_program
+from punchcard.cli.run import open_machine
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -72,7 +72,7 @@ def make_prove(registry: Registry) -> click.Command:
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
-            machine = _machine(registry, file, kind_name, Given(given))
+            machine = open_machine(registry, file, kind_name, Given(given))
         with show_progress(not as_json and sys.stderr.isatty()) as progress:
             found = proven(machine, seconds=seconds, progress=progress)
         wrong = []
@@ -96,13 +96,13 @@ def make_prove(registry: Registry) -> click.Command:
 
 @contextmanager
 def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
-    """Says on a terminal which claim is being shown, in one line, and takes the line away again."""
+    """Show on a terminal which claim is being proven, in one line, and clear the line at the end."""
 
     def write(text: str) -> None:
         print(f"\r\x1b[K{text}", end="\r", file=sys.stderr, flush=True)  # noqa: T201
 
     def tell(name: str, questions: int) -> None:
-        write(f"{name} ({questions} questions so far)"[: shutil.get_terminal_size().columns - 1])
+        write(f"{name} ({questions} queries so far)"[: shutil.get_terminal_size().columns - 1])
 
     try:
         yield tell if wanted else None
@@ -110,13 +110,3 @@ def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
         if wanted:
             write("")
 
-
-def _machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
-    """A machine with room for a program, or of a kind with its usual sizes."""
-    if file is None:
-        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-        return kind.machine_class()(**given.for_machine(kind))
-    program, kind, options = load_program(file, given, registry)
-    if kind_name not in (None, kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
-    return kind.machine_class().for_program(program, **options)

@@ -2,7 +2,8 @@
 
 Results go to standard output; trace, progress and remarks to standard error. Exit status: 0, or the program's own where it
 has one, when the program halted and the transformer agrees with the interpreter (or was not compared), 1 when not, 2 for
-bad input, 141 when nobody reads the output any more. A program that writes shows its bytes, as they come, and nothing else.
+bad input, 141 when the reader of the output has gone. Of a program that writes, its bytes are printed as they come, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from punchcard.cli.interrupts import heard
+from punchcard.cli.interrupts import watch_interrupts
 from punchcard.cli.options import (
     Given,
     ProgramCommand,
@@ -33,9 +34,11 @@ from punchcard.machines.registry import Registry
 from punchcard.machines.streams import writer
 
 if TYPE_CHECKING:
+    from punchcard.machines.base import Machine
     from punchcard.machines.checkpoint import Checkpoint
     from punchcard.machines.result import Report
 
+AnyMachine: TypeAlias = "Machine[Any, Any]"
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
@@ -122,7 +125,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
         interruptible(source) as (asked, read),
-        heard(asked, keeps=checkpoint is not None) as interrupted,
+        watch_interrupts(asked, keeps=checkpoint is not None) as interrupted,
         Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
     ):
         controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made)
@@ -150,6 +153,19 @@ def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kin
     names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
     sizes = {name: value for name, value in sizes.items() if name not in names}
     return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
+
+
+def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> AnyMachine:
+    """A machine with room for the program in a file, or without a file one of the usual sizes. Default: the first kind."""
+    if file is None:
+        kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
+        return kind.machine_class()(**given.for_machine(kind))
+    program, kind, options = load_program(file, given, registry)
+    if kind_name not in (None, kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
+    machine = kind.machine_class().for_program(program, **options)
+    machine.check_fits(program)
+    return machine
 
 
 def _saved(path: str, registry: Registry) -> Checkpoint:

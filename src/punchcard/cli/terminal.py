@@ -61,7 +61,7 @@ class Group(click.Group):
 
 @contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Where nobody else handles SIGTERM, it is a KeyboardInterrupt."""
+    """Make SIGTERM a KeyboardInterrupt, unless it is handled already."""
     unhandled = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     with handling(signal.default_int_handler, signal.SIGTERM) if unhandled else nullcontext():
         yield

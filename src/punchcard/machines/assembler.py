@@ -45,7 +45,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Operand:
-    """A name or a number as it stands in the text, with an offset for arrays."""
+    """A name or a number as written in the text, with an offset for arrays."""
 
     token: Token
     offset: int = 0

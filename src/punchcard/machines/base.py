@@ -61,19 +61,24 @@ NO_LIMIT = 1 << 62
 
 @checked
 class Machine(ABC, Generic[Program, State]):
-    """A looped transformer that executes programs, one instruction a loop.
+    """A looped transformer that executes programs, one instruction a loop. The weights never depend on the program.
 
-    What a machine says: its `kind`; its `designs`; how a program is punched and a state is read; the sizes that a program
-    needs; its oracle. The rest has a default.
+        machine = punchcard.build(program)      `machine.model` is the `nn.Module`, `machine.layout` names its rows
+        card = machine.punch(program)           the program as the model's input, rows by columns
+        machine.run(program)                    apply the model until the program halts
+        machine.read(card)                      the values on a card
+
+    A subclass defines its `kind` and `designs`, the sizes that a program needs (`sizes_for`) and a plain interpreter
+    (`oracle`). The rest has a default. See docs/your-own-machine.md.
     """
 
     kind: ClassVar[Kind]
     designs: ClassVar[Mapping[str, Any]]
     """Designs by name, or what makes one."""
     default_max_steps: ClassVar[int | None] = 100_000
-    """Instructions after which a run stops where nobody says; None: it has no limit."""
+    """Default of `max_steps`: instructions after which a run stops, or None for no limit."""
     compared: ClassVar[Check | None] = "end"
-    """When a run is compared with the interpreter where nobody says."""
+    """Default of `check`: when a run is compared with the interpreter."""
     has_ports: ClassVar[bool] = False
     """Whether programs read input and write output, which is then what a run shows."""
     instruction_size: ClassVar[int] = 1
@@ -270,7 +275,7 @@ class Machine(ABC, Generic[Program, State]):
 
     @property
     def halting(self) -> tuple[Pattern, ...]:
-        """The patterns that stand on the card once a program has halted."""
+        """The patterns that the card shows once a program has halted."""
         return self.design.halting(self.sizes)
 
     def own(self, program: Program, state: State) -> State:
@@ -282,7 +287,7 @@ class Machine(ABC, Generic[Program, State]):
         return {}
 
     def real_variables(self, program: Program) -> Mapping[str, RealVariable]:
-        """Where on the card the real numbers of a program stand, by name; empty for a machine that computes with bits."""
+        """Where the real variables of a program are on the card, by name; empty for a machine that computes with bits."""
         return {}
 
     def at_halt(self, program: Program, state: State) -> bool:
@@ -340,7 +345,7 @@ class Machine(ABC, Generic[Program, State]):
     # Running
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
-        """Who serves the machine's ports in a run that makes its last loop at `last`; None: it has none.
+        """The I/O host of a run that makes its last loop at `last`, or None if the machine has no ports.
 
         A card that was given alone has no program.
         """
@@ -357,14 +362,14 @@ class Machine(ABC, Generic[Program, State]):
         self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
-        """What looks whether a program keeps its promises: after every loop, or at marks.
+        """What checks that a program keeps its promises: a watch for every loop, and actions at marks.
 
         `again(mark, loops, watch)` makes the loops after a mark anew, up to a number.
         """
         return None, ()
 
     def unchecked(self, program: Program, loops: int) -> tuple[str, ...]:
-        """What `guard` did not see in so many loops that it was not given one by one, in words."""
+        """Notes on what `guard` could not check in so many loops, since it did not see each of them."""
         return ()
 
     def run(
@@ -495,13 +500,13 @@ class Machine(ABC, Generic[Program, State]):
         return self.oracle(program, reader(b""), lambda byte: None)
 
     def in_c(self, program: Program) -> Quick[State] | None:
-        """The same in C, compiled now, or a `CompilerError`; None: nobody has written one."""
+        """The same in C, compiled now, or None if there is none. A `CompilerError` if it does not compile."""
         return None
 
     # Showing
 
     def trace_line(self, program: Program, before: Card, after: Card) -> str:
-        """What a loop did to a card, in words; by default the values that are there now."""
+        """What a loop did to a card, as a line of text. Default: the values after it."""
         state = self.own(program, self.read(after))
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
@@ -519,7 +524,7 @@ class Machine(ABC, Generic[Program, State]):
         return {}
 
     def display_values(self, program: Program) -> list[DisplayValue]:
-        """The values that a view shows, and where they stand; by default what the layout says.
+        """The values that a view shows, and where they are on the card. Default: what the layout declares.
 
         One that is called "program counter" is where a run is: it counts as the instructions of `listing` are numbered.
         """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class BatchEntry:
-    """One of the runs: where it stands, who serves and who looks at it, why it ended, and what went wrong."""
+    """One run of a batch: its mark, its host and the actions at marks, why it ended, and its error."""
 
     program: Any
     begin: Mark

@@ -46,12 +46,12 @@ FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "loops": ((int,), "an integer, 0 or more"), "engine": _TEXT, "ended": _TRUTH, "waiting": _TRUTH,
     "input_ended": _TRUTH, "kept": ((list,), "a list of integers"), "found": ((dict, type(None)), "an object, or null"),
 }
-"""The fields of a description: their types, and the rule in words."""
+"""The fields of a description: their types, and the rule for messages."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run was asked for: when it ends (None: never), how often it is kept, when it is compared, on which engine."""
+    """The plan of a run: its last instruction or None, loops between checkpoints, when it is compared, and the engine."""
 
     max_steps: int | None = None
     every: int = DEFAULT_EVERY

@@ -52,7 +52,7 @@ class Design(ABC, Generic[Sizes]):
         """Read values off a card, or a batch of them, by calls of its layout."""
 
     def halting(self, sizes: Sizes) -> tuple[Pattern, ...]:
-        """The patterns that stand on the card once a program has halted."""
+        """The patterns that the card shows once a program has halted."""
         return ()
 
     def __repr__(self) -> str:

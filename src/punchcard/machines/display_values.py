@@ -1,4 +1,4 @@
-"""What a view shows of a card: values, where they stand, and how they are read. Data only, no tensor.
+"""What a view shows of a card: values, where they are, and how they are read. Data only, no tensor.
 
 A machine says it once (`Machine.display_values`). Python, the page and the terminal all read values by the rules below:
 
@@ -30,8 +30,8 @@ EntriesAt: TypeAlias = Callable[[int], Sequence[float]]
 class Pending:
     """A word on its way, of a machine whose results lag behind.
 
-    Where the bits at `address` in the column `column` are those at `own` in a value's column, the value is not what stands
-    there but what stands at `rows` in `column`.
+    Where the bits at `address` in the column `column` are those at `own` in a value's column, the value is at
+    `rows` in `column`, and not in its own place.
     """
 
     address: str
@@ -42,7 +42,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class DisplayValue:
-    """A value and where on the card it stands.
+    """A value and its place on the card.
 
     name, group   what people call it, and what it belongs to: "a" of "memory"
     rows          a row block or a part of one; `height` are its first so many rows, where they are not all
@@ -113,7 +113,7 @@ class DisplayValue:
         return UNREADABLE if found is None else str(found)
 
     def unsigned(self, number: int, bits: int) -> int | None:
-        """What a number on the card stands for; None: nothing yet."""
+        """What a number on the card means, or None if it means nothing yet."""
         found = number + self.offset
         return found if found >= 0 else found % (1 << bits) if self.wraps and number else None
 
@@ -143,7 +143,7 @@ def number_text(number: float) -> str:
     rounded = Context(prec=DIGITS, rounding=ROUND_HALF_UP).create_decimal(Decimal(number)).normalize()
     sign, digits, exponent = rounded.as_tuple()
     text, minus = "".join(map(str, digits)), "-" * (sign and any(digits))
-    point = len(text) + int(exponent)  # how many digits stand before the point
+    point = len(text) + int(exponent)  # how many digits are before the point
     if not any(digits):
         return "0"
     if len(text) <= point <= 21:

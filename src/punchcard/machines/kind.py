@@ -57,7 +57,7 @@ class Option:
             raise SizeError(f"{self.name}={value!r}: it must be {self._rule()}")
 
     def _rule(self) -> str:
-        """What a value must be, in words."""
+        """What a value must be, for a message."""
         if self.choices:
             return " or ".join(map(repr, self.choices))
         limits = {"at least": self.least, "at most": self.most}
@@ -122,7 +122,7 @@ class Timing:
     """What `punchcard bench` times of a kind by itself.
 
     `workloads(design, columns)` of "module:function" gives workloads, or text that says why there is none; `columns`,
-    `designs` and `quick`, one of the designs, are what is timed where nobody says. `rival` is what the interpreter is
+    `designs` and `quick`, one of the designs, are the defaults of what is timed. `rival` is what the interpreter is
     written in.
     """
 

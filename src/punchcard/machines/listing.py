@@ -1,4 +1,4 @@
-"""A program as people read it: its source, and which instruction stands at which line. No tensor here."""
+"""A program as people read it: its source, and which instruction is at which line. No tensor here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class ListedInstruction(NamedTuple):
-    """An instruction: the program counter that stands at it, its line in the source (from 1; None: unknown), its text."""
+    """An instruction: its program counter, its line in the source (from 1, or None if unknown), and its text."""
 
     number: int
     line: int | None

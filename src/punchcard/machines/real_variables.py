@@ -1,4 +1,4 @@
-"""Where the real numbers of a program stand on its card."""
+"""Where the real variables of a program are on its card."""
 
 from __future__ import annotations
 

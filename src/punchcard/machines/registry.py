@@ -30,7 +30,10 @@ ENTRY_POINTS = "punchcard.machines"
 
 
 class Registry:
-    """Kinds by name, by the type of their programs, and by the extensions of their files."""
+    """The kinds of machines that can be used, by name, by the type of their programs and by file extension.
+
+    It is immutable: `including` gives a larger registry.
+    """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[str, Kind] = {}
@@ -169,7 +172,7 @@ def built_in() -> Registry:
 
 
 def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
-    """The machines of this package, these, and those that installed packages bring; of two of one name, the one given."""
+    """All machines: those of this package, of installed packages, and these, which replace others of their names."""
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
     found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]

@@ -31,18 +31,16 @@ class Readout(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(CardHolder, Generic[State]):
-    """The end of a run.
+    """The end of a run: the last card, and what the program computed.
 
-    memory            values by name, where programs have names
-    reason            "halted"; "fault", described by `fault`; "steps", the limit was reached; "interrupted";
-                      "stopped", by a port of the caller's, or because it is not as the interpreter has it
-    steps, loops      instructions executed, and loops made; `begun` are the loops that a resumed run had made before
-    engine            the one that made the loops; `notes` say why a faster one was not used, and what nobody looked at
-    seconds           what the loops took, without the time spent waiting for input; `compile_seconds`, what it took to
-                      compile the weights
-    output            the bytes that the program wrote
-    errors            the bytes that it wrote to a second stream, in this run or since it was resumed
-    status            the exit status, of a program that has halted and a machine that has such a thing
+    memory            final values by name; `state` is the whole state, `card` the last card as a tensor
+    reason            why it ended: "halted"; "fault", with `fault`; "steps", at the limit; "interrupted"; "stopped", by a
+                      port or at the first difference from the interpreter
+    steps, loops      instructions executed, and loops made; `begun` are the loops before a run was resumed
+    engine            the engine that made the loops; `notes` say why a faster one was not used, and what was not checked
+    seconds           time of the loops, without waiting for input; `compile_seconds`, time of compiling the weights
+    output, errors    the bytes that the program wrote to its output, and to its second stream since it was resumed
+    status            the exit status of a program that has halted, or None if the machine has none
     """
 
     reading: Callable[[], State] = field(repr=False)
@@ -98,7 +96,7 @@ class Result(CardHolder, Generic[State]):
                            rows=rows)
 
     def summary(self) -> str:
-        """How the run ended, in words."""
+        """How the run ended, as text."""
         ends = {"halted": "halted after", "fault": "stopped by a fault after", "steps": "not ended after",
                 "interrupted": "interrupted after", "stopped": "stopped after"}
         return f"{ends[self.reason]} {plural(self.steps, 'instruction')} in {plural(self.loops, 'loop')}"
@@ -167,7 +165,7 @@ class Batch(Sequence[Result[State]], Generic[State]):
 
 @dataclass(frozen=True)
 class Report(Generic[State]):
-    """A run, and whether the plain interpreter says the same (None: it was not asked), and where not.
+    """A run, and whether the plain interpreter agrees: True, False or None if they were not compared.
 
     A machine that computes with real numbers has errors, relative to its range: of single instructions, each against
     the exact function of what was on the card, with the largest bound among them and where the error was the largest; and
@@ -194,7 +192,7 @@ class Report(Generic[State]):
         return "; ".join(self.differences)
 
     def summary(self) -> str:
-        """What the interpreter says of the run, in words."""
+        """Whether the interpreter agrees, as text."""
         if self.agrees is None:
             return "not compared with the interpreter"
         if not self.agrees:

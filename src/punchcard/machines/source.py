@@ -1,4 +1,4 @@
-"""Source text as lines of tokens that know where they stand, so that every error can say so.
+"""Source text as lines of tokens that know their places, so that every error can name one.
 
 Tokens are made as they are taken, so that a text is refused where it first goes wrong, however long it is. Two limits keep
 work and messages small for any text: how many tokens there are, and how long a name is.
@@ -141,7 +141,7 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def unescape(token: Token, source: str = "") -> str:
-    """The characters that a token in quotes stands for."""
+    """The characters that a token in quotes means."""
     def character(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPES:
             known = ", ".join("\\" + letter for letter in _ESCAPES)
@@ -157,7 +157,7 @@ def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: st
 
 
 def parse_integer(text: str) -> int:
-    """An integer that stands alone: decimal, hexadecimal or a character, as in a program."""
+    """An integer by itself: decimal, hexadecimal or a character, as in a program."""
     bare = re.sub(r"'(?:\\.|[^\\'])'", "", text)
     line = None if ";" in bare or "#" in bare else next(lines(text), None)
     if line is None:

@@ -24,7 +24,7 @@ Output: TypeAlias = BinaryIO | Write
 class Traffic:
     """What a run has read and written up to a mark.
 
-    `waiting`: the card stands at an instruction whose ports have not been served yet. `input_ended`: its end was read.
+    `waiting`: the ports of the card's instruction have not been served yet. `input_ended`: its end was read.
     `kept`: numbers that the host must remember, which the card does not have.
     """
 

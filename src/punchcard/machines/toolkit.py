@@ -1,4 +1,4 @@
-"""All that a machine of one's own is written with, under one name: the contract, the card, heads and formulas.
+"""Everything for writing your own machine, under one name: the contract, the card, heads and formulas.
 
     from punchcard.machines import toolkit as kit
 """

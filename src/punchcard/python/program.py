@@ -23,7 +23,7 @@ INTEGER_CALLS = ("print", "input")
 
 
 def program(function: Callable[..., Any] | None = None, *, machine: str | None = None, **options: Any) -> Any:
-    """A function that runs on a transformer; as a decorator, with or without options.
+    """A decorator: the function is compiled to a machine's program, and calling it runs it on a transformer.
 
     `options` are those of the kind: `range`, `heads`, ... for arrays, `word_bits`, `check`, ... for integers.
     """

@@ -15,7 +15,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.card_rows import row_of, signs_of
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, span, within
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
-from punchcard.engines.lowered.analysis.weights import HeadWeights, LayerLists, Rows
+from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.domains import value_of
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
@@ -44,7 +44,7 @@ class PassiveHead:
     loose             passive columns take a mixture that is not worked out
     """
 
-    weights: HeadWeights
+    weights: HeadLists
     keys: Vectors
     queries: Vectors
     score: tuple[float, float]
@@ -210,7 +210,7 @@ class Passive:
 
     # Heads
 
-    def _head(self, weights: HeadWeights, rows: Rows, where: str) -> PassiveHead:
+    def _head(self, weights: HeadLists, rows: Rows, where: str) -> PassiveHead:
         key_forms, query_forms = weights.apply(weights.key, rows), weights.apply(weights.query, rows)
         keys, queries = self.vectors(key_forms), self.vectors(query_forms)
         lead = weights.lead(queries.spread.largest, keys.spread.largest)

@@ -27,7 +27,7 @@ Rows = dict[int, Linear]
 
 
 @dataclass(frozen=True)
-class HeadWeights:
+class HeadLists:
     """K and Q by dimension, V by the row it writes, and what is known of the rounding of scores, but for their size."""
 
     key: list[Sparse]
@@ -56,7 +56,7 @@ class HeadWeights:
 class LayerLists:
     """One layer."""
 
-    heads: list[HeadWeights]
+    heads: list[HeadLists]
     w1: Array
     b1: Array
     inputs: list[Sparse]
@@ -183,7 +183,7 @@ def _layer(layer: LayerArrays, dtype: str, numbers: npt.NDArray[np.bool_]) -> La
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
         values = {row: entries for row, entries in enumerate(_sparse(value[head])) if entries}
-        heads.append(HeadWeights(_sparse(key[head]), _sparse(query[head]), values, temperature, dtype,
+        heads.append(HeadLists(_sparse(key[head]), _sparse(query[head]), values, temperature, dtype,
                                  score_roundings(key[head], query[head], numbers)))
     return LayerLists(heads, w1, b1[:, 0], _sparse(w1), _sparse(w2.T), _sparse(b2.T)[0])
 

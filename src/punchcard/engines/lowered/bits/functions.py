@@ -35,7 +35,7 @@ from punchcard.engines.lowered.bits.table import (
     without_idle_bits,
 )
 from punchcard.engines.lowered.graph import operations as op
-from punchcard.engines.lowered.graph.nodes import Linear, Node
+from punchcard.engines.lowered.graph.nodes import Linear, Node, arguments_first
 from punchcard.words.word import Word
 
 FEW_BITS = 3
@@ -76,17 +76,8 @@ class BitFunctions:
 
     def table(self, node: Node) -> BitTable | None:
         """A node as a function of few bits."""
-        if node not in self._tables:
-            pending = [node]
-            while pending:  # arguments first: graphs are deep
-                top = pending[-1]
-                missing = [a for a in self._made_of(top) if a not in self._tables]
-                if missing:
-                    pending += missing
-                    continue
-                pending.pop()
-                if top not in self._tables:
-                    self._tables[top] = self._lifted(top)
+        for part in arguments_first(node, self._tables, self._made_of):
+            self._tables[part] = self._lifted(part)
         return self._tables[node]
 
     def _made_of(self, node: Node) -> Iterable[Node]:

@@ -19,7 +19,7 @@ from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTabl
 from punchcard.engines.lowered.codegen.floats import FloatCode, width_of
 from punchcard.engines.lowered.codegen.leaves import FieldBits, FieldPresence, FormSign, StateBits
 from punchcard.engines.lowered.codegen.memory import Memory
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, reachable
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code
 from punchcard.words.word import Word, logic
@@ -199,19 +199,9 @@ class LoopEmitter:
 
     def node(self, node: Node) -> ir.Value:
         """The value of a node; what it is made of comes first."""
-        if node in self.values:
-            return self.values[node]
-        pending = [node]
-        while pending:
-            top = pending[-1]
-            table = self._choice(top)
-            missing = [a for a in top.args if a not in self.values] if table is None else []
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            if top not in self.values:
-                self.values[top] = top.op.emit(self, top) if table is None else self.chosen(table)
+        for part in arguments_first(node, self.values, lambda top: top.args if self._choice(top) is None else ()):
+            table = self._choice(part)
+            self.values[part] = part.op.emit(self, part) if table is None else self.chosen(table)
         return self.values[node]
 
     def _choice(self, node: Node) -> BitTable | None:

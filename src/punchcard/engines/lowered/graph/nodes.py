@@ -8,7 +8,7 @@ what several columns or formulas share is computed once.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +156,23 @@ def reachable(linears: Iterable[Linear]) -> set[Node]:
             seen.add(node)
             stack.extend(node.args)
     return seen
+
+
+def arguments_first(node: Node, known: Container[Node], parts: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """A node and all that it is made of and is not known, each after its parts. What is yielded must become known.
+
+    Graphs are too deep for recursion.
+    """
+    pending = [] if node in known else [node]
+    while pending:
+        top = pending[-1]
+        missing = [part for part in parts(top) if part not in known]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        if top not in known:
+            yield top
 
 
 def leaves(linear: Linear, op: NodeKind) -> list[Node]:
