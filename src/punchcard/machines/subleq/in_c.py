@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 
-from punchcard.machines.in_c import compiled
+from punchcard.machines.in_c import CFunction
 from punchcard.machines.subleq.fast import decode
 from punchcard.machines.subleq.isa import Program, State
 from punchcard.machines.subleq.semantics import text_of
@@ -38,8 +37,7 @@ class SubleqInC:
 
     def __init__(self, program: Program, word_bits: int, memory: int) -> None:
         text = text_of(c_text, word_bits, "memory[now->a]", "memory[now->b]", "word")
-        self._run = compiled(SOURCE.format(**text)).run
-        self._run.restype = ctypes.c_int64
+        self._run = CFunction(SOURCE.format(**text))
         self._code = array("q", [word for instruction in decode(program) for word in instruction or HALT])
         self._words, self._counter = 1 << word_bits, 0
         self._memory = array("Q", [word % self._words for word in program.memory] + [0] * (memory - len(program.memory)))
@@ -51,5 +49,4 @@ class SubleqInC:
 
     def run(self, steps: int) -> None:
         """Make so many steps; a halt stays where it is."""
-        code, memory = (ctypes.c_void_p(words.buffer_info()[0]) for words in (self._code, self._memory))
-        self._counter = self._run(code, memory, *map(ctypes.c_int64, (steps, self._counter)))
+        self._counter = self._run(self._code, self._memory, steps, self._counter)

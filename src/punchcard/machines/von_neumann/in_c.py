@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 
-from punchcard.machines.in_c import compiled
+from punchcard.machines.in_c import CFunction
 from punchcard.machines.subleq.semantics import text_of
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
@@ -42,14 +41,12 @@ class ImageInC(ImageInterpreter):
         super().__init__(image, word_bits, memory, dialect=dialect)
         self._words = array("Q", self.cells)
         self.cells = self._words
-        self._run = compiled(SOURCE.format(**text_of(c_text, word_bits, "cells[a]", "cells[b]", "word"))).run
-        self._run.restype = ctypes.c_int64
+        self._run = CFunction(SOURCE.format(**text_of(c_text, word_bits, "cells[a]", "cells[b]", "word")))
 
     def _run_cells(self, limit: int) -> None:
-        place = ctypes.c_uint64(self.program_counter)
+        place = array("Q", [self.program_counter])
         steps = MANY if limit < 0 else limit - self.steps
-        numbers = (steps, self._data_end, self._code_end, int(self._dialect.destination_first))
-        self.steps += self._run(ctypes.c_void_p(self._words.buffer_info()[0]), ctypes.byref(place),
-                                *map(ctypes.c_int64, numbers))
-        self.program_counter = place.value
+        self.steps += self._run(self._words, place, steps, self._data_end, self._code_end,
+                                int(self._dialect.destination_first))
+        self.program_counter = place[0]
         self._examine()
