@@ -11,7 +11,7 @@ import torch
 from punchcard.machines.fleq.designs.base import FleqContent
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.machine import FleqMachine
-from punchcard.proof.real_proving import RealProof
+from punchcard.proof.proof import Proof
 from punchcard.proof.solver import Failed
 from punchcard.transformer.weights import Weights
 
@@ -55,7 +55,7 @@ def mutated(machine: FleqMachine, seed: int) -> tuple[Weights, str]:
 def refuted(machine: FleqMachine, weights: Weights, *cases: str) -> str | None:
     """The claim that fails with these weights."""
     try:
-        RealProof(machine, weights, cases=cases or None).run()
+        Proof(machine, weights, only=cases or None).run()
     except Failed as failed:
         return failed.claim
     return None

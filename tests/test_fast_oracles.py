@@ -13,6 +13,12 @@ from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq import fast, oracle
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
+from punchcard.machines.subleq.semantics import difference_of, jumps_at
+from punchcard.machines.von_neumann import oracle as image_oracle
+from punchcard.machines.von_neumann.isa import Image
+from punchcard.words.text import python_function
+from punchcard.words.word import variable
 from tests.cases import EXAMPLES, EXPECTED, load_subleq, random_program
 
 
@@ -36,6 +42,23 @@ def test_random_programs(bits: int) -> None:
         counter = fast.run(fast.decode(program), memory, bits, 60)
         expected = oracle.run(program, bits, 60)
         assert (tuple(memory), counter) == (expected.state.memory, expected.state.program_counter)
+
+
+def test_the_oracles_do_what_the_words_say() -> None:
+    """Every pair of words of four bits, on both interpreters that are written by hand."""
+    bits = 4
+    a, b = variable("a", bits), variable("b", bits)
+    says = python_function(["a", "b"], [difference_of(a, b), jumps_at(difference_of(a, b))])
+    for x in range(1 << bits):
+        for y in range(1 << bits):
+            word, jumps = says(x, y)
+            half = 1 << bits - 1
+            code = Program.create((Subleq(0, 1, 2), Halt(), Halt()), ((x + half) % 16 - half, (y + half) % 16 - half))
+            run = oracle.run(code, bits, 1)
+            assert (run.memory[1] % 16, run.program_counter == 2) == (word, jumps)
+            one_memory = image_oracle.ImageInterpreter(Image((3, 4, 6, x, y, 0, 0)), bits, 12)
+            one_memory.run(1)
+            assert (one_memory.cells[4], one_memory.program_counter == 6) == (word, jumps)
 
 
 def test_a_broken_instruction_is_no_halt() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
+from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.machine import RiscvMachine
 from tests.lowered_cases import code_kept_in
 
@@ -17,7 +17,7 @@ def test_formulas_are_worked_out_once(tmp_path: Path, monkeypatch: pytest.Monkey
         files = list((tmp_path / "code").iterdir())
         assert len(files) == 1
         with monkeypatch.context() as without:
-            without.setattr(ThreeLayerDesign, "layers", None)
+            without.setattr(RiscvThreeLayer, "layers", None)
             again = RiscvMachine(memory=64)
             assert again.weights.digest() == first.weights.digest()
             assert (again.needed_bits, again.precision) == (first.needed_bits, first.precision)

@@ -22,8 +22,8 @@ flint = pytest.importorskip("flint", reason="error bounds need python-flint")
 from punchcard.machines.fleq import meaning  # noqa: E402
 from punchcard.machines.fleq.blocks.enclosure import largest  # noqa: E402
 from punchcard.machines.fleq.designs import base  # noqa: E402
+from punchcard.proof.proof import Proof  # noqa: E402
 from punchcard.proof.prover import prove  # noqa: E402
-from punchcard.proof.real_proving import RealProof  # noqa: E402
 from tests.fleq_mutations import looped, mutated, random_card, refuted  # noqa: E402
 
 DESIGNS = ("compact", "paper", "three-layer")
@@ -84,7 +84,7 @@ def test_a_loop_does_what_the_machine_means() -> None:
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_bits_of_a_loop_are_proven(design: str) -> None:
-    proof = RealProof(machine(design))
+    proof = Proof(machine(design))
     proof.run()
     shown = {claim.name: claim.about for claim in proof.claims.shown}
     for name in ("current in scratchpad", "write_pointer in scratchpad", "operand in scratchpad", "flag in scratchpad",
@@ -156,7 +156,7 @@ def test_a_claim_that_fails_comes_with_a_card(design: str, seed: int) -> None:
 def test_what_a_pointer_function_writes_is_bits() -> None:
     """Also where the three-layer design has fetched the instruction already that is changed."""
     it = machine("three-layer", "incr_pointer", size=1)
-    proof = RealProof(it, cases=("incr_pointer",))
+    proof = Proof(it, only=("incr_pointer",))
     proof.run()
     shown = {claim.name for claim in proof.claims.shown}
     assert "incr_pointer: again: data or incoming in instructions holds bits, and the other is 0" in shown
@@ -167,7 +167,7 @@ def test_what_a_pointer_function_writes_is_bits() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
 def test_pointer_functions_are_proven(design: str) -> None:
-    RealProof(machine(design, "add", "reset_pointer", "incr_pointer")).run()
+    Proof(machine(design, "add", "reset_pointer", "incr_pointer")).run()
 
 
 @pytest.mark.soak
@@ -181,7 +181,7 @@ def test_many_wrong_weights_are_refuted(design: str) -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_larger_machines_are_proven(design: str) -> None:
     functions = ("add", "mul", "transpose", "sigmoid")
-    proof = RealProof(machine(design, *functions, size=2, memory=9, instructions=9))
+    proof = Proof(machine(design, *functions, size=2, memory=9, instructions=9))
     proof.run()
     assert {claim.name.split(":")[0] for claim in proof.claims.shown} >= {*functions, "nothing"}
 

@@ -14,8 +14,8 @@ import z3
 
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend
+from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.meaning import operation
 from punchcard.proof import arithmetic
 from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
 from punchcard.proof.concrete import SeenColumns
@@ -23,7 +23,6 @@ from punchcard.proof.forms import Bits, Form
 from punchcard.proof.meaning import ProofMeaning
 from punchcard.proof.products import Wholes
 from punchcard.proof.solver import Failed, Solver
-from punchcard.words.word import constant
 from tests.riscv_random import EXTREMES
 from tests.riscv_reference import OPERATIONS
 
@@ -103,10 +102,18 @@ def test_a_sum_that_is_too_long_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_the_meaning_of_products_and_quotients_is_the_interpreters(name: str) -> None:
+def test_products_and_quotients_of_the_table_are_those_that_proofs_know(name: str) -> None:
     machine = RiscvMachine(memory=64)
     card = ProofMeaning(SeenColumns(machine.layout, machine.layout.blank().numpy()))
-    for x in EXTREMES:
-        for y in EXTREMES[::2]:
-            found = operation(card, name, constant(x, 32), constant(y, 32))
-            assert card.term(found).as_long() == OPERATIONS[name](x, y) % (1 << 32)
+    x, y = z3.BitVecs("x y", 32)
+    first, second = card.word(x), card.word(y)
+    found = card.term(isa.OPERATIONS[name](first, second))
+    signed = name in ("div", "rem")
+    made = card.wholes.division(*(card.term(word.absolute() if signed else word) for word in (first, second)))
+    for a in EXTREMES:
+        for b in EXTREMES[::2]:
+            sizes = [abs(isa.signed(number)) if signed else number for number in (a, b)]
+            known = {x: a, y: b, card.wholes.product(x, y): a * b, made.quotient: OPERATIONS["divu"](*sizes),
+                     made.remainder: OPERATIONS["remu"](*sizes)}
+            value = z3.substitute(found, *((term, z3.BitVecVal(number, term.size())) for term, number in known.items()))
+            assert z3.simplify(value).as_long() == OPERATIONS[name](a, b) % (1 << 32)

@@ -139,7 +139,7 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
 
 def test_a_machine_without_it() -> None:
     """The same weights as where the extension is not known of, and the instruction is refused."""
-    design, sizes = three_layer.ThreeLayerDesign(), RiscvSizes(100, 0x1000)
+    design, sizes = three_layer.RiscvThreeLayer(), RiscvSizes(100, 0x1000)
     made = RiscvMachine(memory=100, base=0x1000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(three_layer, "extension_blocks", lambda sizes: [])

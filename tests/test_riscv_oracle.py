@@ -12,7 +12,7 @@ from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, encode, immediate_range, operation_of
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.oracle import Fault, Misaligned, RiscvInterpreter, functions_of
+from punchcard.machines.riscv.oracle import Misaligned, RiscvFault, RiscvInterpreter, functions_of
 from tests.riscv_cases import CORNERS, RESULTS, TAKEN, program_of, random_registers, random_words
 from tests.riscv_reference import OPERATIONS, Reference
 
@@ -95,22 +95,22 @@ def test_fences_do_nothing(make: Make) -> None:
 
 
 FAULTS = [
-    ([0x0], {}, Fault("illegal instruction", 0, 0, 0), "illegal instruction 0x00000000 at 0x0"),
-    ([encode("ebreak")], {}, Fault("breakpoint", 0, 0, encode("ebreak")), "breakpoint (ebreak) at 0x0"),
-    ([encode("lw", A, A)], {A: 2}, Fault("misaligned load", 2, 0, encode("lw", A, A)),
+    ([0x0], {}, RiscvFault("illegal instruction", 0, 0, 0), "illegal instruction 0x00000000 at 0x0"),
+    ([encode("ebreak")], {}, RiscvFault("breakpoint", 0, 0, encode("ebreak")), "breakpoint (ebreak) at 0x0"),
+    ([encode("lw", A, A)], {A: 2}, RiscvFault("misaligned load", 2, 0, encode("lw", A, A)),
      "misaligned load at 0x0: lw a0, 0(a0) uses address 0x2"),
-    ([encode("sh", rs1=A, rs2=A)], {A: 3}, Fault("misaligned store", 3, 0, encode("sh", rs1=A, rs2=A)),
+    ([encode("sh", rs1=A, rs2=A)], {A: 3}, RiscvFault("misaligned store", 3, 0, encode("sh", rs1=A, rs2=A)),
      "misaligned store at 0x0: sh a0, 0(a0) uses address 0x3"),
-    ([encode("lb", 0, A)], {A: 256}, Fault("load out of range", 256, 0, encode("lb", 0, A)),
+    ([encode("lb", 0, A)], {A: 256}, RiscvFault("load out of range", 256, 0, encode("lb", 0, A)),
      "load out of range at 0x0: lb zero, 0(a0) uses address 0x100"),
     ([encode("sw", rs1=A, immediate=-4)], {A: 0},
-     Fault("store out of range", MASK - 3, 0, encode("sw", rs1=A, immediate=-4)),
+     RiscvFault("store out of range", MASK - 3, 0, encode("sw", rs1=A, immediate=-4)),
      "store out of range at 0x0: sw zero, -4(a0) uses address 0xfffffffc"),
-    ([encode("jal", 1, immediate=6)], {}, Fault("misaligned fetch", 6, 0, encode("jal", 1, immediate=6)),
+    ([encode("jal", 1, immediate=6)], {}, RiscvFault("misaligned fetch", 6, 0, encode("jal", 1, immediate=6)),
      "misaligned fetch at 0x0: jal ra, . + 6 uses address 0x6"),
-    ([encode("jalr", 1, A)], {A: 7}, Fault("misaligned fetch", 6, 0, encode("jalr", 1, A)),
+    ([encode("jalr", 1, A)], {A: 7}, RiscvFault("misaligned fetch", 6, 0, encode("jalr", 1, A)),
      "misaligned fetch at 0x0: jalr ra, 0(a0) uses address 0x6"),
-    ([encode("beq", immediate=2)], {}, Fault("misaligned fetch", 2, 0, encode("beq", immediate=2)),
+    ([encode("beq", immediate=2)], {}, RiscvFault("misaligned fetch", 2, 0, encode("beq", immediate=2)),
      "misaligned fetch at 0x0: beq zero, zero, . + 2 uses address 0x2"),
 ]
 
@@ -118,7 +118,7 @@ FAULTS = [
 @pytest.mark.parametrize("make", EACH)
 @pytest.mark.parametrize(("words", "registers", "fault", "text"), FAULTS, ids=[case[3][:30] for case in FAULTS])
 def test_faults_stop_before_anything_is_done(
-    make: Make, words: list[int], registers: dict[int, int], fault: Fault, text: str
+    make: Make, words: list[int], registers: dict[int, int], fault: RiscvFault, text: str
 ) -> None:
     before = after(make, words, registers, 0)
     run = after(make, words, registers, 10)
@@ -134,12 +134,12 @@ def test_faults_stop_before_anything_is_done(
 @pytest.mark.parametrize("make", EACH)
 def test_a_fetch_beyond_the_memory(make: Make) -> None:
     run = after(make, [encode("jalr", 1, A)], {A: 0x1000}, 10)
-    assert run.fault == Fault("fetch out of range", 0x1000, 0x1000, None)
+    assert run.fault == RiscvFault("fetch out of range", 0x1000, 0x1000, None)
     assert str(run.fault) == "fetch out of range at 0x1000: there is no memory at address 0x1000"
     assert (run.steps, run.registers[1]) == (1, 4)
     run = make(program_of([encode("addi")] * 4), 4)
     run.run()
-    assert (run.fault, run.steps) == (Fault("fetch out of range", 16, 16, None), 4)
+    assert (run.fault, run.steps) == (RiscvFault("fetch out of range", 16, 16, None), 4)
 
 
 def test_a_branch_that_is_not_taken_may_lead_anywhere() -> None:

@@ -13,7 +13,7 @@ from punchcard.engines import Controls, prepare
 from punchcard.errors import SizeError
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.pending import pending_word, settle
-from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
+from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.isa import encode
 from punchcard.machines.riscv.lagging import LaggingInterpreter
@@ -162,7 +162,7 @@ def test_sizes(machine: RiscvMachine) -> None:
     facts = machine.summary()
     assert (facts["layers"], facts["heads"], facts["dtype"]) == (2, [2, 2], "float64")
     with pytest.raises(SizeError, match="design 'two-layer' with multiply=True"):
-        TwoLayerDesign().layout(RiscvSizes(64, multiply=True))
+        RiscvTwoLayer().layout(RiscvSizes(64, multiply=True))
 
 
 @pytest.mark.soak

@@ -10,6 +10,7 @@ import numpy as np
 
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
+from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.streams import reader
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def compare_loops(machine: Machine[Any, Any], programs: Sequence[Any], loop: Cal
     return Agreement(made, tuple(drifts[:made]))
 
 
-def _wrong(machine: Machine[Any, Any], program: object, card: Tensor, oracle: Any) -> str:
+def _wrong(machine: Machine[Any, Any], program: object, card: Tensor, oracle: Interpreter[Any]) -> str:
     """What is wrong with a card, or nothing."""
     try:
         if machine.near(program, machine.read(card), oracle.state):
@@ -82,9 +83,9 @@ def _wrong(machine: Machine[Any, Any], program: object, card: Tensor, oracle: An
     return f"the program counter is {found.program_counter}, or something beside the program; the interpreter has {counter}"
 
 
-def _distance(found: Any, expected: Any) -> float:
+def _distance(found: object, expected: object) -> float:
     """How far two values are from each other; for values that are not numbers: 1 if they differ."""
     try:
-        return float(np.max(np.abs(np.asarray(found, dtype=np.float64) - np.asarray(expected, dtype=np.float64))))
+        return float(np.max(np.abs(np.array(found, dtype=np.float64) - np.array(expected, dtype=np.float64))))
     except (TypeError, ValueError):
         return float(found != expected)

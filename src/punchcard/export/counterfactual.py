@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class PairMaker:
             if isinstance(name, str) and isinstance(values.get(name, 0), int | float | np.number | np.ndarray):
                 yield name, _changed(values.get(name, 0), generator)
 
-    def _interpreted(self, other: Any) -> list[LoopDifference]:
+    def _interpreted(self, other: object) -> list[LoopDifference]:
         """What the interpreter alone says, up to a halt, a port or a fault of one of the two."""
         machine, found = self.machine, list[LoopDifference]()
         oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in (self.program, other)]
@@ -139,7 +139,7 @@ class PairMaker:
             found.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
         return found
 
-    def _named(self, state: Any) -> dict[str, Any]:
+    def _named(self, state: object) -> dict[str, Any]:
         own = self.machine.own(self.program, state)
         counter = getattr(own, "program_counter", None)
         return {**self.machine.values(self.program, own), **({} if counter is None else {COUNTER: counter})}
@@ -152,7 +152,7 @@ class PairMaker:
 
     # The circuit and the model beside the interpreter
 
-    def _pair(self, name: str, value: Any, other: Any, loops: int) -> CounterfactualPair:
+    def _pair(self, name: str, value: object, other: object, loops: int) -> CounterfactualPair:
         import torch
 
         machine, programs = self.machine, (self.program, other)
@@ -233,10 +233,11 @@ class PairMaker:
                     held[region.name] = max(held.get(region.name, "zero"), _content(part), key=CONTENTS.index)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+Changeable: TypeAlias = "int | float | np.number[Any] | AnyArray"
 CONTENTS = ("zero", "bits", "integers", "numbers")
 
 
@@ -248,7 +249,7 @@ def _content(entries: AnyArray) -> str:
     return "integers" if (entries == np.round(entries)).all() else "numbers"
 
 
-def _changed(value: Any, generator: np.random.Generator) -> Any:
+def _changed(value: Changeable, generator: np.random.Generator) -> int | AnyArray:
     """Another value of the same kind: an integer a little larger or smaller, or a matrix with one such entry."""
     step = int(generator.choice([-3, -2, -1, 1, 2, 3]))
     if isinstance(value, int | np.integer):

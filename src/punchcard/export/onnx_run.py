@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
 BATCH = "batch"
@@ -34,14 +35,14 @@ class Nodes:
         self.nodes.append(helper.make_node(operation, inputs, [name], **attributes))
         return name
 
-    def constant(self, value: Any, dtype: Any) -> str:
+    def constant(self, value: ArrayLike, dtype: DTypeLike) -> str:
         """A constant that the whole graph has once, whoever uses it."""
         array = np.asarray(value, dtype=dtype)
         name = f"constant_{array.dtype}_{'_'.join(map(str, array.ravel().tolist()))}_{array.ndim}"
         self.constants[name] = numpy_helper.from_array(array, name)
         return name
 
-    def matches(self, card: str, patterns: Sequence[dict[str, Any]], dtype: Any) -> str:
+    def matches(self, card: str, patterns: Sequence[dict[str, Any]], dtype: DTypeLike) -> str:
         """For each card whether it has one of the patterns."""
         first = self.add("Gather", self.add("Gather", card, self.constant(0, np.int64), axis=2),
                          self.constant(0, np.int64), axis=1)

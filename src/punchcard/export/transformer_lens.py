@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformer_lens.model_bridge import TransformerBridge
 
+    from punchcard.transformer.model import TransformerLayer
+
 CONFIG, MODEL = "config.json", "model.safetensors"
 SCALE = 0.5
 """What scores are divided by. TransformerLens refuses 1; a half is exact, and no score grows on the way."""
@@ -79,6 +81,8 @@ def state(weights: Weights, columns: int) -> dict[str, Tensor]:
     """The weights by the names that a bridge of TransformerLens gives them."""
     import torch
 
+    from punchcard.transformer.model import TransformerLayer
+
     sizes, dtype = config(weights, columns), getattr(torch, weights.dtype)
 
     def zeros(*shape: int) -> Tensor:
@@ -87,11 +91,12 @@ def state(weights: Weights, columns: int) -> dict[str, Tensor]:
     found = {"embed.weight": zeros(1, weights.width), "pos_embed.weight": zeros(columns, weights.width),
              "unembed.weight": torch.eye(weights.width, dtype=dtype), "unembed.bias": zeros(weights.width)}
     for number, module in enumerate(weights.module.layers):
+        assert isinstance(module, TransformerLayer)
         found |= {f"blocks.{number}.{name}": tensor for name, tensor in _layer(module, sizes, zeros).items()}
     return {name: tensor.detach().contiguous() for name, tensor in found.items()}
 
 
-def _layer(layer: Any, sizes: Mapping[str, Any], zeros: Callable[..., Tensor]) -> dict[str, Tensor]:
+def _layer(layer: TransformerLayer, sizes: Mapping[str, Any], zeros: Callable[..., Tensor]) -> dict[str, Tensor]:
     """The weights of a layer, padded to the sizes that all layers share."""
     import torch
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from array import array
 from functools import cache
 from pathlib import Path
 
@@ -42,3 +43,15 @@ def compiled(source: str) -> ctypes.CDLL:
             return ctypes.CDLL(str(library))
         except OSError as error:
             raise CompilerError(f"what {shlex.join(found)} compiled cannot be loaded: {error}") from None
+
+
+class CFunction:
+    """The function `run` of C text. Arrays go to it as pointers and numbers as 64 bits; its result is a signed number."""
+
+    def __init__(self, source: str) -> None:
+        self._run = compiled(source).run
+        self._run.restype = ctypes.c_int64
+
+    def __call__(self, *arguments: array[int] | int) -> int:
+        return int(self._run(*(ctypes.c_int64(each) if isinstance(each, int) else ctypes.c_void_p(each.buffer_info()[0])
+                               for each in arguments)))

@@ -154,9 +154,6 @@ class Meaning(Protocol):
 
     # Products and quotients, which a proof knows by lemmas
 
-    def product(self, x: Word, y: Word, x_signed: bool = False, y_signed: bool = False) -> Word:
-        """x y, of as many bits as both have; each with its sign, or without."""
-
     def halves(self, x: Word, y: Word) -> Halves[Word]:
         """What x y is made of: products of halves, and the carries between them."""
 

@@ -59,7 +59,8 @@ class ProofMeaning:
         self.where: dict[tuple[str, str], Term] = {}
         self.wholes = Wholes(columns.bits, columns.solver)
         self._terms: dict[Word, Term] = {}
-        self._render = z3_terms(self._terms.__getitem__)
+        self._render = z3_terms(self._terms.__getitem__, {
+            "multiply": self._multiply, "quotient": self._divide, "remainder": self._divide})
 
     # Words and terms
 
@@ -210,8 +211,19 @@ class ProofMeaning:
 
     # Products and quotients
 
-    def product(self, x: Word, y: Word, x_signed: bool = False, y_signed: bool = False) -> Word:
-        return self.word(self.wholes.signed_product(self.term(x), self.term(y), x_signed, y_signed))
+    def _multiply(self, product: Word, x: Term, y: Term) -> Term:
+        """A product of two unknown numbers is one that a proof knows, and so is that of numbers in twice as many bits."""
+        if z3.is_bv_value(z3.simplify(x)) or z3.is_bv_value(z3.simplify(y)):
+            return x * y
+        if all(word.op == "extend" and 2 * word.arguments[0].size == product.size for word in product.arguments):
+            (first, x_signed), (second, y_signed) = ((self.term(word.arguments[0]), bool(word.data))
+                                                     for word in product.arguments)
+            return self.wholes.signed_product(first, second, x_signed, y_signed)
+        return z3.Extract(product.size - 1, 0, self.wholes.product(x, y))
+
+    def _divide(self, word: Word, x: Term, y: Term) -> Term:
+        found = self.wholes.division(x, y)
+        return found.quotient if word.op == "quotient" else found.remainder
 
     def halves(self, x: Word, y: Word) -> Halves[Word]:
         return Halves(*map(self.word, self.wholes.halves(self.term(x), self.term(y))))

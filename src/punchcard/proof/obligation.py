@@ -22,6 +22,8 @@ from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
 from punchcard.proof.loop import Loop
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
+from punchcard.proof.real_claims import RealClaims
+from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -30,26 +32,42 @@ class Obligation:
     """What is shown of a stage without its cases, or of one case."""
 
     def __init__(self, stage: Stage, layers: Sequence[Layer], claims: Claims, seconds: float | None = None,
-                 case: Case | None = None) -> None:
-        self.stage, self.case, self.claims, self.begin, self.end = stage, case, claims, stage.begin, stage.end
+                 case: Case | str | None = None) -> None:
+        self.stage, self.claims, self.begin, self.end = stage, claims, stage.begin, stage.end
+        self.case = case if isinstance(case, Case) else None
+        self.name = case.name if isinstance(case, Case) else case
+        """The case: one of the stage, or of those that the meaning of a machine with real numbers splits a loop into."""
         self.solver = claims.solver = Solver(seconds)
-        own = {each.region for each in stage.cases}
-        regions = [region.name for region in stage.begin.regions]
-        self.regions = [name for name in regions if case is None or name in own]
-        columns = Columns(stage.begin, Bits(), self.solver, case)
-        self.loop = Loop(layers, columns, () if case is None else set(regions) - own)
-        self.loop.begin()
-        self.meaning = ProofMeaning(columns, self.loop, case.name if case is not None else None)
-        self.any = {name: columns.pool(name) if columns.is_listed(name) else [columns.fresh(name, f"any {name}")]
-                    for name in regions}
-        self._own = own
+        self._own = {each.region for each in stage.cases}
+        names = [region.name for region in stage.begin.regions]
+        self.regions = [name for name in names if self.case is None or name in self._own]
+        self.columns = Columns(stage.begin, Bits(), self.solver, self.case)
+        self.loop = Loop(layers, self.columns, () if self.case is None else set(names) - self._own)
+        self.meaning: ProofMeaning = ProofMeaning(self.columns, self.loop, self.name)
+        self.reals: RealClaims | None = None
         self._after: dict[Column, dict[str, Term]] = {}
-        self._spoilt: Failed | None = None
+        self._misplaced: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
+        if self.loop.has_reals:
+            meaning = RealProofMeaning(self.loop, self.name)
+            self.meaning, self.reals = meaning, RealClaims(self, meaning)
+        else:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Columns that a head might find, and any of each region."""
+        self.loop.begin()
+        self.any = {region.name: self.columns.pool(region.name) if self.columns.is_listed(region.name)
+                    else [self.columns.fresh(region.name, f"any {region.name}")] for region in self.begin.regions}
 
     def run(self) -> None:
         """Show all claims of this part."""
         self.stage.meaning(self.meaning)
+        if self.reals is not None:
+            if self.name is None and self.reals.meaning.cases:
+                self.reals.split()
+                return
+            self._begin()
         for lemma in self.meaning.wholes.lemmas:
             self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
@@ -61,25 +79,24 @@ class Obligation:
             self._step()
             self._facts()
         except Failed as failed:
-            raise Failed((self._spoilt or failed).claim, failed.model, *failed.why) from None
-        if self._spoilt is not None:
-            raise self._spoilt
+            raise Failed((self._misplaced or failed).claim, failed.model, *failed.why) from None
+        if self._misplaced is not None:
+            raise self._misplaced
         if not self.solver.possible():
-            raise ProofError(f"{self._name('')}the facts contradict each other: no card has them all")
+            raise ProofError(f"{self.claim_name('')}the facts contradict each other: no card has them all")
 
-    def _name(self, text: str) -> str:
+    def claim_name(self, text: str) -> str:
         """A claim's name: with the stage, where there are several, and the case."""
-        parts = [self.stage.name, self.case.name if self.case is not None else ""]
-        return ": ".join([*filter(None, parts), text])
+        return ": ".join([*filter(None, (self.stage.name, self.name)), text])
 
     def _cover(self) -> None:
-        with self.claims.claim(self._name("cases"), f"the {len(self.stage.cases)} cases are all"):
+        with self.claims.claim(self.claim_name("cases"), f"the {len(self.stage.cases)} cases are all"):
             held = []
             for case in self.stage.cases:
                 word = self.any[case.region][0].words[case.rows]
                 held.append(z3.And(has_bits(word, case.mask, case.match),
                                    *(z3.Not(has_bits(word, mask, match)) for mask, match in case.but)))
-            self.solver.never(self._name("the cases are all"), z3.Not(z3.Or(*held)))
+            self.solver.never(self.claim_name("the cases are all"), z3.Not(z3.Or(*held)))
 
     def _stand_alone(self) -> None:
         """A case is about one column: what is shown of a region with several would be about one of them alone."""
@@ -93,31 +110,41 @@ class Obligation:
     def _layer(self, layer: int) -> None:
         first = self.stage.layers[0]
 
-        def found() -> str:
-            heads = [finds for (number, _), finds in sorted(self.loop.heads.finds.items()) if number == layer]
-            return "; ".join(f"head {i + 1}: " + ", ".join(f"{region} finds {' or '.join(dict.fromkeys(columns))}"
-                             for region, columns in finds.items()) for i, finds in enumerate(heads)) or "no heads"
-
         columns = [column for name in self.regions if self.case is not None or name not in self._own
                    for column in self.any[name]]
-        if self.loop.layers[layer].heads:
-            with self.claims.claim(self._name(f"heads of layer {first + layer + 1}"), found):
+        if self.loop.layers[layer].heads or self.reals is not None:
+            with self.claims.claim(self.claim_name(f"heads of layer {first + layer + 1}"), lambda: self._finds(layer)):
                 for column in columns:
                     for head in range(len(self.loop.layers[layer].heads)):
                         self.loop.taken(layer, head, column)
+        if self.reals is not None:
+            self.reals.layer(layer + 1)
+            return
         try:
-            with self.claims.claim(self._name(f"entries after layer {first + layer + 1}"), "integers within their limits"):
+            about = "integers within their limits"
+            with self.claims.claim(self.claim_name(f"entries after layer {first + layer + 1}"), about):
                 for column in columns:
                     self._check_entries(column, layer)
         except Failed as failed:
             if self.meaning.wholes.lemmas:
                 raise  # products and quotients that are not what they should be are too much for the solver
-            self._spoilt = self._spoilt or failed
+            self._misplaced = self._misplaced or failed
         if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
             about = "columns without cases are as they were"
-            with self.claims.claim(self._name(f"still after layer {first + layer + 1}"), about):
+            with self.claims.claim(self.claim_name(f"still after layer {first + layer + 1}"), about):
                 for column in columns:
                     self._compare(None, column, self.loop.after(column, layer + 1)[:], column.rows, z3.BoolVal(True))
+
+    def _finds(self, layer: int) -> str:
+        """What the columns of each region find, head by head."""
+        found = []
+        for (place, head), finds in sorted(self.loop.heads.finds.items()):
+            if place == layer:
+                soft = self.loop.heads.soft.get((layer, head), set())
+                found.append(f"head {head + 1}: " + ", ".join(
+                    f"{region} finds {' or '.join([*columns, *(['a mean'] if region in soft else [])])}"
+                    for region, columns in finds.items()))
+        return "; ".join(found) or "no heads"
 
     def _check_entries(self, column: Column, layer: int) -> None:
         rows = self.loop.after(column, layer + 1)
@@ -135,7 +162,7 @@ class Obligation:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
         if form.is_whole and -limit <= form.low and form.high <= limit:
             return  # whatever its bits are: most rows hold one bit
-        where = self._name(f"{block.name} in {column.region} after layer {layer + 1}")
+        where = self.claim_name(f"{block.name} in {column.region} after layer {layer + 1}")
         for about, term in ((f"is at most {limit} in size", self.loop.relus.between(form, -limit, limit)),
                             ("is an integer", self.loop.relus.is_integer(form))):
             self.solver.never(f"{where} {about}", z3.Not(term))
@@ -143,6 +170,8 @@ class Obligation:
     # The step
 
     def _step(self) -> None:
+        if self.reals is not None:
+            self._after = {column: self._expected(column) for columns in self.any.values() for column in columns}
         for name in self.regions:
             for block in self.end.blocks:
                 if self._is_here(block, name):
@@ -153,26 +182,55 @@ class Obligation:
         place, content = self.end.rows(block.name), block.holds.get(region)
         columns = [(column, self.loop.after(column, len(self.loop.layers))[place]) for column in self.any[region]]
         parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
-        claim = self._name(f"step: {block.name} in {region}")
-        if content != "bits":
-            about, wanted = f"is {1 if content == 'one' else 0}", [number(1) if content == "one" else NOTHING] * block.size
-            expected = [(column, found, wanted) for column, found in columns]
-        elif not any((name, region) in self.meaning.where for name in parts):
-            told = any((name, region) in self.meaning.expected for name in parts)
-            about, expected = "is what the step says" if told else "is as it was", []
-            for column, found in columns:
-                words = expected_words(self.meaning, block, column)
-                self._after.setdefault(column, {}).update(words)
-                expected.append((column, found, [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]))
-        else:
+        claim = self.claim_name(f"step: {block.name} in {region}")
+        follows = self.columns.indicates.get((region, block.name))
+        contents = self.columns.contents.get(region)
+        if contents is not None and block.name in contents.blocks:
+            return  # see `RealClaims.contents`
+        if content == "bits" and any((name, region) in self.meaning.where for name in parts):
             with self.claims.claim(claim, "is bits, and where the step says what, that"):
                 for column, found in columns:
                     self._show_open(block, parts, column, found)
             return
-        if any(list(found) != column.rows[place] or list(found) != wanted for column, found, wanted in expected):
+        meant = self.is_meant(block, region)
+        expected = [(column, found, self._wanted(block, column, meant)) for column, found in columns]
+        about = ("follows from the step" if follows else "is what the step says" if meant
+                 else f"is {1 if content == 'one' else 0}" if content in (None, "one") else "is as it was")
+        differs = any(list(found) != wanted for _, found, wanted in expected)
+        changes = any(column.rows[place] != wanted for column, _, wanted in expected)
+        if differs or follows or (meant if self.reals is not None else changes):
             with self.claims.claim(claim, about):
-                for column, found, wanted in expected:
-                    self._compare(block, column, found, wanted, z3.BoolVal(True))
+                if self.reals is not None:
+                    self.reals.show_equal(f"{claim} {about}", [each[1:] for each in expected])
+                else:
+                    for column, found, wanted in expected:
+                        self._compare(block, column, found, wanted, z3.BoolVal(True))
+
+    def _wanted(self, block: RowBlock, column: Column, meant: bool) -> list[Form]:
+        """What a block of a column should hold after the loop."""
+        content, follows = block.holds.get(column.region), self.columns.indicates.get((column.region, block.name))
+        if follows is not None:
+            return self.columns.indicated(follows, column, self._after[column])
+        if content == "bits" and (meant or self.reals is None):
+            words = expected_words(self.meaning, block, column)
+            self._after.setdefault(column, {}).update(words)
+            return [signed(bit) for bit in self.loop.bits.of_word(words[block.name])]
+        if content is None or content == "one":
+            return [number(1) if content == "one" else NOTHING] * block.size
+        return column.rows[self.end.rows(block.name)]
+
+    def is_meant(self, block: RowBlock, region: str) -> bool:
+        """Whether the step says what a block or a part of it holds."""
+        names = (block.name, *(f"{block.name}.{part}" for part in block.parts))
+        return any((name, region) in self.meaning.expected for name in names)
+
+    def _expected(self, column: Column) -> dict[str, Term]:
+        """The words of a column after the loop, as the machine means them."""
+        found = dict(column.words)
+        for block in self.end.blocks:
+            if self.is_meant(block, column.region):
+                found |= expected_words(self.meaning, block, column)
+        return found
 
     def _show_open(self, block: RowBlock, parts: Sequence[str], column: Column, found: Sequence[Form]) -> None:
         """A block of which the step leaves something open: it holds bits, and where the step says what, that."""
@@ -193,7 +251,7 @@ class Obligation:
                  else f"still: {column.region} is as it was")
         for place, (form, meant) in enumerate(zip(found, wanted, strict=True)):
             if form.key != meant.key:
-                self.solver.never(self._name(f"{about}, row {place + 1}"), where,
+                self.solver.never(self.claim_name(f"{about}, row {place + 1}"), where,
                                   z3.Not(equal(form - meant, self.loop.bits)))
 
     def _as_found(self, block: RowBlock, column: Column, found: Sequence[Form]) -> dict[str, Term]:
@@ -202,7 +260,7 @@ class Obligation:
         for form in found:
             is_on = equal(form - number(1), self.loop.bits)
             if len(form.terms) != 1 or form.low != -1 or form.high != 1:
-                self.solver.never(self._name(f"step: {block.name} in {column.region} is bits"),
+                self.solver.never(self.claim_name(f"step: {block.name} in {column.region} is bits"),
                                   z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))
         return with_parts(block, self.loop.bits.word(bits))
@@ -210,7 +268,11 @@ class Obligation:
     # The facts
 
     def _facts(self) -> None:
-        columns = self.loop.columns
+        columns = self.columns
+        if self.reals is not None:
+            self.reals.contents()
+            self.reals.facts(self._after)
+            return
         for fact in self.end.facts:
             if not isinstance(fact, Fact | Copies | Holds):
                 raise ProofError(f"the fact {fact.about!r} is about real numbers, and the layout has none")
@@ -222,7 +284,7 @@ class Obligation:
                                  "let all of them depend on it, or none")
             if here == {False}:
                 continue
-            with self.claims.claim(self._name(f"again: {fact.about}"), "holds after the loop"):
+            with self.claims.claim(self.claim_name(f"again: {fact.about}"), "holds after the loop"):
                 for column in self.any[fact.region]:
                     words = self._after.get(column, {})
                     if (isinstance(fact, Holds) and fact in self.begin.facts
@@ -230,7 +292,7 @@ class Obligation:
                         continue
                     terms = (self._copied_again(fact, words) if isinstance(fact, Copies)
                              else columns.terms(fact, column.place, words, after=self.end))
-                    self.solver.never(self._name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
+                    self.solver.never(self.claim_name(f"again: {fact.about}"), z3.Not(z3.And(*terms)))
 
     def _copied_again(self, fact: Copies, words: dict[str, Term]) -> list[Term]:
         columns = self.loop.columns

@@ -13,11 +13,14 @@ So the claims hold after every loop, by induction, for every program and any num
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from punchcard.card.contents import Contents
 from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
@@ -28,9 +31,13 @@ from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer
 from punchcard.proof.middle_example import middle_example
 from punchcard.proof.obligation import Obligation
+from punchcard.proof.real_example import real_counterexample
+from punchcard.proof.real_meaning import RealProofMeaning
+from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import entry_sizes, needed_bits
+from punchcard.transformer.expression import Array
 from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import LayerArrays, Weights
 
@@ -54,11 +61,18 @@ class Proof:
         if not self.weights.layers:
             raise ProofError("a model without layers: there is nothing to prove")
         self._check_stages()
+        self.has_reals = any(block.real for block in self.layout.blocks)
         sizes = np.max([entry_sizes(stage.begin) for stage in self.stages], axis=0)
-        self.layers = [Layer(arrays, self.weights.dtype, sizes) for arrays in self.weights.layers]
+        self.layers = [Layer(arrays, self.weights.dtype, real_sizes(self.layout) if self.has_reals else sizes)
+                       for arrays in self.weights.layers]
+        if self.has_reals:  # roundings may move a score, up to the margin
+            for layer in self.layers:
+                layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.needed = 0
-        self.promises: list[str] = []
+        self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
+        self.promises += [f"what {fact.region} holds is within the limit of its blocks"
+                          for fact in self.layout.facts_of(Contents) if not fact.parts]
         self._seconds, self._only = seconds, only
         self.obligation = self._obligation(self.stages[0])
 
@@ -66,6 +80,8 @@ class Proof:
         """A card for a failed claim; None where there is none to show, as for numbers of bits."""
         if failed.model is None:
             return None
+        if self.has_reals:
+            return real_counterexample(self, failed)
         return (counterexample if self.obligation.begin is self.layout else middle_example)(self, failed)
 
     def _check_stages(self) -> None:
@@ -78,11 +94,13 @@ class Proof:
                 if fact.unless is not None:
                     raise ProofError(f"the fact {fact.about!r} has `unless` in the middle of a loop: say it with `|`")
         first, last = self.stages[0], self.stages[-1]
+        if len(self.stages) > 1 and any(block.real for block in self.layout.blocks):
+            raise ProofError("real numbers are not followed from one stage to the next: let the loop be one stage")
         whole = first.begin is self.layout is last.end and (first.layers[0], last.layers[1]) == (0, len(self.weights.layers))
         if not whole:
             raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 
-    def _obligation(self, stage: Stage, case: Case | None = None) -> Obligation:
+    def _obligation(self, stage: Stage, case: Case | str | None = None) -> Obligation:
         return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
 
     @property
@@ -94,29 +112,45 @@ class Proof:
         for each in self.stages:
             for one in (None, *each.cases):
                 if each.name == stage and (one.name if one is not None else None) == case:
-                    self.obligation = self._obligation(each, one)
-                    self._show(each)
+                    self._show(each, one)
                     return
         raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
 
     def run(self) -> None:
         """Show all claims."""
         for stage in self.stages:
-            if stage is not self.stages[0]:
-                self.obligation = self._obligation(stage)
             self._show(stage)
-            for case in stage.cases:
-                if self._only is None or case.name in self._only:
-                    self.obligation = self._obligation(stage, case)
-                    self._show(stage)
-        self.check_bits()
+            meaning = self.obligation.meaning
+            cases: list[Case | str] = [*stage.cases, *(meaning.cases if isinstance(meaning, RealProofMeaning) else ())]
+            for case in cases:
+                if self._only is None or (case if isinstance(case, str) else case.name) in self._only:
+                    self._show(stage, case)
+        if not self.has_reals:
+            self.check_bits()
 
-    def _show(self, stage: Stage) -> None:
+    def _show(self, stage: Stage, case: Case | str | None = None) -> None:
+        if case is not None or stage is not self.stages[0] or self.obligation.name is not None:
+            self.obligation = self._obligation(stage, case)
         self.obligation.run()
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
+        meaning = self.obligation.meaning
+        if isinstance(meaning, RealProofMeaning):
+            if case is None:
+                self.promises += meaning.promises
+                self.promises += [f"{rows} is an integer, up to {float(tolerance):g}"
+                                  for rows, tolerance in meaning.promised.items()]
+            if case is not None or not meaning.cases:
+                self._check_bits_beside_reals()
 
     # The sums
+
+    def _check_bits_beside_reals(self) -> None:
+        bits, name = significand(self.weights.dtype), self.obligation.claim_name("bits")
+        sums = BitSums(self.obligation.loop, self.weights.layers, bits, name.removesuffix(": bits"))
+        about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
+        with self.claims.claim(name, lambda: about.format(sums.needed, self.weights.dtype, bits)):
+            sums.check()
 
     def check_bits(self) -> None:
         """Show that no sum is rounded, by what was shown of the heads."""
@@ -139,6 +173,15 @@ def check_whole(layout: Layout) -> None:
                                ("columns", [layout.region(region.name) for region in layout.regions], layout.columns)):
         if sum(place.stop - place.start for place in places) != size:
             raise ProofError(f"{layout!r} has {what} without a name: a proof is about named ones")
+
+
+def real_sizes(layout: Layout) -> Array:
+    """How large the entries of each row may be, where some are real numbers."""
+    found = np.ones(layout.width)
+    for block in layout.blocks:
+        if block.limit is not None and block.real:
+            found[layout.rows(block.name)] = max(1.0, block.limit)
+    return found
 
 
 def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:

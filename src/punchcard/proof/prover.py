@@ -48,13 +48,11 @@ def prove(
 
     from punchcard.proof.certificate import Certificate
     from punchcard.proof.proof import Proof
-    from punchcard.proof.real_proving import RealProof
     from punchcard.proof.solver import Failed, Undecided
 
     begin = time.perf_counter()
     failed, example = None, None
-    real = any(block.real for block in machine.layout.blocks)
-    proof: Any = (RealProof if real else Proof)(machine, weights, seconds=seconds, progress=progress)
+    proof = Proof(machine, weights, seconds=seconds, progress=progress)
     try:
         proof.run()
     except Failed as failure:

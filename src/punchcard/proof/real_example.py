@@ -17,7 +17,8 @@ from punchcard.proof.forms import Bits, Real, Term
 from punchcard.proof.solver import Failed, Solver, Undecided
 
 if TYPE_CHECKING:
-    from punchcard.proof.real_proving import RealCase, RealProof
+    from punchcard.proof.obligation import Obligation
+    from punchcard.proof.proof import Proof
 
 TRIES = 24
 """How many cards of a failed claim are run, to find one on which it matters."""
@@ -34,10 +35,10 @@ class Broken(Difference):
         return f"a card that the next loop can't begin with, {self.found}"
 
 
-def real_counterexample(proof: RealProof, failed: Failed) -> Counterexample | None:
+def real_counterexample(proof: Proof, failed: Failed) -> Counterexample | None:
     """A card for a failed claim, run by the model; None where there is none to show, as for the bits of sums."""
-    case = proof.case
-    if failed.model is None or case is None:
+    case = proof.obligation
+    if failed.model is None or case.name is None:
         return None
     model, tries, kept = failed.model, random.Random(0), None
     for number in range(TRIES):
@@ -57,7 +58,7 @@ def real_counterexample(proof: RealProof, failed: Failed) -> Counterexample | No
     return kept
 
 
-def _another(case: RealCase, why: tuple[object, ...], tries: random.Random) -> z3.ModelRef:
+def _another(case: Obligation, why: tuple[object, ...], tries: random.Random) -> z3.ModelRef:
     """Another case of the same failure: short words are 1, if they can be, so that something is read and written."""
     short, long = list[Term](), list[Term]()
     for columns in case.loop.columns.found.values():
@@ -71,9 +72,9 @@ def _another(case: RealCase, why: tuple[object, ...], tries: random.Random) -> z
     return case.solver.case(why, [*short, *long[:MOST_WISHES]])
 
 
-def make_card(case: RealCase, model: z3.ModelRef, tries: random.Random) -> AnyArray:
+def make_card(case: Obligation, model: z3.ModelRef, tries: random.Random) -> AnyArray:
     """A card with the columns that the solver's answer names; all others are any on which the facts hold."""
-    layout, loop = case.layout, case.loop
+    layout, loop = case.begin, case.loop
     card, done = np.zeros((layout.width, layout.columns)), set[int]()
     reals: dict[Real, float] = {}
     for region, columns in loop.columns.found.items():
@@ -125,23 +126,23 @@ def _chosen(real: Real, reals: dict[Real, float], tries: random.Random) -> float
     return reals[real]
 
 
-def _differences(proof: RealProof, card: AnyArray, after: AnyArray) -> list[Difference]:
+def _differences(proof: Proof, card: AnyArray, after: AnyArray) -> list[Difference]:
     """Where the model's card departs from the step, or from what the layout says of every card."""
     said = getattr(proof.machine.design, "step_mismatches", None)
     found = [Difference(*each) for each in said(card, after)] if said is not None else []
     return found + [Broken("facts", "", "", wrong) for wrong in proof.layout.violations(after)]
 
 
-def _told(case: RealCase, model: z3.ModelRef) -> list[str]:
+def _told(case: Obligation, model: z3.ModelRef) -> list[str]:
     """The numbers of the columns that the answer names; of columns that are alike, those of the first."""
     found: dict[int, str] = {}
     for region, columns in case.loop.columns.found.items():
-        span, contents = case.layout.region(region), case.loop.columns.contents.get(region)
+        span, contents = case.begin.region(region), case.loop.columns.contents.get(region)
         for column in columns:
             number = model.eval(column.place, model_completion=True).as_long()
             words = {name: word for name, word in column.words.items() if name not in ("written", "position")
                      and not any(other.startswith(f"{name}.") for other in column.words)}
             if span.start <= number < span.stop and number not in found and words and (contents is not None or not found):
-                found[number] = f"{case.layout.column_name(number)}: " + ", ".join(
+                found[number] = f"{case.begin.column_name(number)}: " + ", ".join(
                     f"{name.rpartition('.')[2]} {model.eval(word, model_completion=True)}" for name, word in words.items())
     return [line for _, line in sorted(found.items())]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from punchcard.errors import shortened
 from punchcard.machines.base import Machine
-from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.result import Report
+
+if TYPE_CHECKING:
+    from punchcard.machines.fleq.isa import FleqProgram
 
 
 @dataclass(frozen=True, kw_only=True)

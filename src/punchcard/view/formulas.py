@@ -65,7 +65,7 @@ class Formulas:
                           "after": after[rows].tolist(), "details": worded.details})
         return found
 
-    def _named(self, rows: Any) -> list[str]:
+    def _named(self, rows: AnyArray) -> list[str]:
         return [self.row_names[row] for row in rows.tolist()]
 
     def weights(self, layer: int, head: int | None, unit: int | None) -> WeightsReply:

@@ -41,7 +41,7 @@ export default { render({ model, el }) { mount(el.appendChild(document.createEle
 """
 
 
-def answer_message(session: Session, question: Any) -> dict[str, Any]:
+def answer_message(session: Session, question: object) -> dict[str, Any]:
     """The reply to a message, or one line that says why there is none."""
     number = question.get("id") if isinstance(question, dict) else None
     try:

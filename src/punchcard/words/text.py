@@ -105,9 +105,10 @@ def _table(
 
 
 def _python_less(w: Word, x: str, y: str) -> str:
-    """Whether a number is below 0 is one comparison."""
-    if w.data and w.arguments[1].value == 0:
-        return f"({x} > {(1 << w.arguments[0].size - 1) - 1})"
+    """Signed numbers from a limit on that is not negative are those between it and the sign bit."""
+    limit, half = w.arguments[1].value, 1 << w.arguments[0].size - 1
+    if w.data and limit is not None and limit < half:
+        return f"(not {limit - 1} < {x} < {half})" if limit else f"({x} > {half - 1})"
     return _PLAIN["less"](w, x, y)
 
 

@@ -137,7 +137,7 @@ class Word:
         """Rounded towards 0. By 0: all ones. With signs, the least number by -1 is itself."""
         if not signed:
             return self._with("quotient", divisor)
-        size = self._absolute().divide(divisor._absolute())
+        size = self.absolute().divide(divisor.absolute())
         turned = (self.is_negative ^ divisor.is_negative).choose(-size, size)
         return divisor.equals(0).choose(constant(-1, self.size), turned)
 
@@ -145,7 +145,7 @@ class Word:
         """Of the division; with the sign of the dividend. By 0: the dividend."""
         if not signed:
             return self._with("remainder", divisor)
-        size = self._absolute().remainder(divisor._absolute())
+        size = self.absolute().remainder(divisor.absolute())
         return divisor.equals(0).choose(self, self.is_negative.choose(-size, size))
 
     @property
@@ -153,7 +153,8 @@ class Word:
         """The highest bit."""
         return self[self.size - 1]
 
-    def _absolute(self) -> Word:
+    def absolute(self) -> Word:
+        """A signed number without its sign."""
         return self.is_negative.choose(-self, self)
 
     def equals(self, other: Number) -> Word:

@@ -47,14 +47,14 @@ class Guest(Protocol):
         """Change bytes of the memory."""
 
 
-class Call(NamedTuple):
+class SystemCall(NamedTuple):
     """A call's name, and what serves it, given the guest and three arguments."""
 
     name: str
     serve: Callable[..., int] | None
 
 
-UNKNOWN = Call("", None)
+UNKNOWN = SystemCall("", None)
 
 
 class Calls:
@@ -218,26 +218,26 @@ class Calls:
         return 0
 
 
-CALLS: Mapping[int, Call] = {
-    29: Call("ioctl", Calls.control),
-    57: Call("close", Calls.close),
-    62: Call("lseek", Calls.seek),
-    63: Call("read", Calls.read),
-    64: Call("write", Calls.write),
-    65: Call("readv", Calls.read_vectors),
-    66: Call("writev", Calls.write_vectors),
-    80: Call("fstat", Calls.status_of),
-    EXIT: Call("exit", None),
-    EXIT_GROUP: Call("exit_group", None),
-    96: Call("set_tid_address", Calls.process),
-    KILL: Call("kill", Calls.signal),
-    TGKILL: Call("tgkill", Calls.signal),
-    172: Call("getpid", Calls.process),
-    174: Call("getuid", Calls.nobody),
-    175: Call("geteuid", Calls.nobody),
-    176: Call("getgid", Calls.nobody),
-    177: Call("getegid", Calls.nobody),
-    178: Call("gettid", Calls.process),
-    214: Call("brk", Calls.set_brk),
+CALLS: Mapping[int, SystemCall] = {
+    29: SystemCall("ioctl", Calls.control),
+    57: SystemCall("close", Calls.close),
+    62: SystemCall("lseek", Calls.seek),
+    63: SystemCall("read", Calls.read),
+    64: SystemCall("write", Calls.write),
+    65: SystemCall("readv", Calls.read_vectors),
+    66: SystemCall("writev", Calls.write_vectors),
+    80: SystemCall("fstat", Calls.status_of),
+    EXIT: SystemCall("exit", None),
+    EXIT_GROUP: SystemCall("exit_group", None),
+    96: SystemCall("set_tid_address", Calls.process),
+    KILL: SystemCall("kill", Calls.signal),
+    TGKILL: SystemCall("tgkill", Calls.signal),
+    172: SystemCall("getpid", Calls.process),
+    174: SystemCall("getuid", Calls.nobody),
+    175: SystemCall("geteuid", Calls.nobody),
+    176: SystemCall("getgid", Calls.nobody),
+    177: SystemCall("getegid", Calls.nobody),
+    178: SystemCall("gettid", Calls.process),
+    214: SystemCall("brk", Calls.set_brk),
 }
 """The calls by number. Those without a function end the program."""

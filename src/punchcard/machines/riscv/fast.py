@@ -234,7 +234,7 @@ class _Writer:
             self._put(f"if {text.taken.format(**names)}:")
             self._leave(target_of(counter, decoded), after, " ")
 
-    def _set(self, counter: int, decoded: Decoded, text: Written, names: Mapping[str, str]) -> None:
+    def _set(self, counter: int, decoded: Decoded, text: InstructionText, names: Mapping[str, str]) -> None:
         """A register becomes what an expression gives: a number, if all that is in it is known."""
         x, y = (self._known.get(number) for number in (decoded.rs1, decoded.rs2))
         if HELD in text.needs or ("{x}" in text.needs and x is None) or ("{y}" in text.needs and y is None):
@@ -246,7 +246,7 @@ class _Writer:
             self._put(f"r{decoded.rd} = {value}")
 
 
-class Written(NamedTuple):
+class InstructionText(NamedTuple):
     """An instruction as Python text, with {x}, {y} and {immediate} for its operands, the last without its sign.
 
     `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether it branches.
@@ -259,7 +259,7 @@ class Written(NamedTuple):
 
 
 @cache
-def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Written:
+def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> InstructionText:
     """The instruction with this name, whose immediate has this sign.
 
     A load or store leaves the place of its access, from the base on, in `a`. The base is a multiple of four, so the place is
@@ -284,7 +284,7 @@ def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Written:
         lines, result = [*lines, f"m[i] = {result}", "if c[i]: raise Changed"], ""
     if instruction.opcode == isa.JALR:
         lines += [f"t = {python_lines(outcome.target, str)[1]}", "if t & 2: raise IndexError"]
-    return Written(lines, result, needs, python_lines(outcome.taken, str)[1])
+    return InstructionText(lines, result, needs, python_lines(outcome.taken, str)[1])
 
 
 def target_of(counter: int, decoded: Decoded) -> int:

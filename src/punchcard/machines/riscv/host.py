@@ -22,7 +22,7 @@ from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.pending import pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
-from punchcard.machines.riscv.oracle import Fault, RiscvInterpreter
+from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
@@ -141,7 +141,7 @@ class RiscvHost(Host):
     def _event(self, card: Card, name: str) -> bool:
         return bool(self._layout.number_at(card, f"event.{name}", self._scratch))
 
-    def _fault(self, card: Card) -> Fault | None:
+    def _fault(self, card: Card) -> RiscvFault | None:
         """What the interpreter says of the instruction at hand: it is put where the card is.
 
         A word that is pending makes no difference: it is never the instruction itself, and a refused one leaves none.

@@ -5,11 +5,10 @@ What goes wrong, and system calls, are left to the Python interpreter: the loop 
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from collections.abc import Iterator
 
-from punchcard.machines.in_c import compiled
+from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction
@@ -75,8 +74,9 @@ def source() -> str:
 #include <string.h>
 
 /* Executes up to `steps` instructions from `*place` on, until one that Python must do; how many it has executed. */
-int64_t run(uint32_t *memory, uint32_t *x, uint32_t *place, int64_t steps, uint32_t base, uint64_t bytes, int multiply)
+int64_t run(uint32_t *memory, uint32_t *x, uint32_t *place, int64_t steps, int64_t start, uint64_t bytes, int64_t multiply)
 {{
+    const uint32_t base = start;
     uint32_t counter = *place;
     int64_t left = steps;
 
@@ -111,19 +111,16 @@ class RiscvInC(RiscvInterpreter):
         self._words, self._numbers = array("I", self.memory), array("I", self.registers)
         self.memory, self.registers = self._words, self._numbers
         self._multiply = multiply
-        self._run = compiled(source()).run
-        self._run.restype = ctypes.c_int64
+        self._run = CFunction(source())
 
     def run(self, max_steps: int | None = None) -> None:
         """Go on until it halts, or until `max_steps` instructions have been executed in all."""
         limit = MANY if max_steps is None else max_steps
         while self.steps < limit:
-            place = ctypes.c_uint32(self.program_counter)
-            self.steps += self._run(
-                ctypes.c_void_p(self._words.buffer_info()[0]), ctypes.c_void_p(self._numbers.buffer_info()[0]),
-                ctypes.byref(place), ctypes.c_int64(limit - self.steps), ctypes.c_uint32(self._addresses.start),
-                ctypes.c_uint64(len(self._addresses)), ctypes.c_int(self._multiply))
-            self.program_counter = place.value
+            place = array("I", [self.program_counter])
+            self.steps += self._run(self._words, self._numbers, place, limit - self.steps, self._addresses.start,
+                                    len(self._addresses), int(self._multiply))
+            self.program_counter = place[0]
             before = self.steps
             if before < limit:
                 self.step()

@@ -197,6 +197,32 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
 )
 BY_NAME: Mapping[str, Instruction] = {instruction.name: instruction for instruction in INSTRUCTIONS}
 
+PSEUDO: Mapping[str, tuple[str, str]] = {
+    "nop": ("", "addi zero zero 0"),
+    "mv": ("d s", "addi d s 0"),
+    "not": ("d s", "xori d s -1"),
+    "neg": ("d s", "sub d zero s"),
+    "zext.b": ("d s", "andi d s 255"),
+    "seqz": ("d s", "sltiu d s 1"),
+    "snez": ("d s", "sltu d zero s"),
+    "sltz": ("d s", "slt d s zero"),
+    "sgtz": ("d s", "slt d zero s"),
+    "sgt": ("d s r", "slt d r s"),
+    "sgtu": ("d s r", "sltu d r s"),
+    "beqz": ("s to", "beq s zero to"),
+    "bnez": ("s to", "bne s zero to"),
+    "blez": ("s to", "bge zero s to"),
+    "bgez": ("s to", "bge s zero to"),
+    "bltz": ("s to", "blt s zero to"),
+    "bgtz": ("s to", "blt zero s to"),
+    "bgt": ("s r to", "blt r s to"),
+    "ble": ("s r to", "bge r s to"),
+    "bgtu": ("s r to", "bltu r s to"),
+    "bleu": ("s r to", "bgeu r s to"),
+    "j": ("to", "jal zero to"),
+    "ret": ("", "jalr zero ra 0"),
+}
+"""Pseudo-instructions that are one instruction: the operands as written (d, s, r are registers), and what they become."""
 REGISTERS: tuple[str, ...] = tuple(
     "zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6".split())
 """The registers' names in the calling convention, x0 first."""

@@ -27,8 +27,8 @@ from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import MOST_BITS, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.pending import PENDING, pending_word
-from punchcard.machines.riscv.designs.three_layer import ThreeLayerDesign
-from punchcard.machines.riscv.designs.two_layer import TwoLayerDesign
+from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
+from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import RiscvHost, is_served
@@ -60,7 +60,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     """
 
     kind: ClassVar[Kind] = RISCV
-    designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(ThreeLayerDesign(), TwoLayerDesign())
+    designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(RiscvThreeLayer(), RiscvTwoLayer())
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None
     has_ports: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from punchcard.machines.riscv.designs.divide import SIGNED as SIGNED_QUOTIENTS
 from punchcard.machines.riscv.designs.extension import DOING, SUMS
 from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS, SCHEDULE, SIGNED, SIZE, SUM_BITS, family
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.riscv.meaning import ELSE, size_of
+from punchcard.machines.riscv.meaning import ELSE
 from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
@@ -55,7 +55,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 
 def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
     """What stands on the card, for a word with these bits; None: neither a product nor a quotient."""
-    tree = Chosen(sizes, word) if word is not None else None
+    tree = SeenClasses(sizes, word) if word is not None else None
     sort = tree.among(family) if tree is not None else "other"
     if tree is not None and sort == "product":
         signed = [tree.is_one_of(names) for names in SIGNED]
@@ -73,7 +73,7 @@ def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y:
         card.hint(FIRST, "doing", "scratchpad", constant(0, len(DOING)))
 
 
-class Chosen:
+class SeenClasses:
     """The classes that the layers see in a word, by their decision trees."""
 
     def __init__(self, sizes: RiscvSizes, word: int) -> None:
@@ -107,7 +107,7 @@ def _products(card: Meaning, x: Word, y: Word, signed: list[bool], wanted: bool)
 
 def _quotients(card: Meaning, x: Word, y: Word, signed: bool, remainder: bool) -> None:
     """The numbers without signs, the digits of the quotient, what is left after each, and the digits of the remainder."""
-    found = card.division(size_of(x, signed), size_of(y, signed))
+    found = card.division(*((x.absolute(), y.absolute()) if signed else (x, y)))
     card.hint_sum(FIRST, "divisor", "scratchpad", Addend(1, found.divisor))
     for place in range(DIGITS):
         low, first = SIZE * place, WORD_BITS - SIZE * (place + 1)

@@ -32,7 +32,7 @@ Misaligned: TypeAlias = Literal["fault", "emulate"]
 
 
 @dataclass(frozen=True)
-class Fault:
+class RiscvFault:
     """Why an instruction cannot be executed; nothing of it was done.
 
     `address` is what the instruction wanted to use. A jump or a taken branch to an address that is not a multiple of four
@@ -79,7 +79,7 @@ class RiscvState:
                 f"{plural(len(self.memory), 'word')} of memory>")
 
 
-class Functions(NamedTuple):
+class InstructionFunctions(NamedTuple):
     """An instruction of the table as functions of its operands, in the order of `NAMES`. `result` gives a number or none."""
 
     next: Callable[..., tuple[int, ...]]
@@ -88,11 +88,11 @@ class Functions(NamedTuple):
 
 
 @cache
-def functions_of(name: str) -> Functions:
+def functions_of(name: str) -> InstructionFunctions:
     """The instruction with this name."""
     outcome = isa.BY_NAME[name].semantics(OPERANDS)
     results = [] if outcome.result is None else [outcome.result]
-    return Functions(*(python_function(NAMES, words)
+    return InstructionFunctions(*(python_function(NAMES, words)
                        for words in ([outcome.next(OPERANDS.counter)], [outcome.target], results)))
 
 
@@ -116,7 +116,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         self.calls = calls or default_calls(program, self._addresses, self._written)
         self._emulates = misaligned == "emulate"
         self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
-        self._looked_at: tuple[int, Fault | None] | None = None
+        self._looked_at: tuple[int, RiscvFault | None] | None = None
         self._served_at = -1
         self._check_size(memory)
 
@@ -135,7 +135,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         return RiscvState(tuple(self.registers), tuple(self.memory), self.program_counter)
 
     @property
-    def fault(self) -> Fault | None:
+    def fault(self) -> RiscvFault | None:
         if self._looked_at is None or self._looked_at[0] != self.steps:
             self._looked_at = self.steps, self._examine()
         return self._looked_at[1]
@@ -197,7 +197,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         assert found is not None
         return found
 
-    def _examine(self) -> Fault | None:
+    def _examine(self) -> RiscvFault | None:
         """Whether the next instruction can be executed."""
         if self.program_counter not in self._addresses:
             return self._refuse("fetch out of range", self.program_counter, None)
@@ -217,9 +217,9 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         target = self._target(decoded)
         return self._refuse("misaligned fetch", target, word) if target % WORD_BYTES else None
 
-    def _refuse(self, kind: FaultKind, address: int, word: int | None) -> Fault:
+    def _refuse(self, kind: FaultKind, address: int, word: int | None) -> RiscvFault:
         counter = self.program_counter
-        return Fault(kind, address, counter, word, place_of(self.program, counter))
+        return RiscvFault(kind, address, counter, word, place_of(self.program, counter))
 
     # What an instruction does.
 

@@ -47,7 +47,7 @@ AT_BYTES = replace(OPERANDS, address=ZERO)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InstructionOutcome:
     """What an instruction comes to.
 
     result   goes to the register rd, or for a store to the word of the memory that the address is in; None: it has none
@@ -63,55 +63,55 @@ class Outcome:
         return self.taken.choose(self.target, counter + WORD_BYTES)
 
 
-Semantics: TypeAlias = Callable[[Operands], Outcome]
+Semantics: TypeAlias = Callable[[Operands], InstructionOutcome]
 Operation: TypeAlias = Callable[[Word, Word], Word]
 
 
-def nothing(given: Operands) -> Outcome:
+def nothing(given: Operands) -> InstructionOutcome:
     """It only goes on. What a system instruction does, its host does."""
-    return Outcome()
+    return InstructionOutcome()
 
 
 def compute(result: Callable[[Operands], Word]) -> Semantics:
     """The result by all operands."""
-    return lambda given: Outcome(result(given))
+    return lambda given: InstructionOutcome(result(given))
 
 
 def combine(operation: Operation) -> Semantics:
     """The result by two registers."""
-    return lambda given: Outcome(operation(given.x, given.y))
+    return lambda given: InstructionOutcome(operation(given.x, given.y))
 
 
 def combine_immediate(operation: Operation) -> Semantics:
     """The result by a register and the immediate."""
-    return lambda given: Outcome(operation(given.x, given.immediate))
+    return lambda given: InstructionOutcome(operation(given.x, given.immediate))
 
 
 def jump(target: Callable[[Operands], Word]) -> Semantics:
     """The result is the address of the next instruction."""
-    return lambda given: Outcome(given.counter + WORD_BYTES, TRUE, target(given))
+    return lambda given: InstructionOutcome(given.counter + WORD_BYTES, TRUE, target(given))
 
 
 def branch(condition: Operation) -> Semantics:
     """A jump where two registers meet a condition."""
-    return lambda given: Outcome(None, condition(given.x, given.y), given.counter + given.immediate)
+    return lambda given: InstructionOutcome(None, condition(given.x, given.y), given.counter + given.immediate)
 
 
 def load(size: int, signed: bool = False) -> Semantics:
     """So many bytes at the address, which is a multiple of that, with zeros or the highest bit above."""
-    def meaning(given: Operands) -> Outcome:
+    def meaning(given: Operands) -> InstructionOutcome:
         lane = given.loaded >> given.lane
-        return Outcome(given.loaded if size == WORD_BYTES else lane[: 8 * size].extend(WORD_BITS, signed))
+        return InstructionOutcome(given.loaded if size == WORD_BYTES else lane[: 8 * size].extend(WORD_BITS, signed))
     return meaning
 
 
 def store(size: int) -> Semantics:
     """So many bytes at the address, which is a multiple of that, become the lowest of y."""
-    def meaning(given: Operands) -> Outcome:
+    def meaning(given: Operands) -> InstructionOutcome:
         if size == WORD_BYTES:
-            return Outcome(given.y)
+            return InstructionOutcome(given.y)
         lowest = constant((1 << 8 * size) - 1, WORD_BITS)
-        return Outcome((given.loaded & ~(lowest << given.lane)) | ((given.y & lowest) << given.lane))
+        return InstructionOutcome((given.loaded & ~(lowest << given.lane)) | ((given.y & lowest) << given.lane))
     return meaning
 
 

@@ -28,9 +28,7 @@ from punchcard.machines.riscv.designs.pending import PENDING
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.machines.riscv.meaning import (
     ELSE,
-    Operands,
-    computed,
-    executed,
+    execute,
     immediate_of,
     is_call,
     is_within,
@@ -38,6 +36,7 @@ from punchcard.machines.riscv.meaning import (
     register,
 )
 from punchcard.machines.riscv.numbers import alike, tell_numbers
+from punchcard.machines.riscv.semantics import Operands
 from punchcard.machines.stages import Case, Stage
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
 
@@ -99,7 +98,7 @@ class ThreeLayerStages:
         given = operands(card, self.sizes, one, word, counter)
         if one.extension == "M":
             self._tell_numbers(card, given.x, given.y)
-        found = executed(card, self.sizes, one, given)
+        found = execute(self.sizes, one, given)
         refused = found.refused
         card.expect("event.fault", "scratchpad", refused)
         card.expect("next", "scratchpad", found.next, where=~refused)
@@ -169,7 +168,7 @@ class TwoLayerStages:
         word, counter = scratchpad["word"], scratchpad["counter"]
         pending = scratchpad[PENDING], scratchpad["value"]
         given = operands(card, self.sizes, one, word, counter, pending)
-        found = executed(card, self.sizes, one, given)
+        found = execute(self.sizes, one, given)
         stored, ahead = (address[2 : 2 + self.sizes.pointer_bits] for address in (given.address, counter + WORD_BYTES))
         flags = {"lawful": TRUE, "aligned": ~found.misaligned, "reached": ~found.outside,
                  "stalls": stored.equals(ahead) if one.writes_memory else FALSE}
@@ -225,16 +224,16 @@ class TwoLayerStages:
         address = scratchpad["reference"].extend(WORD_BITS)
         goal, lost = goes(self.sizes, one, word, address, refused)
         card.expect(PENDING, "scratchpad", goal)
-        given = Operands(word, scratchpad["counter"], scratchpad["x"], scratchpad["y"], scratchpad["y"], address, word)
+        given = Operands(scratchpad["counter"], scratchpad["x"], scratchpad["y"], scratchpad["y"], address, word)
         if one.access_bytes:
             position = address[2 : 2 + self.sizes.pointer_bits]
             given = replace(given, loaded=read_word(card, self.sizes, position, (scratchpad[PENDING], scratchpad["value"])))
-            result = executed(card, self.sizes, one, given).result
+            result = execute(self.sizes, one, given).result
             lost |= misaligned(address, one.access_bytes)  # which the flag says, see `_choose`
         elif one.opcode in (isa.JAL, isa.JALR):
             result = scratchpad["following"]
         else:
-            result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else computed(card, one, given)
+            result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else one.semantics(given).result
         if result is not None:
             card.expect("value", "scratchpad", result, where=~lost)
 
@@ -254,7 +253,7 @@ def by_instruction(card: Meaning, sizes: RiscvSizes, word: Word, counter: Word, 
     refused, goal, value, following = TRUE, nowhere(sizes, word), constant(0, WORD_BITS), counter
     for one in sizes.decoder.instructions:
         given = operands(card, sizes, one, word, counter, pending)
-        found = executed(card, sizes, one, given)
+        found = execute(sizes, one, given)
         this = (word & one.mask).equals(one.match)
         refused = this.choose(found.refused, refused)
         goal = this.choose(goes(sizes, one, word, given.address, found.refused)[0], goal)
@@ -315,7 +314,7 @@ def operands(
     address = x + immediate
     loaded = x if not one.access_bytes else read_word(
         card, sizes, address[2 : 2 + sizes.pointer_bits], pending)
-    return Operands(word, counter, x, y, immediate, address, loaded)
+    return Operands(counter, x, y, immediate, address, loaded)
 
 
 def read_word(card: Meaning, sizes: RiscvSizes, position: Word, pending: Pending = None) -> Word:

@@ -1,15 +1,41 @@
 """SUBLEQ in plain Python, as fast as CPython goes: what the engines' speed is measured against.
 
-A tight loop over tuples, with local names only. `oracle` is the interpreter to read; a test compares
+A tight loop over tuples, with local names only, on words without signs. `oracle` is the interpreter to read; a test compares
 the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import repeat
+from typing import TypeAlias
 
 from punchcard.machines.subleq.isa import Program, State, Subleq
+from punchcard.machines.subleq.semantics import text_of
+from punchcard.words.text import python_text
+
+Loop: TypeAlias = Callable[[Sequence[tuple[int, ...]], list[int], int, int], int]
+LOOP = """
+def loop(code, memory, steps, counter):
+    try:
+        for _ in repeat(None, steps):
+            a, b, c = code[counter]
+            memory[b] = word = {difference}
+            counter = c if {jumps} else counter + 1
+    except ValueError:  # an empty tuple: asking for a halt in every step would cost time in every step
+        if code[counter]:
+            raise
+    return counter
+"""
+
+
+@cache
+def loop_of(bits: int) -> Loop:
+    """The loop for words of so many bits."""
+    names: dict[str, Loop] = {}
+    exec(LOOP.format(**text_of(python_text, bits, "memory[a]", "memory[b]", "word")), {"repeat": repeat}, names)
+    return names["loop"]
 
 
 def decode(program: Program) -> list[tuple[int, ...]]:
@@ -18,30 +44,13 @@ def decode(program: Program) -> list[tuple[int, ...]]:
 
 
 def run(code: Sequence[tuple[int, ...]], memory: list[int], bits: int, steps: int, counter: int = 0) -> int:
-    """Execute up to `steps` instructions on `memory` from instruction `counter`; the number of the next one.
-
-    A word wraps at most once in a difference, and whether it does is asked only on the side where it can.
-    """
-    words = 1 << bits
-    least, greatest = -words // 2, words // 2 - 1
+    """Execute up to `steps` instructions on `memory` from instruction `counter`; the number of the next one."""
+    words, half = 1 << bits, 1 << bits - 1
+    memory[:] = [word % words for word in memory]
     try:
-        for _ in repeat(None, steps):
-            a, b, c = code[counter]
-            memory[b] = value = memory[b] - memory[a]
-            if value > 0:
-                counter += 1
-                if value > greatest:
-                    memory[b] = value - words
-                    counter = c
-            elif value < least:
-                memory[b] = value + words
-                counter += 1
-            else:
-                counter = c
-    except ValueError:  # an empty tuple: asking for a halt in every step would cost time in every step
-        if code[counter]:
-            raise
-    return counter
+        return loop_of(bits)(code, memory, steps, counter)
+    finally:
+        memory[:] = [(word + half) % words - half for word in memory]
 
 
 class FastSubleq:

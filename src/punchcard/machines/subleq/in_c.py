@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 
-from punchcard.machines.in_c import compiled
+from punchcard.machines.in_c import CFunction
 from punchcard.machines.subleq.fast import decode
 from punchcard.machines.subleq.isa import Program, State
+from punchcard.machines.subleq.semantics import text_of
+from punchcard.words.text import c_text
 
 SOURCE = """
 #include <stdint.h>
 
-struct instruction { int64_t a, b, c; };
+struct instruction {{ int64_t a, b, c; }};
 
 /* Executes up to `steps` instructions; the number of the next one. A halt has a negative operand. */
-int64_t run(const struct instruction *code, int64_t *memory, int64_t bits, int64_t steps, int64_t counter)
-{
-    const int beyond = 64 - (int)bits;
-
-    for (; steps > 0; steps--) {
+int64_t run(const struct instruction *code, uint64_t *memory, int64_t steps, int64_t counter)
+{{
+    for (; steps > 0; steps--) {{
         const struct instruction *now = code + counter;  /* a copy of it would take three times as long */
         if (now->a < 0)
             break;
-        const int64_t word = (int64_t)((uint64_t)(memory[now->b] - memory[now->a]) << beyond) >> beyond;
+        const uint64_t word = {difference};
         memory[now->b] = word;
-        counter = word > 0 ? counter + 1 : now->c;
-    }
+        counter = {jumps} ? now->c : counter + 1;
+    }}
     return counter;
-}
+}}
 """
 HALT = (-1, 0, 0)
 
 
 class SubleqInC:
-    """A program that the function above runs, and its state."""
+    """A program that the function above runs, and its state. The memory holds words without signs."""
 
     def __init__(self, program: Program, word_bits: int, memory: int) -> None:
-        self._run = compiled(SOURCE).run
-        self._run.restype = ctypes.c_int64
+        text = text_of(c_text, word_bits, "memory[now->a]", "memory[now->b]", "word")
+        self._run = CFunction(SOURCE.format(**text))
         self._code = array("q", [word for instruction in decode(program) for word in instruction or HALT])
-        self._memory = array("q", [*program.memory, *[0] * (memory - len(program.memory))])
-        self._bits, self._counter = word_bits, 0
+        self._words, self._counter = 1 << word_bits, 0
+        self._memory = array("Q", [word % self._words for word in program.memory] + [0] * (memory - len(program.memory)))
 
     @property
     def state(self) -> State:
-        return State(tuple(self._memory), self._counter)
+        half = self._words // 2
+        return State(tuple((word + half) % self._words - half for word in self._memory), self._counter)
 
     def run(self, steps: int) -> None:
         """Make so many steps; a halt stays where it is."""
-        code, memory = (ctypes.c_void_p(words.buffer_info()[0]) for words in (self._code, self._memory))
-        self._counter = self._run(code, memory, *map(ctypes.c_int64, (self._bits, steps, self._counter)))
+        self._counter = self._run(self._code, self._memory, steps, self._counter)

@@ -20,9 +20,9 @@ from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
-from punchcard.machines.subleq.designs.one_layer import OneLayerDesign
-from punchcard.machines.subleq.designs.paper import PaperDesign
-from punchcard.machines.subleq.designs.two_layer import TwoLayerDesign
+from punchcard.machines.subleq.designs.one_layer import SubleqOneLayer
+from punchcard.machines.subleq.designs.paper import SubleqPaper
+from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
 from punchcard.machines.subleq.fast import FastSubleq
 from punchcard.machines.subleq.in_c import SubleqInC
 from punchcard.machines.subleq.isa import Program, State, Subleq
@@ -46,7 +46,7 @@ class SubleqMachine(Machine[Program, State]):
     """
 
     kind: ClassVar[Kind] = SUBLEQ
-    designs: ClassVar[Mapping[str, Design[SubleqSizes]]] = by_name(PaperDesign(), TwoLayerDesign(), OneLayerDesign())
+    designs: ClassVar[Mapping[str, Design[SubleqSizes]]] = by_name(SubleqPaper(), SubleqTwoLayer(), SubleqOneLayer())
     sizes: SubleqSizes
     design: SubleqDesign
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.words.word import FALSE, Word, constant
 
@@ -29,8 +30,8 @@ def meaning(sizes: AddressMap, offsets: tuple[str, ...], card: Meaning) -> None:
     source, destination = (scratchpad[f"word.{x}"] for x in (sizes.source, sizes.destination))
     away = {x: scratchpad[f"away.{x}"] for x in "ab"}
     difference = card.lemma(1, "difference", "scratchpad",
-                            at(destination, away[sizes.destination]) - at(source, away[sizes.source]))
-    jumps = difference.less(1, signed=True)
+                            difference_of(at(source, away[sizes.source]), at(destination, away[sizes.destination])))
+    jumps = jumps_at(difference)
     if not sizes.ports_branch:
         jumps &= ~away["a"] & ~away["b"]
     counter = card.lemma(1, "counter", "scratchpad", jumps.choose(scratchpad["word.c"], scratchpad["counter"]))

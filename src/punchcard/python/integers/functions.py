@@ -19,7 +19,7 @@ BUILT_IN = ("print", "input", "int", "bool", "str", "len", "abs", "min", "max", 
             "enumerate", "zip", "pow")
 
 SPECIAL = ("range", "enumerate", "zip", "str", "divmod")
-"""ProgramFunctions that are more than a call, such as the head of a loop: they mean what is built in."""
+"""Functions that are more than a call, such as the head of a loop: they mean what is built in."""
 
 RESERVED = frozenset("""
 abs again allocate and at best better both checked chr contains decided depth digit digits divide divisor done else end
@@ -78,7 +78,7 @@ class IntegerFunction:
 
 
 class ProgramFunctions:
-    """ProgramFunctions by what names mean: a name in a function is looked up in that function's own surroundings."""
+    """Functions by what names mean: a name in a function is looked up in that function's own surroundings."""
 
     def __init__(self) -> None:
         self._found: dict[ast.FunctionDef, IntegerFunction] = {}
@@ -131,7 +131,7 @@ class ProgramFunctions:
         return chosen
 
     def mark_recursive(self) -> None:
-        """ProgramFunctions that may be called again while they run."""
+        """Functions that may be called again while they run."""
         for function in self:
             function.recursive = function in function.reached()
 

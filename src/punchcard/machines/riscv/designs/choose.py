@@ -21,7 +21,7 @@ from punchcard.transformer.expression import Expression, rows, stack
 FLAGS = ("lawful", "aligned", "reached", "stalls")
 
 
-class Branch(NamedTuple):
+class SignedBranch(NamedTuple):
     """A branch: by equality, or with signs; and whether it is taken where the comparison does not hold."""
 
     equality: bool
@@ -29,11 +29,14 @@ class Branch(NamedTuple):
     turned: bool
 
 
-BRANCHES = {"beq": Branch(True, False, False), "bne": Branch(True, False, True), "blt": Branch(False, True, False),
-            "bge": Branch(False, True, True), "bltu": Branch(False, False, False), "bgeu": Branch(False, False, True)}
+BRANCHES = {
+    "beq": SignedBranch(True, False, False), "bne": SignedBranch(True, False, True),
+    "blt": SignedBranch(False, True, False), "bge": SignedBranch(False, True, True),
+    "bltu": SignedBranch(False, False, False), "bgeu": SignedBranch(False, False, True),
+}
 
 
-def way_of(instruction: Instruction) -> Branch | str:
+def way_of(instruction: Instruction) -> SignedBranch | str:
     """Where an instruction goes on."""
     return BRANCHES.get(instruction.name) or {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")
 
@@ -95,7 +98,7 @@ class Choose(Execute):
     def _next(self) -> Expression:
         one, total = self.one, 0.0 * self.following
         for way, closed in self.gates.each(way_of):
-            if isinstance(way, Branch):
+            if isinstance(way, SignedBranch):
                 total = total + self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
             elif way == "register jump":
                 total = total + stack(0.0 * one, sum_where(self.x, self.immediate, 0.0 * one, closed, one)[1:])
@@ -103,7 +106,7 @@ class Choose(Execute):
                 total = total + bits_where(self.target if way == "jump" else self.following, closed, one)
         return total
 
-    def _where(self, branch: Branch, taken: bool, bits: Expression, closed: Expression) -> Expression:
+    def _where(self, branch: SignedBranch, taken: bool, bits: Expression, closed: Expression) -> Expression:
         """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""
         one, x, y = self.one, as_compared(self.x, branch.signed), as_compared(self.y, branch.signed)
         here = closed + 0.5 * (one - bits)
@@ -120,7 +123,7 @@ class Choose(Execute):
         """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
         total = 0.0 * self.one
         for way, closed in self.gates.each(self._alignment):
-            if isinstance(way, Branch):
+            if isinstance(way, SignedBranch):
                 total = total + self._where(way, True, self.immediate[1], closed)
         return total
 

@@ -143,7 +143,7 @@ class Finish:
     def _next(self) -> Expression:
         one, total = self.one, 0.0 * self.following
         for way, closed in self.gates.each(_way):
-            if isinstance(way, Branch):
+            if isinstance(way, PlainBranch):
                 total = total + self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
             elif way == "on":
                 total = total + bits_where(self.following, closed, one)
@@ -160,7 +160,7 @@ class Finish:
         high = offset_where(self.x[low.size :], change, -1, 1, closed, one)
         return stack(0.0 * one, bits_where(low[1:], closed, one), high)
 
-    def _where(self, branch: Branch, taken: bool, bits: Expression, closed: Expression) -> Expression:
+    def _where(self, branch: PlainBranch, taken: bool, bits: Expression, closed: Expression) -> Expression:
         """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""
         one = self.one
         here = closed + (one - as_numbers(bits, one))
@@ -175,20 +175,20 @@ class Finish:
         """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
         total = 0.0 * self.one
         for way, closed in self.gates.each(_way):
-            if isinstance(way, Branch):
+            if isinstance(way, PlainBranch):
                 total = total + self._where(way, True, self.immediate[1], closed + self._refusal())
         return total
 
 
-class Branch(NamedTuple):
+class PlainBranch(NamedTuple):
     """A branch: if by equality, and if it is taken where the comparison does not hold."""
 
     equality: bool
     turned: bool
 
 
-def _way(instruction: Instruction) -> Branch | str:
+def _way(instruction: Instruction) -> PlainBranch | str:
     """Where an instruction goes on."""
     if instruction.opcode == isa.BRANCH:
-        return Branch(instruction.name in EQUALITY, instruction.name in TURNED)
+        return PlainBranch(instruction.name in EQUALITY, instruction.name in TURNED)
     return {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")

@@ -16,21 +16,22 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.card.layout import Card, Layout
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import EVENTS, HALF, NOTHING, SCRATCH, SINK, RiscvDesign, RiscvSizes, looking
+from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.execute import Execute
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
-from punchcard.machines.riscv.designs.facts import (
-    address_facts,
-    aligned_fact,
-    half_facts,
-    immediate_facts,
-    kind_fact,
-    operand_facts,
-)
+from punchcard.machines.riscv.designs.facts import half_facts, operand_facts
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
+from punchcard.machines.riscv.designs.layout import (
+    column_blocks,
+    instruction_facts,
+    kept,
+    operand_blocks,
+    passing,
+    places,
+)
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
@@ -44,42 +45,22 @@ OPERAND_GAP = 1.0
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
 
 
-class ThreeLayerDesign(RiscvDesign):
+class RiscvThreeLayer(RiscvDesign):
     """About 430 rows."""
 
     name: ClassVar[str] = "three-layer"
 
     def layout(self, sizes: RiscvSizes) -> Layout:
-        n, length, cells = WORD_BITS, sizes.pointer_bits, sizes.cells
-        state = holding("bits", "scratchpad")
+        n, length = WORD_BITS, sizes.pointer_bits
         halves = {"low": HALF, "carry": 1}
-        places = {"position": length, "space": 1}
-
-        def kept(name: str, size: int, about: str, parts: dict[str, int] | None = None,
-                 selects: tuple[str, ...] = ()) -> RowBlock:
-            return RowBlock(name, size, about, parts or {}, state, SCRATCH, selects=selects)
-
-        def passing(name: str, size: int, about: str, parts: dict[str, int] | None = None) -> RowBlock:
-            return RowBlock(name, size, about, parts or {}, within="bits")
-
-        kind = sizes.decoder.parts
         return Layout(
             [
-                RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
-                RowBlock("address", length + 1, "each column's own", places, holding("bits", *cells, "nothing")),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-                RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells, "nothing")),
-                kept("kind", sum(kind.values()), "what the instruction does", kind, tuple(kind)),
-                kept("word", n, "the instruction"),
-                kept("immediate", n, "its immediate"),
-                kept("counter", n, "its address"),
+                *column_blocks(sizes),
                 kept("first", 6, "where x is: a register, or the program counter", {"register": 5, "own": 1}),
                 kept("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
                 kept("following", HALF + 1, "pc + 4", halves),
                 kept("carried", 1, "the carry from the low half of pc + immediate"),
-                kept("event", len(EVENTS), "what the host must look at", dict.fromkeys(EVENTS, 1)),
-                passing("x", n, "the first operand"),
-                passing("y", n, "the second operand"),
+                *operand_blocks(),
                 passing("value", n, "what the arithmetic unit gives; then the result"),
                 passing("reference", sizes.reach + 1, "x + immediate", {"low": sizes.reach, "carry": 1}),
                 passing("flag", len(FLAGS), "about the operands", dict.fromkeys(FLAGS, 1)),
@@ -88,12 +69,11 @@ class ThreeLayerDesign(RiscvDesign):
                 passing("brought", n, "the word at the address"),
                 passing("fetched", n, "the next instruction, as a head brings it"),
                 passing("next", n, "the next program counter"),
-                passing("goal", length + 1, "where the result goes", places),
+                passing("goal", length + 1, "where the result goes", places(sizes)),
                 *extension_blocks(sizes),
             ],
             sizes.regions,
-            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *operand_facts(sizes),
-             *half_facts()],
+            [*instruction_facts(sizes), *operand_facts(sizes), *half_facts()],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -140,4 +120,3 @@ class ThreeLayerDesign(RiscvDesign):
             "following.low": [after % half], "following.carry": [int(after % half < WORD_BYTES)]})
 
 
-__all__ = ["NOTHING", "SINK", "ThreeLayerDesign"]

@@ -22,19 +22,20 @@ from typing import ClassVar
 import numpy as np
 
 from punchcard.card.encoding import Numbers
-from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import EVENTS, SCRATCH, RiscvDesign, RiscvSizes, looking
+from punchcard.machines.riscv.designs.base import RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.choose import FLAGS, Choose
 from punchcard.machines.riscv.designs.complete import Complete, Decode
-from punchcard.machines.riscv.designs.facts import (
-    address_facts,
-    aligned_fact,
-    immediate_facts,
-    kind_fact,
-    pending_fact,
-    whole_facts,
+from punchcard.machines.riscv.designs.facts import pending_fact, whole_facts
+from punchcard.machines.riscv.designs.layout import (
+    column_blocks,
+    instruction_facts,
+    kept,
+    operand_blocks,
+    passing,
+    places,
 )
 from punchcard.machines.riscv.designs.pending import PENDING, SETTLED, pending_word
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
@@ -47,7 +48,7 @@ FAR = 4.0
 """So much less does the scratchpad's key score in other columns, whatever it points to: there `nothing` always wins."""
 
 
-class TwoLayerDesign(RiscvDesign):
+class RiscvTwoLayer(RiscvDesign):
     """About 450 rows."""
 
     name: ClassVar[str] = "two-layer"
@@ -56,35 +57,15 @@ class TwoLayerDesign(RiscvDesign):
     def layout(self, sizes: RiscvSizes) -> Layout:
         if sizes.multiply:
             raise SizeError("design 'two-layer' with multiply=True: it has no products and quotients, use 'three-layer'")
-        n, length, cells = WORD_BITS, sizes.pointer_bits, sizes.cells
-        state = holding("bits", "scratchpad")
-        places = {"position": length, "space": 1}
-
-        def kept(name: str, size: int, about: str, parts: dict[str, int] | None = None,
-                 selects: tuple[str, ...] = ()) -> RowBlock:
-            return RowBlock(name, size, about, parts or {}, state, SCRATCH, selects=selects)
-
-        def passing(name: str, size: int, about: str, parts: dict[str, int] | None = None) -> RowBlock:
-            return RowBlock(name, size, about, parts or {}, within="bits")
-
-        kind = sizes.decoder.parts
+        n, length = WORD_BITS, sizes.pointer_bits
         return Layout(
             [
-                RowBlock("memory", n, "the words", holds=holding("bits", *cells), changes=cells),
-                RowBlock("address", length + 1, "each column's own", places, holding("bits", *cells, "nothing")),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-                RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells, "nothing")),
-                kept("kind", sum(kind.values()), "what the instruction does", kind, tuple(kind)),
-                kept("word", n, "the instruction"),
-                kept("immediate", n, "its immediate"),
-                kept("counter", n, "its address"),
+                *column_blocks(sizes),
                 kept("following", n, "pc + 4"),
                 kept("target", n, "pc + immediate, of a jump or a branch"),
                 kept("value", n, "the result of the instruction before, which is stored in this loop"),
-                kept(PENDING, length + 1, "where that goes", places),
-                kept("event", len(EVENTS), "what the host must look at", dict.fromkeys(EVENTS, 1)),
-                passing("x", n, "the first operand"),
-                passing("y", n, "the second operand"),
+                kept(PENDING, length + 1, "where that goes", places(sizes)),
+                *operand_blocks(),
                 passing("reference", length + 2, "the low bits of x + immediate"),
                 passing("next", n, "the next program counter"),
                 passing("flag", len(FLAGS), "about the instruction", dict.fromkeys(FLAGS, 1)),
@@ -92,8 +73,7 @@ class TwoLayerDesign(RiscvDesign):
                 passing("fetched", n, "the next instruction, as a head brings it"),
             ],
             sizes.regions,
-            [*address_facts(sizes), aligned_fact(), kind_fact(sizes), *immediate_facts(sizes), *whole_facts(),
-             pending_fact(sizes)],
+            [*instruction_facts(sizes), *whole_facts(), pending_fact(sizes)],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:

@@ -50,6 +50,7 @@ from punchcard.machines.subleq.designs.base import (
     punch_positions,
     punch_words,
 )
+from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.address import store_factor, store_gap
 from punchcard.primitives.bits import difference_bits
 from punchcard.primitives.branch import branch
@@ -60,7 +61,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, any_of
 
 
-class OneLayerDesign(SubleqDesign):
+class SubleqOneLayer(SubleqDesign):
     """5 N + 9 L + 1 rows."""
 
     name: ClassVar[str] = "one-layer"
@@ -199,7 +200,7 @@ class OneLayerDesign(SubleqDesign):
             return pointer.equals(waits).choose(word, card.read("memory", EVERY_CELL, pointer))
 
         minuend, subtrahend = card.difference(1, "difference", "scratchpad", stored(b), stored(a))
-        difference = minuend - subtrahend
+        difference = difference_of(subtrahend, minuend)
         for region in EVERY_CELL:
             for rows_name in ("memory", "cache_a", "cache_b"):
                 card.expect(rows_name, region, lambda cell: cell.is_at(waits).choose(word, cell["memory"]))
@@ -208,4 +209,4 @@ class OneLayerDesign(SubleqDesign):
         card.expect("store_address", "scratchpad", b)
         card.expect("store", "scratchpad", difference)
         card.expect("program_counter", "scratchpad",
-                    difference.less(1, signed=True).choose(command["targets.c"], command["targets.next"]))
+                    jumps_at(difference).choose(command["targets.c"], command["targets.next"]))

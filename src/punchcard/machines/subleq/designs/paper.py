@@ -20,6 +20,7 @@ from punchcard.machines.subleq.designs.base import (
     punch_positions,
     punch_words,
 )
+from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
 from punchcard.primitives.correct import correct
 from punchcard.primitives.flag import word_flag
@@ -31,7 +32,7 @@ from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
 
 
-class PaperDesign(SubleqDesign):
+class SubleqPaper(SubleqDesign):
     """The seven steps of the proof. Flag and program counter + 1 share a layer, which makes it nine and not ten."""
 
     name: ClassVar[str] = "paper"
@@ -107,7 +108,7 @@ class PaperDesign(SubleqDesign):
         command = card.at("instructions", counter)
         a, b, c = (command[f"command.{x}"] for x in "abc")
         difference = card.lemma(5, "read_b", "scratchpad",
-                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
+                                difference_of(card.read("memory", EVERY_CELL, a), card.read("memory", EVERY_CELL, b)))
         card.expect("memory", "memory", lambda cell: cell.is_at(b).choose(difference, cell["memory"]))
         card.expect("pointer", "scratchpad", command["command"])
-        card.expect("program_counter", "scratchpad", difference.less(1, signed=True).choose(c, counter + 1))
+        card.expect("program_counter", "scratchpad", jumps_at(difference).choose(c, counter + 1))

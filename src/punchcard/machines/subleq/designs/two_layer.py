@@ -29,6 +29,7 @@ from punchcard.machines.subleq.designs.base import (
     punch_positions,
     punch_words,
 )
+from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import difference_bits, successor_bits
 from punchcard.primitives.branch import branch
@@ -39,7 +40,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word
 
 
-class TwoLayerDesign(SubleqDesign):
+class SubleqTwoLayer(SubleqDesign):
     """2 N + 8 L + 1 rows."""
 
     name: ClassVar[str] = "two-layer"
@@ -118,9 +119,9 @@ class TwoLayerDesign(SubleqDesign):
         scratchpad = card.only("scratchpad")
         a, b, c = (scratchpad[f"pointer.{x}"] for x in "abc")
         difference = card.lemma(1, "difference", "scratchpad",
-                                card.read("memory", EVERY_CELL, b) - card.read("memory", EVERY_CELL, a))
+                                difference_of(card.read("memory", EVERY_CELL, a), card.read("memory", EVERY_CELL, b)))
         target = card.lemma(1, "following", "scratchpad",
-                            difference.less(1, signed=True).choose(c, scratchpad["following"]))
+                            jumps_at(difference).choose(c, scratchpad["following"]))
         card.expect("memory", "memory", lambda cell: cell.is_at(b).choose(difference, cell["memory"]))
         card.expect("pointer", "scratchpad", card.read("command", ("instructions",), target))
         card.expect("following", "scratchpad", target + 1)

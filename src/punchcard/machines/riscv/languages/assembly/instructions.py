@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from punchcard.errors import SourceError
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.isa import BY_NAME, MASK, REGISTER_NUMBERS, Instruction, signed
+from punchcard.machines.riscv.isa import BY_NAME, MASK, PSEUDO, REGISTER_NUMBERS, Instruction, signed
 from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
 from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, Operand, operands_of
@@ -27,32 +27,6 @@ UNIMPLEMENTED = 0xC0001073
 WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
 """Instructions without operands that are always the same word."""
 
-PSEUDO: Mapping[str, tuple[str, str]] = {
-    "nop": ("", "addi zero zero 0"),
-    "mv": ("d s", "addi d s 0"),
-    "not": ("d s", "xori d s -1"),
-    "neg": ("d s", "sub d zero s"),
-    "zext.b": ("d s", "andi d s 255"),
-    "seqz": ("d s", "sltiu d s 1"),
-    "snez": ("d s", "sltu d zero s"),
-    "sltz": ("d s", "slt d s zero"),
-    "sgtz": ("d s", "slt d zero s"),
-    "sgt": ("d s r", "slt d r s"),
-    "sgtu": ("d s r", "sltu d r s"),
-    "beqz": ("s to", "beq s zero to"),
-    "bnez": ("s to", "bne s zero to"),
-    "blez": ("s to", "bge zero s to"),
-    "bgez": ("s to", "bge s zero to"),
-    "bltz": ("s to", "blt s zero to"),
-    "bgtz": ("s to", "blt zero s to"),
-    "bgt": ("s r to", "blt r s to"),
-    "ble": ("s r to", "bge r s to"),
-    "bgtu": ("s r to", "bltu r s to"),
-    "bleu": ("s r to", "bgeu r s to"),
-    "j": ("to", "jal zero to"),
-    "ret": ("", "jalr zero ra 0"),
-}
-"""Pseudo-instructions that are one instruction: the operands as written (d, s, r are registers), and what they become."""
 PAIRS: Mapping[str, int] = {"call": RETURN, "jump": SCRATCH, "tail": SCRATCH}
 """Far jumps by two instructions, and the register that holds the upper part."""
 OTHERS = ("li", "la", "lla", "jr")
