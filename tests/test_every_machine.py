@@ -330,7 +330,7 @@ class Talking(Runner):
     def card(self) -> Tensor:
         return torch.zeros(1, 1)
 
-    def take(self, card: Tensor) -> None:
+    def take(self, card: object) -> None:
         raise AssertionError
 
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:

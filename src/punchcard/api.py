@@ -12,7 +12,7 @@ from punchcard.arguments import checked
 from punchcard.engines import NO_CONTROLS, Controls
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AnyMachine
 from punchcard.machines.checked_run import begin
 from punchcard.machines.checked_run import resume as resume_run
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from punchcard.machines.von_neumann.isa import Image
     from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
-AnyMachine = Machine[Any, Any]
 kinds = installed
 
 

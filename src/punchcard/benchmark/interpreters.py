@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from punchcard.errors import CompilerError, PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Quick
 
 FEW_STEPS = 1000
-Make = Callable[[], Quick[Any]]
+Program = TypeVar("Program")
+State = TypeVar("State")
 
 
-def interpreters(machine: Machine[Any, Any], program: Any, rival: str, remark: Callable[[str], None]) -> dict[str, Make]:
+def interpreters(machine: Machine[Program, State], program: Program, rival: str,
+                 remark: Callable[[str], None]) -> dict[str, Callable[[], Quick[State]]]:
     """What executes a program without a transformer, by name: the machine's own interpreter, and C where it can be had."""
-    found: dict[str, Make] = {rival: lambda: machine.quickest(program)}
+    found: dict[str, Callable[[], Quick[State]]] = {rival: lambda: machine.quickest(program)}
     try:
         in_c, own = machine.in_c(program), machine.quickest(program)
         if in_c is not None:
@@ -30,7 +32,7 @@ def interpreters(machine: Machine[Any, Any], program: Any, rival: str, remark: C
     return found
 
 
-def interpreted(make: Make, steps: int) -> float:
+def interpreted(make: Callable[[], Quick[State]], steps: int) -> float:
     """The seconds that an interpreter takes."""
     interpreter = make()
     started = time.perf_counter()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from punchcard.benchmark.batches import BATCHED, BatchRuns, batch_name
-from punchcard.benchmark.interpreters import interpreted, interpreters
+from punchcard.benchmark.interpreters import Program, State, interpreted, interpreters
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, one_thread, rates
 from punchcard.card.layout import Card
@@ -222,7 +222,8 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
     ]
 
 
-def _batch_record(program: Any, machine: Machine[Any, Any], name: str, machines: int, steps: int, repeats: int) -> Record:
+def _batch_record(program: Program, machine: Machine[Program, State], name: str, machines: int, steps: int,
+                  repeats: int) -> Record:
     """Whole runs of one program on machines side by side; the steps of all together."""
     batches = [machine.run_batch([program] * machines, engine=BATCHED, max_steps=steps) for _ in range(repeats)]
     interpreter = machine.quickest(program)
@@ -236,7 +237,8 @@ def _batch_record(program: Any, machine: Machine[Any, Any], name: str, machines:
 
 
 def measure_program(
-    program: Any, machine: Machine[Any, Any], name: str, options: BenchOptions, *, max_steps: int | None, remark: Say
+    program: Program, machine: Machine[Program, State], name: str, options: BenchOptions, *, max_steps: int | None,
+    remark: Say,
 ) -> list[Record]:
     """Whole runs of one program, on each engine and on the interpreter; of several runs the quickest counts."""
     records: list[Record] = []

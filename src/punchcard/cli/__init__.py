@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import MutableMapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +25,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.registry import installed
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
 
 __all__ = ["command_line", "main"]
 
@@ -33,7 +33,7 @@ __all__ = ["command_line", "main"]
 class Commands(Group):
     """The commands for all installed machines and some more, put together when they are first asked for."""
 
-    def __init__(self, machines: tuple[type[Machine[Any, Any]], ...]) -> None:
+    def __init__(self, machines: tuple[type[AnyMachine], ...]) -> None:
         super().__init__("punchcard", context_settings={"help_option_names": ["-h", "--help"]},
                          help="Transformers as programmable computers: weights set by formula, run in a loop.",
                          callback=lambda: None)
@@ -70,7 +70,7 @@ def _refuse_twice(command: click.Command) -> None:
                                  "language needs another name")
 
 
-def command_line(*machines: type[Machine[Any, Any]]) -> click.Group:
+def command_line(*machines: type[AnyMachine]) -> click.Group:
     """The command `punchcard` as a click group, for all installed machines and these. Call it to run it."""
     return Commands(machines)
 

@@ -15,13 +15,12 @@ from rich.table import Table
 
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.formatting import plural
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report, Result
 from punchcard.machines.running import Mark
 
 PATIENCE = 1.0  # seconds before a run counts as long
 REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
-AnyMachine = Machine[Any, Any]
 
 
 class Progress:

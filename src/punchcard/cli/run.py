@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,11 +34,10 @@ from punchcard.machines.registry import Registry
 from punchcard.machines.streams import writer
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
     from punchcard.machines.checkpoint import Checkpoint
     from punchcard.machines.result import Report
 
-AnyMachine: TypeAlias = "Machine[Any, Any]"
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 

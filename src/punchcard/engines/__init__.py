@@ -93,6 +93,8 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
         return batch
     return SequentialBatchRunner(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
+
+
 def takes_packed(name: str) -> bool:
     """Whether the named engine can run a packed card as it is: else it is made a tensor."""
     check_engine(name)

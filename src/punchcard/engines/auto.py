@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
@@ -124,7 +124,7 @@ class Alternating(Runner):
     def raw_card(self) -> Card:
         return self._fast.raw_card
 
-    def take(self, card: Any) -> None:
+    def take(self, card: Card) -> None:
         self._fast.take(card)
 
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:

@@ -66,7 +66,7 @@ class Runner(ABC):
         return self.card
 
     @abstractmethod
-    def take(self, card: Any) -> None:
+    def take(self, card: Card) -> None:
         """Go on from another card of the same shape, with what was prepared for the first."""
 
     @abstractmethod

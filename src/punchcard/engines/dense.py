@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from punchcard.budget import require
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer
@@ -29,8 +29,8 @@ class Dense(Stepping):
     def view(self) -> Tensor:
         return self._card
 
-    def take(self, card: Tensor) -> None:
-        self._card = card
+    def take(self, card: Card) -> None:
+        self._card = as_tensor(card)
 
     def loop(self) -> None:
         self._card = self._model(self._card)

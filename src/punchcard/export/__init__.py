@@ -26,6 +26,6 @@ __getattr__, __dir__, _HOMES = lazy_names("punchcard.export", (
     "punchcard.export.targets",
     "punchcard.export.targets:TARGETS",
     "punchcard.export.targets:Target",
-    "punchcard.export.targets:write",
+    "punchcard.export.writer:write",
     "punchcard.export.transformer_lens",
 ))

@@ -268,7 +268,7 @@ class Machine(ABC, Generic[Program, State]):
         state = self.read_own(program, card)
         return Readout(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
 
-    def check_type(self, program: Any) -> None:
+    def check_type(self, program: object) -> None:
         """Refuse a program of another kind of machine."""
         if not self.kind.is_for(program):
             raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
@@ -627,3 +627,6 @@ class Machine(ABC, Generic[Program, State]):
         program: Program = self.kind.languages[0].assemble(text)
         return program
 
+
+AnyMachine: TypeAlias = Machine[Any, Any]
+"""A machine of any kind."""

@@ -21,14 +21,14 @@ from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, decline
 from punchcard.machines.streams import Input, reader, writer
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
 
 
 @dataclass
 class BatchEntry:
     """One run of a batch: its mark, its host and the actions at marks, why it ended, and its error."""
 
-    program: Any
+    program: object
     begin: Mark
     host: Host | None
     mark: Mark
@@ -43,7 +43,7 @@ class BatchEntry:
 
     def _minding(self, port: Port) -> Port:
         """A port whose error stops this run and no other."""
-        def call(loop: int, card: Any) -> bool:
+        def call(loop: int, card: Card) -> bool:
             try:
                 return port(self.mark.loops + loop, card)
             except PunchcardError as error:
@@ -73,7 +73,7 @@ class BatchEntry:
 class ProgramBatch:
     """The runs of a batch, from the first loop to the last."""
 
-    def __init__(self, machine: Machine[Any, Any], given: Sequence[Any], inputs: Sequence[Input], loops: int) -> None:
+    def __init__(self, machine: AnyMachine, given: Sequence[Any], inputs: Sequence[Input], loops: int) -> None:
         self.machine, self.loops = machine, loops
         packed: dict[int, Card] = {}  # a program that is given often is packed once
         self.entries = []
@@ -140,7 +140,7 @@ def _see(watch: Watch, mark: Mark) -> None:
 
 
 def run_batch(
-    machine: Machine[Any, Any], given: Iterable[Any], *, engine: str, max_steps: int | None,
+    machine: AnyMachine, given: Iterable[Any], *, engine: str, max_steps: int | None,
     inputs: Sequence[Input] | None, controls: Controls,
     guarded: bool, threads: int | None, device: str | None,
 ) -> Batch[Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from punchcard.engines import NO_CONTROLS, Controls, NoCopyWatch
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AnyMachine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint, CheckpointFile, Plan
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
@@ -16,7 +16,7 @@ from punchcard.machines.streams import Input, Output, reader, writer
 
 
 def begin(
-    program: Any, machine: Machine[Any, Any], *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
+    program: Any, machine: AnyMachine, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
     check: bool | Check | None = None, every: int = DEFAULT_EVERY,
 ) -> Checkpoint:
     """A run before its first loop; `resume` makes its loops."""

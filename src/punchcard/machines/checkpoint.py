@@ -25,7 +25,7 @@ from punchcard.engines import check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
-from punchcard.machines.base import NO_LIMIT, Machine
+from punchcard.machines.base import NO_LIMIT, AnyMachine
 from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.running import DEFAULT_ENGINE, Mark
@@ -74,7 +74,7 @@ class Plan:
 class Checkpoint:
     """A run that can go on: its machine, program and mark, its plan, and what the comparison has found so far."""
 
-    machine: Machine[Any, Any]
+    machine: AnyMachine
     program: Any
     mark: Mark
     plan: Plan
@@ -97,7 +97,7 @@ class Checkpoint:
 class CheckpointFile:
     """Writes the checkpoints of one run to one file, each over the last."""
 
-    def __init__(self, path: str | Path, machine: Machine[Any, Any], program: Any, plan: Plan) -> None:
+    def __init__(self, path: str | Path, machine: AnyMachine, program: Any, plan: Plan) -> None:
         self.path = Path(path)
         self._fixed = {
             "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.weights),
@@ -117,7 +117,7 @@ class CheckpointFile:
 
 
 def load(
-    path: str | Path, machine: Machine[Any, Any] | None = None, *, machines: Registry | None = None, **objects: Any
+    path: str | Path, machine: AnyMachine | None = None, *, machines: Registry | None = None, **objects: Any
 ) -> Checkpoint:
     """The run in a file, on a machine of one of the kinds in `machines`.
 
@@ -166,7 +166,7 @@ def _fields(card: Card) -> dict[str, Any]:
     return {CARD: card}
 
 
-def _card(tensors: Mapping[str, Any], machine: Machine[Any, Any]) -> Card:
+def _card(tensors: Mapping[str, Any], machine: AnyMachine) -> Card:
     """The card of a checkpoint, dense or packed, of the machine's own shape and number format."""
     blank = PackedCard.blank(machine.layout, machine.precision.name)
     names = {CARD} if CARD in tensors else set(_fields(blank))
@@ -190,7 +190,7 @@ def _card(tensors: Mapping[str, Any], machine: Machine[Any, Any]) -> Card:
     return blank
 
 
-def _mark(description: Mapping[str, Any], tensors: Mapping[str, Any], machine: Machine[Any, Any]) -> Mark:
+def _mark(description: Mapping[str, Any], tensors: Mapping[str, Any], machine: AnyMachine) -> Mark:
     """The mark of a checkpoint."""
     card = _card(tensors, machine)
     traffic = Traffic(_as_bytes("read", tensors), _as_bytes("written", tensors), description["waiting"],

@@ -13,7 +13,7 @@ from punchcard.machines.result import Report, Result
 from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader, writer
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
     from punchcard.machines.running import Mark
 
 Check: TypeAlias = Literal["end", "lockstep"]
@@ -61,7 +61,7 @@ class Comparison(ABC):
 class EndComparison(Comparison):
     """Runs the interpreter as far as the machine came, on the input that the machine read."""
 
-    def __init__(self, machine: Machine[Any, Any], program: Any) -> None:
+    def __init__(self, machine: AnyMachine, program: Any) -> None:
         self._machine, self._program = machine, program
 
     def watch(self, loop: int, card: Card) -> None:
@@ -87,7 +87,7 @@ class LockstepComparison(Comparison):
     watches = True
     needs_no_copy = True
 
-    def __init__(self, machine: Machine[Any, Any], program: Any, begin: Mark) -> None:
+    def __init__(self, machine: AnyMachine, program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
         self._inputs = deque(begin.traffic.read)
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone

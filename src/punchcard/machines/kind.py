@@ -18,7 +18,7 @@ from punchcard.errors import PunchcardError, SizeError
 from punchcard.lazy import import_name
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
 
 
 @dataclass(frozen=True)
@@ -165,17 +165,17 @@ class Kind:
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     parse_value: Callable[[str], Any] | None = None
     timing: Timing | None = None
-    machine: str | type[Machine[Any, Any]] = field(default="", repr=False)
+    machine: str | type[AnyMachine] = field(default="", repr=False)
 
     def __repr__(self) -> str:
         files = " ".join(extension for language in self.languages for extension in language.extensions)
         return f"<Kind {self.name!r}: {self.about} ({files})>"
 
-    def machine_class(self) -> type[Machine[Any, Any]]:
+    def machine_class(self) -> type[AnyMachine]:
         """The class of its machines; imported now, if it was not before."""
         if not self.machine:
             raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
-        found: type[Machine[Any, Any]] = import_name(self.machine) if isinstance(self.machine, str) else self.machine
+        found: type[AnyMachine] = import_name(self.machine) if isinstance(self.machine, str) else self.machine
         return found
 
     def program_class(self) -> type:
@@ -183,13 +183,13 @@ class Kind:
         found: type = import_name(self.program) if isinstance(self.program, str) else self.program
         return found
 
-    def is_for(self, program: Any) -> bool:
+    def is_for(self, program: object) -> bool:
         """Whether a program is one of its own; a type that was never imported has no programs."""
         if not isinstance(self.program, str):
             return isinstance(program, self.program)
         return any(f"{kind.__module__}:{kind.__qualname__}" == self.program for kind in type(program).__mro__)
 
-    def assembled(self, program: Any, suffix: str = "") -> str | bytes:
+    def assembled(self, program: object, suffix: str = "") -> str | bytes:
         """A program as `punchcard asm` writes it to a file with this extension."""
         return self.writers.get(suffix.lower(), self.write or self.disassemble)(program)
 

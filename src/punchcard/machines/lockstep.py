@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from punchcard.engines import Controls, prepare
-from punchcard.machines.base import Machine
+from punchcard.machines.base import AnyMachine
 from punchcard.machines.streams import reader
 
 
@@ -36,7 +36,7 @@ class LockstepReport:
         return not self.mismatches
 
 
-def compare(machine: Machine[Any, Any], programs: Sequence[Any], max_steps: int, engine: str = "dense") -> LockstepReport:
+def compare(machine: AnyMachine, programs: Sequence[Any], max_steps: int, engine: str = "dense") -> LockstepReport:
     """Run programs as one batch of cards; after every loop compare the whole states.
 
     A step counts once for each program that has not halted. Programs that have halted are still compared, so the fixed

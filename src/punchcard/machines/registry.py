@@ -23,7 +23,7 @@ from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
 
 ENTRY_POINTS = "punchcard.machines"
 """A package that brings a machine names the machine's class, or its `Kind`, in this group of entry points."""
@@ -76,7 +76,7 @@ class Registry:
     def __repr__(self) -> str:
         return f"<Registry of the machines {', '.join(self._kinds)}>"
 
-    def including(self, *machines: type[Machine[Any, Any]] | Kind) -> Registry:
+    def including(self, *machines: type[AnyMachine] | Kind) -> Registry:
         """A registry with these as well: classes of machines that have their `kind`, or kinds that name their class."""
         for machine in machines:
             if not isinstance(machine, Kind) and not isinstance(getattr(machine, "kind", None), Kind):
@@ -90,7 +90,7 @@ class Registry:
                                  f"{', '.join(self._kinds)}")
         return self._kinds[name]
 
-    def kind_of(self, program: Any) -> Kind:
+    def kind_of(self, program: object) -> Kind:
         """The kind of machine that a program is for."""
         for kind in self:
             if kind.is_for(program):
@@ -98,7 +98,7 @@ class Registry:
         raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are "
                              f"{', '.join(self._kinds)}")
 
-    def language_of(self, path: str | Path, options: Mapping[str, Any] | None = None) -> tuple[Kind, Language]:
+    def language_of(self, path: str | Path, options: Mapping[str, object] | None = None) -> tuple[Kind, Language]:
         """The kind of machine and the language of a file, by its extension; of languages that share it, by its text.
 
         `options` are what the text would be read with.
@@ -118,7 +118,7 @@ class Registry:
                                f"{known}")
         return self._languages[suffix]
 
-    def _choose(self, extension: str, text: str, source: str, options: Mapping[str, Any]) -> tuple[Kind, Language]:
+    def _choose(self, extension: str, text: str, source: str, options: Mapping[str, object]) -> tuple[Kind, Language]:
         """Of the languages that share an extension, the one that a text is of."""
         for kind, language in self._sharing[extension]:
             own = {option.name for option in language.options}
@@ -148,16 +148,16 @@ class Registry:
         _check_options(kind, found, language, options)
         return found.read(text, source, options)
 
-    def disassemble(self, program: Any) -> str:
+    def disassemble(self, program: object) -> str:
         """A program as text that assembles to the same program."""
         return self.kind_of(program).disassemble(program)
 
-    def build(self, program: Any, **options: Any) -> Machine[Any, Any]:
+    def build(self, program: object, **options: Any) -> AnyMachine:
         """A machine with room for a program. Only its sizes are used; its content never reaches the weights."""
         return self.kind_of(program).machine_class().for_program(program, **options)
 
 
-def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, Any]) -> None:
+def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, object]) -> None:
     """Refuse what neither the language nor its machine has."""
     known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
     for option in options:
@@ -171,7 +171,7 @@ def built_in() -> Registry:
     return Registry([SUBLEQ, FLEQ, VON_NEUMANN, RISCV])
 
 
-def installed(*machines: type[Machine[Any, Any]] | Kind) -> Registry:
+def installed(*machines: type[AnyMachine] | Kind) -> Registry:
     """All machines: those of this package, of installed packages, and these, which replace others of their names."""
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, as_tensor
@@ -25,7 +25,7 @@ from punchcard.machines.result import Result
 from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine, Machine
 
 Program = TypeVar("Program")
 State = TypeVar("State")
@@ -119,7 +119,7 @@ def declined(mark: Mark, ran: Run) -> LoweringError:
 
 def in_turn(*watchers: Watch) -> Watch:
     """Several watchers as one."""
-    def look(loop: int, card: Any) -> None:
+    def look(loop: int, card: Card) -> None:
         for watcher in watchers:
             watcher(loop, card)
 
@@ -181,7 +181,7 @@ def run_program(
     return machine.result(program, outcome, begin, host)
 
 
-def repeat(machine: Machine[Any, Any], engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
+def repeat(machine: AnyMachine, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
     """Make the loops after a mark again, up to the loop `until`; a slower engine takes over where this one declines."""
     runner = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
     return run_parts(runner, mark, until, Controls(machine.halting, watch=watch)).mark

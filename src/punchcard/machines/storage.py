@@ -23,12 +23,12 @@ from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import Weights, raw_bytes
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import Machine
+    from punchcard.machines.base import AnyMachine
 
 FORMAT = 3
 KEY = "punchcard"
 ONLY_IN_TORCH = "BF16"
-Built = TypeVar("Built", bound="Machine[Any, Any]")
+Built = TypeVar("Built", bound="AnyMachine")
 
 
 def save(path: str | Path, weights: Weights, description: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ beyond its limit, a pointer that matches nothing) is not made: the run ends ther
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -182,7 +182,7 @@ class Lowered(Runner):
                    self.compile_seconds - before, {self.engine: made})
 
 
-def _single(card: Any) -> list[Any]:
+def _single(card: Card) -> list[Card]:
     """The cards of a batch, one by one."""
     return [card] if isinstance(card, PackedCard) else list(card.reshape(-1, *card.shape[-2:]))
 
@@ -197,12 +197,13 @@ def as_packed(layout: Layout, card: Card) -> Card:
         return card
 
 
-def packed_card(weights: Weights, layout: Layout, card: Any) -> PackedCard:
+def packed_card(weights: Weights, layout: Layout, card: Card) -> PackedCard:
     """A card for which there may be code."""
     if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
-    packed: PackedCard = card
-    if not isinstance(card, PackedCard):
+    if isinstance(card, PackedCard):
+        packed = card
+    else:
         device = str(getattr(card, "device", "cpu"))
         if not device.startswith("cpu"):
             raise LoweringError(f"the card is on {device}, the code runs on the cpu")

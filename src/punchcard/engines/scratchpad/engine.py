@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Layout
+from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.engines.stepping import Stepping
@@ -59,11 +59,11 @@ class Scratchpad(Stepping):
     def view(self) -> Tensor:
         return self._whole if self._incremental is None else self._incremental.card
 
-    def take(self, card: Tensor) -> None:
+    def take(self, card: Card) -> None:
         if self._incremental is not None:
-            self._incremental.replace(card)
+            self._incremental.replace(as_tensor(card))
         else:
-            self._whole = card
+            self._whole = as_tensor(card)
 
     @property
     def own_notes(self) -> tuple[str, ...]:
