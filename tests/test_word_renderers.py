@@ -13,8 +13,9 @@ import pytest
 import z3
 
 from punchcard.machines.in_c import compiled, compiler
-from punchcard.words.integers import evaluate, evaluate_arrays, substitute
-from punchcard.words.renderer import written_out
+from punchcard.words.integers import evaluate, evaluate_arrays
+from punchcard.words.operations import INTEGERS
+from punchcard.words.renderer import Renderer, written_out
 from punchcard.words.text import PYTHON, c_text, c_type, python_function
 from punchcard.words.word import Numbering, Word, constant, join, logic, select, sum_of, variable
 from punchcard.words.z3_terms import as_bits, z3_terms
@@ -111,6 +112,14 @@ def test_integers_arrays_and_python_agree(case: Case) -> None:
     assert np.broadcast_to(found, len(ALL)).tolist() == wanted
     function = python_function(NAMES, [case.word])
     assert [function(*values)[0] for values in ALL] == wanted
+
+
+def substitute(word: Word, leaf: Callable[[Word], Word]) -> Word:
+    """The word with other words, such as constants, in the place of its variables."""
+    def rebuild(old: Word, *arguments: Word) -> Word:
+        return Word(old.op, arguments, old.size, old.data)
+
+    return Renderer(dict.fromkeys(INTEGERS, rebuild), leaf)(word)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -18,7 +18,7 @@ from punchcard.calculator.exact import Exact, scaled, shortened, text
 from punchcard.calculator.functions import SHIFT, SHIFTS
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ADD, MUL, PERCENTAGE, SUB, Function
-from punchcard.python.arrays.ir import Const, Op, Operand, Ref, Register, SourceLine
+from punchcard.python.arrays.ir import Const, Op, Operand, Ref, Register, SourcePlace
 from punchcard.python.arrays.operation_builder import OperationBuilder
 from punchcard.python.intervals import Interval
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class ScaledTerm:
     """A value: where it is (None for a constant that is not on the card yet), and how far off it may be."""
 
     exact: Exact
@@ -76,7 +76,7 @@ class Decisions:
         return cast(T, self.made[self.replay - 1])
 
 
-class Code:
+class ScaledCode:
     """The operations of one program, at a line of its source, and the errors of its terms."""
 
     def __init__(self, blocks: Blocks, decisions: Decisions, newton: int | None) -> None:
@@ -85,7 +85,7 @@ class Code:
         self.functions: dict[str, Function] = {}
         self.data: dict[Register, float] = {}
         self.largest = 0.0
-        self.line: SourceLine
+        self.line: SourcePlace
 
     # Values
 
@@ -93,25 +93,25 @@ class Code:
         if exact.magnitude + Fraction(error) > Fraction(self.blocks.range):
             raise ProgramError(f"{what} {text(exact)}: the calculator's numbers stay within ±{self.blocks.range:g}")
 
-    def variable(self, name: str, exact: Exact, value: Fraction) -> Term:
+    def variable(self, name: str, exact: Exact, value: Fraction) -> ScaledTerm:
         """A variable of the expression; `exact` is its range, or the value itself."""
         self.check_range(exact, f"{name} is")
         punched = self.blocks.rounded(value)
         error = float(abs(Fraction(punched) - value))
         if not exact.is_point:
             error = self.blocks.unit * float(exact.magnitude) * UP + self.blocks.least
-        return Term(exact, error, self._on_card(name, punched))
+        return ScaledTerm(exact, error, self._on_card(name, punched))
 
-    def constant(self, value: Fraction) -> Term:
+    def constant(self, value: Fraction) -> ScaledTerm:
         """A number of the program's own."""
         exact = Interval.point(value)
         self.check_range(exact, "the number")
         off = abs(Fraction(self.blocks.rounded(value)) - value)
-        return Term(exact, float(off) * UP)
+        return ScaledTerm(exact, float(off) * UP)
 
-    def datum(self, name: str, term: Term) -> Term:
+    def datum(self, name: str, term: ScaledTerm) -> ScaledTerm:
         """A number on the card, from here on a value like any other."""
-        return Term(term.exact, term.error, self._on_card(name, self.blocks.rounded(term.exact.low)))
+        return ScaledTerm(term.exact, term.error, self._on_card(name, self.blocks.rounded(term.exact.low)))
 
     def _on_card(self, name: str, punched: float) -> Ref:
         register = self.builder.register(1, 1, name=name)
@@ -119,12 +119,14 @@ class Code:
         self.largest = max(self.largest, abs(punched))
         return Ref(register)
 
-    def operand(self, term: Term) -> Operand:
+    def operand(self, term: ScaledTerm) -> Operand:
         return Const.of(self.blocks.rounded(term.exact.low)) if term.operand is None else term.operand
 
     # Instructions
 
-    def call(self, function: Function, a: Term, b: Term | None = None, *, exact: Exact, error: float) -> Term:
+    def call(
+        self, function: Function, a: ScaledTerm, b: ScaledTerm | None = None, *, exact: Exact, error: float
+    ) -> ScaledTerm:
         """One instruction, unless its result is known already."""
         terms = [a] if b is None else [a, b]
         self.check_range(exact, "a value of", error)
@@ -134,40 +136,40 @@ class Code:
             raise ProgramError(f"more than {MOST_INSTRUCTIONS} instructions: compute it in parts")
         if isinstance(found, Const):  # x - x
             return self.constant(Fraction(float(found.value[0, 0])))
-        term = Term(exact, error * UP + self.blocks.least, found)
+        term = ScaledTerm(exact, error * UP + self.blocks.least, found)
         self.largest = max(self.largest, term.magnitude, *(operand.magnitude for operand in terms))
         return term
 
-    def copy(self, a: Term) -> Term:
+    def copy(self, a: ScaledTerm) -> ScaledTerm:
         """a + 0: an instruction in any case, so that a result has a place of its own."""
         target = self.builder.register(1, 1)
         self.builder.add(Op(ADD.name, target, (self.operand(a), Const.of(0.0)), self.line))
-        return Term(a.exact, (a.error + self.error(ADD, a.magnitude)) * UP + self.blocks.least, Ref(target))
+        return ScaledTerm(a.exact, (a.error + self.error(ADD, a.magnitude)) * UP + self.blocks.least, Ref(target))
 
     def error(self, function: Function, magnitude: float) -> float:
         """How far a function's result may be from the exact function of the operands that are on the card."""
         return self.blocks.error(function, magnitude) + REFERENCE * magnitude
 
-    def add(self, a: Term, b: Term) -> Term:
+    def add(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         return self._sum(ADD, a, b, a.exact + b.exact)
 
-    def sub(self, a: Term, b: Term) -> Term:
+    def sub(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         return self._sum(SUB, a, b, a.exact - b.exact)
 
-    def _sum(self, function: Function, a: Term, b: Term, exact: Exact) -> Term:
+    def _sum(self, function: Function, a: ScaledTerm, b: ScaledTerm, exact: Exact) -> ScaledTerm:
         exact = shortened(exact)
         magnitude = float(min(exact.magnitude, Fraction(2 * self.blocks.range))) + a.error + b.error
         return self.call(function, a, b, exact=exact, error=a.error + b.error + self.error(function, magnitude))
 
-    def negative(self, a: Term) -> Term:
+    def negative(self, a: ScaledTerm) -> ScaledTerm:
         """0 - a."""
         return self.sub(self.constant(Fraction(0)), a)
 
-    def hundredth(self, a: Term) -> Term:
+    def hundredth(self, a: ScaledTerm) -> ScaledTerm:
         error = a.error / 100 + self.error(PERCENTAGE, a.magnitude)
         return self.call(PERCENTAGE, a, exact=scaled(a.exact, Fraction(1, 100)), error=error)
 
-    def shift(self, a: Term, power: int) -> Term:
+    def shift(self, a: ScaledTerm, power: int) -> ScaledTerm:
         """2^power a, exactly: in steps of 16, 4 and 1, and at once for a constant."""
         if a.is_constant:
             return self.constant(a.exact.low * Fraction(2) ** power)
@@ -180,7 +182,7 @@ class Code:
                 power -= step
         return a
 
-    def product(self, a: Term, b: Term, exact: Exact | None = None) -> Term:
+    def product(self, a: ScaledTerm, b: ScaledTerm, exact: Exact | None = None) -> ScaledTerm:
         """a b. The soft product's error is absolute, so a small or large product is shifted to its reach and back."""
         exact = shortened(a.exact * b.exact) if exact is None else exact
         self.check_range(exact, "a value of")
@@ -194,7 +196,7 @@ class Code:
         error = passed_on + self.error(MUL, size * 2.0**power)
         return self.shift(self.call(MUL, left, right, exact=scaled(exact, Fraction(2) ** power), error=error), -power)
 
-    def _product_shifts(self, a: Term, b: Term, size: float) -> tuple[int, int]:
+    def _product_shifts(self, a: ScaledTerm, b: ScaledTerm, size: float) -> tuple[int, int]:
         """Powers of two for the operands that bring a product's magnitude to between reach / 16 and reach."""
         reach, sizes = self.blocks.reach, (a.magnitude, b.magnitude)
         good = self.blocks.error(MUL, reach) <= GOOD * size or size >= reach / 16

@@ -26,9 +26,9 @@ from fractions import Fraction
 import numpy as np
 
 from punchcard.calculator.blocks import Blocks
-from punchcard.calculator.code import Code, Decisions, Term
+from punchcard.calculator.code import Decisions, ScaledCode, ScaledTerm
 from punchcard.calculator.exact import CONSTANTS, Exact, text
-from punchcard.calculator.expression import DATA, Expression, parse
+from punchcard.calculator.expression import DATA, ParsedExpression, parse
 from punchcard.calculator.functions import FUNCTIONS, STANDARD
 from punchcard.calculator.operations import Operations, cut
 from punchcard.errors import ProgramError, did_you_mean
@@ -76,17 +76,17 @@ def compile_expression(
     parameters = [argument.arg for argument in expression.source.node.args.args]
     lowered = lower(expression.source, dict.fromkeys(parameters, ()), dict.fromkeys(parameters, REAL), {})
     decisions = Decisions()
-    scaling = _Scaling(expression, lowered, values, ranges, Code(blocks, decisions, newton))
+    scaling = _Scaling(expression, lowered, values, ranges, ScaledCode(blocks, decisions, newton))
     result = scaling.run()
     if ranges:
         decisions.replay = 0
-        scaling = _Scaling(expression, lowered, values, {}, Code(blocks, decisions, newton))
+        scaling = _Scaling(expression, lowered, values, {}, ScaledCode(blocks, decisions, newton))
         result = scaling.run()
     program, variable = _generate(scaling.code, result)
     return CompiledExpression(program, variable, result.exact.low, result.error)
 
 
-def _check_names(expression: Expression, values: Mapping[str, Fraction], ranges: Mapping[str, Exact]) -> None:
+def _check_names(expression: ParsedExpression, values: Mapping[str, Fraction], ranges: Mapping[str, Exact]) -> None:
     """Every variable has a value, every value a variable, every range a value inside it."""
     variables = {token.text: token for token in expression.variables.values()}
     for name, token in variables.items():
@@ -111,12 +111,12 @@ def _check_names(expression: Expression, values: Mapping[str, Fraction], ranges:
 class _Scaling:
     """One walk over the operations of an expression, which writes them again with shifts, bands and errors."""
 
-    def __init__(self, expression: Expression, lowered: LoweredFunction, values: Mapping[str, Fraction],
-                 ranges: Mapping[str, Exact], code: Code) -> None:
+    def __init__(self, expression: ParsedExpression, lowered: LoweredFunction, values: Mapping[str, Fraction],
+                 ranges: Mapping[str, Exact], code: ScaledCode) -> None:
         self.expression, self.lowered, self.values, self.ranges, self.code = expression, lowered, values, ranges, code
-        self.terms: dict[Register, Term] = {}
+        self.terms: dict[Register, ScaledTerm] = {}
 
-    def run(self) -> Term:
+    def run(self) -> ScaledTerm:
         for name, register in self.lowered.parameters.items():
             self.terms[register] = self._parameter(name)
         operations = Operations(self.code)
@@ -133,7 +133,7 @@ class _Scaling:
         computed = isinstance(result.operand, Ref) and result.operand.register not in self.code.data
         return result if computed else self.code.copy(result)
 
-    def _parameter(self, name: str) -> Term:
+    def _parameter(self, name: str) -> ScaledTerm:
         """A variable, or a number, which is data where there are no variables."""
         if name in self.expression.variables:
             token = self.expression.variables[name]
@@ -145,7 +145,7 @@ class _Scaling:
             term = self.code.constant(value)
         return term if self.expression.variables or not name.startswith(DATA) else self.code.datum(name, term)
 
-    def _term(self, operand: Operand) -> Term:
+    def _term(self, operand: Operand) -> ScaledTerm:
         return self.code.constant(Fraction(float(operand.value[0, 0]))) if isinstance(operand, Const) else (
             self.terms[operand.register])
 
@@ -168,7 +168,7 @@ class _Scaling:
             raise self.expression.error(f"{where}{error}", column, part) from None
 
 
-def _generate(code: Code, result: Term) -> tuple[FleqProgram, str]:
+def _generate(code: ScaledCode, result: ScaledTerm) -> tuple[FleqProgram, str]:
     """The program, and the variable that holds the result. Variables and data keep their places to the end."""
     data = {register.name: register for register in code.data}
     assert isinstance(result.operand, Ref)

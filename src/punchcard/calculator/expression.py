@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 
 
 @dataclass(frozen=True)
-class Token:
+class ExpressionToken:
     """A word of the expression, from `start` to `end`, or a word of the translation that comes from there."""
 
     kind: str
@@ -56,14 +56,14 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Expression:
+class ParsedExpression:
     """An expression as a function of Python; the names of its parameters are keys of `variables` and `numbers`."""
 
     text: str
     source: FunctionSource
-    variables: dict[str, Token]
-    numbers: dict[str, tuple[Fraction, Token]]
-    translation: tuple[Token, ...]
+    variables: dict[str, ExpressionToken]
+    numbers: dict[str, tuple[Fraction, ExpressionToken]]
+    translation: tuple[ExpressionToken, ...]
     """For every character of the source, what it comes from."""
 
     def of(self, node: ast.AST) -> str:
@@ -113,12 +113,12 @@ def quotient(text: str) -> Fraction | None:
     return None if top is None or bottom is None else top / bottom
 
 
-def parse(expression: str, values: Collection[str] = ()) -> Expression:
+def parse(expression: str, values: Collection[str] = ()) -> ParsedExpression:
     """An expression as a function of Python; `pi` and `e` are numbers unless they are variables that have `values`."""
     translator = _Translator(expression, values)
     translator.run()
     parameters = [*translator.variables, *translator.numbers]
-    head = Token("", f"def calculation({','.join([*parameters, HUNDRED])}):return ", 0, 0)
+    head = ExpressionToken("", f"def calculation({','.join([*parameters, HUNDRED])}):return ", 0, 0)
     words = [head, *translator.words]
     source = "".join(word.text for word in words)
     try:
@@ -135,7 +135,7 @@ def parse(expression: str, values: Collection[str] = ()) -> Expression:
                 numbers[HUNDRED] = Fraction(100), token
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     function.args.args = [argument for argument in function.args.args if argument.arg in used]
-    return Expression(
+    return ParsedExpression(
         expression, FunctionSource.parsed(function, "expression", (source,), _FUNCTIONS), translator.variables,
         {name: found for name, found in numbers.items() if name in used},
         tuple(word for word in words for _ in word.text))
@@ -150,13 +150,13 @@ class _Postfix:
 
     start: int
     powers: int = 0
-    caret: Token | None = None
+    caret: ExpressionToken | None = None
 
 
 @dataclass
 class _Parenthesis:
-    opening: Token
-    function: Token | None
+    opening: ExpressionToken
+    function: ExpressionToken | None
     around: _Postfix
     operands: int = 1
 
@@ -168,9 +168,9 @@ class _Translator:
         self.expression, self.values = expression, values
         if len(expression) > MOST_CHARACTERS:
             raise self._error(f"the expression has {len(expression)} characters: the most is {MOST_CHARACTERS}", 0)
-        self.words: list[Token] = []
-        self.variables: dict[str, Token] = {}
-        self.numbers: dict[str, tuple[Fraction, Token]] = {}
+        self.words: list[ExpressionToken] = []
+        self.variables: dict[str, ExpressionToken] = {}
+        self.numbers: dict[str, tuple[Fraction, ExpressionToken]] = {}
         self.postfix = _Postfix(0)
         self.open: list[_Parenthesis] = []
         self.signs = 0
@@ -181,31 +181,31 @@ class _Translator:
         for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
             ends = self._operator(token) if ends else self._operand(token, calls=after.text == "(")
 
-    def _tokens(self) -> list[Token]:
+    def _tokens(self) -> list[ExpressionToken]:
         tokens, place = [], 0
         while place < len(self.expression):
             match = _TOKEN.match(self.expression, place)
             if match is None:
                 raise self._error(f"unexpected character {self.expression[place]!r}", place, self.expression[place])
             if match.lastgroup != "space":
-                tokens.append(Token(match.lastgroup or "", match.group(), place, match.end()))
+                tokens.append(ExpressionToken(match.lastgroup or "", match.group(), place, match.end()))
             place = match.end()
         end = len(self.expression.rstrip())
-        return [*tokens, Token("end", "", end, end)]
+        return [*tokens, ExpressionToken("end", "", end, end)]
 
     def _error(self, message: str, place: int, text: str = "") -> SourceError:
         return place_error(message, self.expression, place + 1, text)
 
-    def _wrong(self, token: Token, wanted: str) -> SourceError:
+    def _wrong(self, token: ExpressionToken, wanted: str) -> SourceError:
         found = "the expression ends here" if token.kind == "end" else f"found {token.text!r}"
         return self._error(f"{found}: expected {wanted}", token.start, token.text)
 
-    def _write(self, text: str, token: Token) -> None:
-        self.words.append(Token(token.kind, text, token.start, token.end))
+    def _write(self, text: str, token: ExpressionToken) -> None:
+        self.words.append(ExpressionToken(token.kind, text, token.start, token.end))
 
     # What may begin an operand; each method gives whether the operand is complete
 
-    def _operand(self, token: Token, *, calls: bool) -> bool:
+    def _operand(self, token: ExpressionToken, *, calls: bool) -> bool:
         called = bool(self.words) and self.words[-1].kind == "function"
         if token.text in ("-", "+") and not called:
             self._write(token.text, token)
@@ -236,17 +236,17 @@ class _Translator:
         self.signs = 0
         return True
 
-    def _check_depth(self, token: Token) -> None:
+    def _check_depth(self, token: ExpressionToken) -> None:
         if len(self.open) + self.signs > MOST_NESTED:
             raise self._error(f"nested more than {MOST_NESTED} deep", token.start, token.text)
 
-    def _open(self, token: Token, function: Token | None) -> None:
+    def _open(self, token: ExpressionToken, function: ExpressionToken | None) -> None:
         self.open.append(_Parenthesis(token, function, self.postfix))
         self._check_depth(token)
         self._write("(", token)
         self.postfix, self.signs = _Postfix(len(self.words)), 0
 
-    def _number(self, token: Token) -> None:
+    def _number(self, token: ExpressionToken) -> None:
         value = number(token.text)
         if value is None:
             raise self._error(f"{token.text!r} is beyond the floating-point numbers", token.start, token.text)
@@ -254,14 +254,14 @@ class _Translator:
             raise self._error(f"exponent {token.text}: the largest is {MOST_EXPONENT}", token.start, token.text)
         self._value(value, token, DATA if self.postfix.caret is None else EXPONENT)
 
-    def _value(self, value: Fraction, token: Token, kind: str = DATA) -> None:
+    def _value(self, value: Fraction, token: ExpressionToken, kind: str = DATA) -> None:
         """A number is a parameter; equal ones are the same."""
         known = {found: name for name, (found, _) in self.numbers.items() if name.startswith(kind)}
         name = known.get(value, f"{kind}{len(known) + 1}")
         self.numbers.setdefault(name, (value, token))
         self._write(name, token)
 
-    def _variable(self, token: Token) -> None:
+    def _variable(self, token: ExpressionToken) -> None:
         if token.text in FUNCTIONS:
             raise self._error(f"{token.text} is a function: write {token.text}(...)", token.start, token.text)
         if token.text in CONSTANTS and token.text not in self.values:
@@ -271,15 +271,15 @@ class _Translator:
         self.variables.setdefault(name, token)
         self._write(name, token)
 
-    def _function(self, token: Token) -> None:
+    def _function(self, token: ExpressionToken) -> None:
         if token.text not in FUNCTIONS:
             raise self._error(f"unknown function {token.text!r}{did_you_mean(token.text, FUNCTIONS)}: there are "
                               f"{', '.join(FUNCTIONS)}; a product is written with *", token.start, token.text)
-        self.words.append(Token("function", token.text, token.start, token.end))
+        self.words.append(ExpressionToken("function", token.text, token.start, token.end))
 
     # What may follow an operand; each method gives whether another operator may follow
 
-    def _operator(self, token: Token) -> bool:
+    def _operator(self, token: ExpressionToken) -> bool:
         inside = self.open[-1] if self.open else None
         several = inside is not None and inside.function is not None and inside.function.text in CHOICES
         if token.text in ("+", "-", "*", "/"):
@@ -307,9 +307,9 @@ class _Translator:
         """A call around the operand before an operator."""
         start = self.postfix.start
         first = self.words[start].start
-        self.words.insert(start, Token("", f"{function}(", first, first))
+        self.words.insert(start, ExpressionToken("", f"{function}(", first, first))
 
-    def _power(self, token: Token) -> None:
+    def _power(self, token: ExpressionToken) -> None:
         self.postfix.powers += 1
         if self.postfix.powers > 1:
             raise self._error("two powers in a row: write (x^2)^3 or x^8", token.start, token.text)
@@ -317,7 +317,7 @@ class _Translator:
         self._write(",", token)
         self.postfix.caret = token
 
-    def _close(self, token: Token, inside: _Parenthesis) -> bool:
+    def _close(self, token: ExpressionToken, inside: _Parenthesis) -> bool:
         function = inside.function
         if function is not None and function.text in CHOICES and inside.operands < 2:
             raise self._error(f"{function.text} of one number: it takes two or more, separated by commas", function.start,

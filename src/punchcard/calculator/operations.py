@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from punchcard.calculator import exact
-from punchcard.calculator.code import Code, Term
+from punchcard.calculator.code import ScaledCode, ScaledTerm
 from punchcard.calculator.exact import Exact, e
 from punchcard.calculator.expression import MOST_EXPONENT
 from punchcard.calculator.functions import CHOICES, DOMAINS, banded
@@ -40,9 +40,9 @@ def _is(interval: Exact) -> str:
 class Operations:
     """Writes operations on terms; `texts` are those of the operands, for messages."""
 
-    code: Code
+    code: ScaledCode
 
-    def apply(self, function: str, terms: list[Term], texts: list[str], *, quotient: bool = False) -> Term:
+    def apply(self, function: str, terms: list[ScaledTerm], texts: list[str], *, quotient: bool = False) -> ScaledTerm:
         """An operation of the array front end; `quotient`: a product that divides, its second factor is 1/x."""
         if function == "scale" and quotient:
             one = self.code.decide(lambda: terms[0].exact == Interval.point(Fraction(1)) and terms[0].error == 0)
@@ -57,19 +57,19 @@ class Operations:
             return self.power(terms[0], terms[1], texts[0], texts[1])
         return _UNARY[function](self, terms[0], texts[-1])
 
-    def add(self, a: Term, b: Term) -> Term:
+    def add(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         if a.is_constant and b.is_constant:
             return self.code.constant(a.exact.low + b.exact.low)
         if _is_zero(a):
             return b
         return a if _is_zero(b) else self.code.add(a, b)
 
-    def sub(self, a: Term, b: Term) -> Term:
+    def sub(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         if a.is_constant and b.is_constant:
             return self.code.constant(a.exact.low - b.exact.low)
         return a if _is_zero(b) else self.code.sub(a, b)
 
-    def product(self, a: Term, b: Term) -> Term:
+    def product(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         if b.is_constant:
             a, b = b, a
         if not a.is_constant:
@@ -86,20 +86,20 @@ class Operations:
         power = factor.numerator.bit_length() - factor.denominator.bit_length()
         return self.code.shift(b, power) if factor == Fraction(2) ** power else self.code.product(a, b)
 
-    def percentage(self, a: Term, text: str = "") -> Term:
+    def percentage(self, a: ScaledTerm, text: str = "") -> ScaledTerm:
         return self.code.constant(a.exact.low / 100) if a.is_constant else self.code.hundredth(a)
 
-    def inverse(self, a: Term, text: str) -> Term:
+    def inverse(self, a: ScaledTerm, text: str) -> ScaledTerm:
         if 0 in a.exact:
             raise ProgramError(f"division by zero, {cut(text)} {_is(a.exact)}")
         return self.code.constant(1 / a.exact.low) if a.is_constant else inverse(self.code, a)
 
-    def sqrt(self, a: Term, text: str) -> Term:
+    def sqrt(self, a: ScaledTerm, text: str) -> ScaledTerm:
         if a.exact.low < 0:
             raise ProgramError(f"square root of a negative number, {cut(text)} {_is(a.exact)}")
         return self.code.constant(exact.sqrt(a.exact.low)) if a.is_constant else root(self.code, a)
 
-    def fitted(self, name: str, a: Term, text: str) -> Term:
+    def fitted(self, name: str, a: ScaledTerm, text: str) -> ScaledTerm:
         domain = DOMAINS[name]
         if domain.logarithmic and a.exact.low <= 0:
             raise ProgramError(f"{name} of a number that is not positive, {cut(text)} {_is(a.exact)}")
@@ -118,13 +118,13 @@ class Operations:
 
     # abs, min and max
 
-    def absolute(self, a: Term, text: str = "") -> Term:
+    def absolute(self, a: ScaledTerm, text: str = "") -> ScaledTerm:
         """|a|: relu(a) + relu(-a), of which one is 0."""
         if a.is_constant:
             return self.code.constant(abs(a.exact.low))
         return self.code.call(ABS, a, exact=abs(a.exact), error=a.error + self.code.blocks.error(ABS, a.magnitude))
 
-    def choice(self, name: str, a: Term, b: Term) -> Term:
+    def choice(self, name: str, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         """The less or the larger of two; its error is the larger of theirs, and rounding."""
         choose = min if name == "min" else max
         if a.is_constant and b.is_constant:
@@ -141,7 +141,7 @@ class Operations:
 
     # Powers
 
-    def power(self, a: Term, b: Term, a_text: str, b_text: str) -> Term:
+    def power(self, a: ScaledTerm, b: ScaledTerm, a_text: str, b_text: str) -> ScaledTerm:
         """a^b."""
         exponent = b.exact.low
         if not b.is_constant or (2 * exponent).denominator != 1 or abs(exponent) > MOST_EXPONENT:
@@ -150,7 +150,7 @@ class Operations:
             return self._whole_power(a, int(exponent), a_text)
         return self._whole_power(self.sqrt(a, a_text), int(2 * exponent), a_text)
 
-    def _by_logarithm(self, a: Term, b: Term, a_text: str, b_text: str) -> Term:
+    def _by_logarithm(self, a: ScaledTerm, b: ScaledTerm, a_text: str, b_text: str) -> ScaledTerm:
         """exp(b log a)."""
         a_text, b_text = cut(a_text), exact.text(b.exact) if b.is_constant else cut(b_text)
         if a.exact.low <= 0:
@@ -160,7 +160,7 @@ class Operations:
         return self.fitted("exp", b if natural else self.product(self.fitted("log", a, a_text), b),
                            f"{b_text} * log({a_text})")
 
-    def _whole_power(self, a: Term, exponent: int, text: str) -> Term:
+    def _whole_power(self, a: ScaledTerm, exponent: int, text: str) -> ScaledTerm:
         """Squares and products, from the exponent's leading bit on."""
         if exponent == 0:
             return self.code.constant(Fraction(1))
@@ -176,11 +176,11 @@ class Operations:
         return inverse(self.code, result) if exponent < 0 else result
 
 
-def _is_zero(term: Term) -> bool:
+def _is_zero(term: ScaledTerm) -> bool:
     return term.is_constant and term.exact.low == 0
 
 
-_BINARY: Mapping[str, Callable[[Operations, Term, Term], Term]] = {
+_BINARY: Mapping[str, Callable[[Operations, ScaledTerm, ScaledTerm], ScaledTerm]] = {
     "add": Operations.add, "sub": Operations.sub, "scale": Operations.product}
-_UNARY: Mapping[str, Callable[[Operations, Term, str], Term]] = {
+_UNARY: Mapping[str, Callable[[Operations, ScaledTerm, str], ScaledTerm]] = {
     "inverse": Operations.inverse, "sqrt": Operations.sqrt, "abs": Operations.absolute, "percentage": Operations.percentage}

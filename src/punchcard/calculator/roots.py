@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from punchcard.calculator.code import GOOD, UP, Code, Term
+from punchcard.calculator.code import GOOD, UP, ScaledCode, ScaledTerm
 from punchcard.calculator.exact import Exact, reciprocal, scaled, sqrt, text
 from punchcard.calculator.functions import SHIFTS, SQRT, WIDE_RUNGS, wide
 from punchcard.errors import ProgramError
@@ -41,7 +41,7 @@ def fitting(function: Function, low: float, high: float, multiple: int) -> tuple
                        f"2^{2 * WIDE_RUNGS[-1]}; declare a narrower one")
 
 
-def inverse(code: Code, x: Term) -> Term:
+def inverse(code: ScaledCode, x: ScaledTerm) -> ScaledTerm:
     """1/x for an interval without 0."""
     if x.exact.high < 0:
         return code.negative(inverse(code, code.negative(x)))
@@ -60,7 +60,7 @@ def inverse(code: Code, x: Term) -> Term:
     return code.shift(y, power)
 
 
-def _refined(code: Code, z: Term, y: Term, error: float, operand: float) -> tuple[Term, float]:
+def _refined(code: ScaledCode, z: ScaledTerm, y: ScaledTerm, error: float, operand: float) -> tuple[ScaledTerm, float]:
     """y + y (1 - z y), and its error; `error` is that of y."""
     off = z.most * error
     product = code.call(MUL, z, y, exact=_around(1, off), error=code.error(MUL, 1 + off))
@@ -78,12 +78,12 @@ def _around(middle: int, radius: float) -> Exact:
     return Interval(middle - Fraction(radius), middle + Fraction(radius))
 
 
-def _correction(code: Code, x: float, y: float, error: float) -> float:
+def _correction(code: ScaledCode, x: float, y: float, error: float) -> float:
     """The largest y (1 - x y) as computed: y's error, and y times that of the product x y."""
     return (1 + x * error) * (error + (y + error) * code.error(MUL, 2.0))
 
 
-def _correction_shift(code: Code, size: float) -> int:
+def _correction_shift(code: ScaledCode, size: float) -> int:
     """The power of two for a correction of this size: up to the product's reach, or what one instruction shifts by if
     that leaves less of the product's error than rounding does.
     """
@@ -92,14 +92,14 @@ def _correction_shift(code: Code, size: float) -> int:
     return min(power, one) if enough else power
 
 
-def _next_error(code: Code, x: float, y: float, error: float, power: int) -> float:
+def _next_error(code: ScaledCode, x: float, y: float, error: float, power: int) -> float:
     """The error of y + y (1 - x y): x e^2, y times the error of 1 - x y, that of the last product, and rounding."""
     reach = code.blocks.reach
     return (x * error**2 + (y + error) * code.error(MUL, 2.0) + code.error(MUL, reach) * 2.0**-power
             + code.error(ADD, y + error)) * UP
 
 
-def _inverse_steps(code: Code, function: Function, z: Term) -> int:
+def _inverse_steps(code: ScaledCode, function: Function, z: ScaledTerm) -> int:
     """As many steps as the relative error needs to be good, judged at both ends of z; fewer where no more help."""
     ends = (z.least, z.most)
     errors = [code.error(function, 1 / z.least)] * 2
@@ -125,7 +125,7 @@ def root_interval(interval: Exact) -> Exact:
     return Interval.around(sqrt(interval.low), sqrt(interval.high))
 
 
-def root(code: Code, x: Term) -> Term:
+def root(code: ScaledCode, x: ScaledTerm) -> ScaledTerm:
     """sqrt x for an interval that is not negative.
 
     Where x may be 0, a small number is added first, since no sum of sigmoids is as steep as the root at 0.
@@ -152,11 +152,13 @@ def root(code: Code, x: Term) -> Term:
     return y
 
 
-def _heron(code: Code, x: Term, y: Term, error: float, operand: float, least: float) -> tuple[Term, float]:
+def _heron(
+    code: ScaledCode, x: ScaledTerm, y: ScaledTerm, error: float, operand: float, least: float
+) -> tuple[ScaledTerm, float]:
     """(y + x / y) / 2, and its error; `error` is that of y, and y is `least` or more."""
     here = Interval(Fraction(max(least, y.least)), Fraction(y.most))
-    on_card = Term(here, 0.0, y.operand)
-    value = Term(Interval(max(Fraction(0), Fraction(x.least)), Fraction(x.most)), 0.0, x.operand)
+    on_card = ScaledTerm(here, 0.0, y.operand)
+    value = ScaledTerm(Interval(max(Fraction(0), Fraction(x.least)), Fraction(x.most)), 0.0, x.operand)
     # x / y is near the root: the interval of a quotient would be much wider than what occurs
     quotient = code.product(value, inverse(code, on_card), Interval(Fraction(0), 2 * here.high))
     total = code.add(on_card, quotient)
@@ -164,10 +166,10 @@ def _heron(code: Code, x: Term, y: Term, error: float, operand: float, least: fl
     error = error**2 / (2 * float(here.low)) + half.error
     if x.least < 0:  # what is on the card may be negative by its error
         error += x.error / (2 * float(here.low))
-    return Term(root_interval(x.exact), (error + operand) * UP, half.operand), error
+    return ScaledTerm(root_interval(x.exact), (error + operand) * UP, half.operand), error
 
 
-def _offset(code: Code, x: Term) -> float:
+def _offset(code: ScaledCode, x: ScaledTerm) -> float:
     """What is added to x before the root: 0 where x is far enough from 0 for its range."""
     widest = 2.0 ** (2 * WIDE_RUNGS[-1] - 2)  # the power of two that brings x into the range is even
     if x.least > code.blocks.least and x.most / x.least < widest:
@@ -175,7 +177,7 @@ def _offset(code: Code, x: Term) -> float:
     return 2.0 ** math.ceil(math.log2(max(4 * x.error, 2 * x.most / widest, LEAST_OFFSET)))
 
 
-def _root_steps(code: Code, x: Term, offset: float) -> int:
+def _root_steps(code: ScaledCode, x: ScaledTerm, offset: float) -> int:
     """As many steps of Heron as the relative error needs to be good, while each one halves it at least."""
     if code.newton is not None:
         return code.newton

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from punchcard.words.operations import INTEGERS, operations
@@ -32,11 +32,3 @@ def evaluate_arrays(word: Word, values: Mapping[Hashable, Numbers]) -> Numbers:
 
     with np.errstate(over="ignore"):
         return Renderer(operations(numbers, numbers, pick), lambda leaf: numbers(values[leaf.data]))(word)
-
-
-def substitute(word: Word, leaf: Callable[[Word], Word]) -> Word:
-    """The word with other words, such as constants, in the place of its variables."""
-    def rebuild(old: Word, *arguments: Word) -> Word:
-        return Word(old.op, arguments, old.size, old.data)
-
-    return Renderer(dict.fromkeys(INTEGERS, rebuild), leaf)(word)

@@ -15,10 +15,11 @@ class Renderer(Generic[Value]):
 
     def __init__(self, table: Mapping[str, Callable[..., Value]], leaf: Callable[[Word], Value]) -> None:
         self._table = {**table, "variable": leaf}
-        self._rendered: dict[Word, Value] = {}
+        self.rendered: dict[Word, Value] = {}
+        """What words have become, arguments first."""
 
     def __call__(self, word: Word) -> Value:
-        done, pending = self._rendered, [word]
+        done, pending = self.rendered, [word]
         while pending:
             top = pending[-1]
             if top in done:
@@ -34,10 +35,6 @@ class Renderer(Generic[Value]):
             values = [done[part] for part in parts]
             done[top] = known(top, *values) if known else values[0]
         return done[word]
-
-    def rename(self, word: Word, value: Value) -> None:
-        """From here on, a word becomes this."""
-        self._rendered[word] = value
 
 
 def written_out(word: Word) -> Word:

@@ -30,15 +30,12 @@ def python_function(names: Sequence[str], words: Sequence[Word]) -> Callable[...
 def python_lines(word: Word, leaf: Callable[[Word], str]) -> tuple[list[str], str]:
     """A word as a Python expression, after lines that give names to what is needed more than once in it."""
     uses = Counter(argument for part in parts_of(word) for argument in part.arguments if argument.arguments)
-    text, lines = python_text(leaf), list[str]()
-    for i, shared in enumerate(sorted((found for found, count in uses.items() if count > 1), key=_depth)):
-        lines.append(f"t{i} = {text(shared)}")
-        text.rename(shared, f"t{i}")
+    plain, text, lines = python_text(leaf), python_text(leaf), list[str]()
+    plain(word)
+    for shared in (part for part in plain.rendered if uses[part] > 1):
+        lines.append(f"t{len(lines)} = {text(shared)}")
+        text.rendered[shared] = f"t{len(lines) - 1}"
     return lines, text(word)
-
-
-def _depth(word: Word) -> int:
-    return 1 + max(map(_depth, word.arguments), default=0)
 
 
 def c_text(leaf: Callable[[Word], str]) -> Renderer[str]:

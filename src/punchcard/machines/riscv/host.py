@@ -81,7 +81,7 @@ class CardGuest:
 
 
 class RiscvHost(Host):
-    """Called between loops when an event stands on the card.
+    """Called between loops when there is an event on the card.
 
     `last` is the last loop of the run; a call that will not be executed is not served, and the traffic says that it waits. A
     `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it
@@ -190,7 +190,7 @@ class RiscvHost(Host):
 
 
 def is_served(layout: Layout, card: Card) -> bool:
-    """Whether the card stands at an ecall that the host has served, and that no loop has executed yet."""
+    """Whether the card is at an ecall that the host has served, and that no loop has executed yet."""
     scratch = layout.region(SCRATCHPAD).start
     word = decode(layout.number_at(card, "word", scratch))
     return word is not None and word.instruction.name == "ecall" and not layout.number_at(card, "event.call", scratch)

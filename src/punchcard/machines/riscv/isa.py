@@ -66,7 +66,7 @@ IMMEDIATES: Mapping[Format, tuple[Piece, ...]] = {
     "U": (Piece(12, 20, 12),),
     "J": (Piece(21, 10, 1), Piece(20, 1, 11), Piece(12, 8, 12), Piece(31, 1, 20)),
 }
-"""Where the immediate of a format stands in the word. All but the amount of a shift are signed."""
+"""Where the immediate of a format is in the word. All but the amount of a shift are signed."""
 FIELDS: Mapping[str, int] = {"rd": 7, "rs1": 15, "rs2": 20}
 """The first bit of a register's number, which has five."""
 USES: Mapping[Format, tuple[str, ...]] = {
@@ -101,7 +101,7 @@ class Instruction:
 
     @property
     def match(self) -> int:
-        """What stands in the fixed bits."""
+        """The value of the fixed bits."""
         return self.opcode | (self.funct3 or 0) << 12 | (self.funct7 or 0) << 25 | (self.number or 0) << 20
 
     @property
@@ -249,7 +249,7 @@ _BY_OPCODE: Mapping[int, tuple[Instruction, ...]] = {
 
 
 def find(word: int) -> Instruction | None:
-    """The instruction that a word is; None where it is not one."""
+    """The instruction that a word is, or None."""
     for instruction in _BY_OPCODE.get(word & 0x7F, ()):
         if word & instruction.mask == instruction.match:
             return instruction
@@ -263,7 +263,7 @@ def operation_of(instruction: Instruction) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def decode(word: int) -> Decoded | None:
-    """The instruction and operands of a word; None where it is not an instruction."""
+    """The instruction and operands of a word, or None if it is not an instruction."""
     instruction = find(word)
     if instruction is None:
         return None

@@ -54,7 +54,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 
 
 def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
-    """What stands on the card, for a word with these bits; None: neither a product nor a quotient."""
+    """Hints of what is on the card, for a word with these bits, or None for neither a product nor a quotient."""
     tree = SeenClasses(sizes, word) if word is not None else None
     sort = tree.among(family) if tree is not None else "other"
     if tree is not None and sort == "product":

@@ -71,7 +71,7 @@ class RiscvProgram:
     symbols    addresses that have a name
     lines      source lines by the address of the instruction
     source     where the program comes from
-    multiply   whether it needs the M extension, where its file says so; None: look at its instructions
+    multiply   whether it needs the M extension, if its file says so. Default: by its instructions
     """
 
     segments: tuple[Segment, ...]

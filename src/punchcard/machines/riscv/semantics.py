@@ -50,7 +50,7 @@ AT_BYTES = replace(OPERANDS, address=ZERO)
 class InstructionOutcome:
     """What an instruction comes to.
 
-    result   goes to the register rd, or for a store to the word of the memory that the address is in; None: it has none
+    result   goes to the register rd, or for a store to the word of the memory that the address is in. None: it has no result
     taken    whether it goes on at the target, and not at the next instruction
     """
 

@@ -270,7 +270,7 @@ def leave_passing(card: Meaning, layout: Layout) -> None:
 
 
 def arithmetic_operands(one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
-    """What the arithmetic unit works on: registers, 0 or the program counter, the immediate; None: it does not matter."""
+    """What the arithmetic unit works on: registers, 0 or the program counter, the immediate. None: any word will do."""
     zero = constant(0, WORD_BITS)
     x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
     if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
@@ -325,7 +325,7 @@ def read_word(card: Meaning, sizes: RiscvSizes, position: Word, pending: Pending
 
 
 def as_if_stored(pending: Pending, address: Word, held: Word) -> Word:
-    """What stands at an address once the pending word is stored."""
+    """The word at an address once the pending word is stored."""
     return held if pending is None else pending[0].equals(address).choose(pending[1], held)
 
 

@@ -29,7 +29,7 @@ OUTPUT = "output"
 
 
 class VonNeumannHost(Host):
-    """Called between loops when an event stands on the card.
+    """Called between loops when there is an event on the card.
 
     `last` is the last loop of the run; no input is read for an instruction that will not be executed, and the traffic says
     that it waits. A `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and
@@ -141,7 +141,7 @@ class VonNeumannHost(Host):
             self._to(byte)
 
     def _give_input(self, card: Card) -> bool:
-        """Put an input where the instruction reads it; False where nobody gave one."""
+        """Put an input where the instruction reads it; False if there is none."""
         sizes, rule, put = self._sizes, self._dialect.input, self._layout.put_number_at
         source, destination = (self._word(card, x) for x in (sizes.source, sizes.destination))
         port = self._dialect.input_port % (1 << sizes.word_bits)

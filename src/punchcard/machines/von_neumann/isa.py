@@ -45,7 +45,7 @@ class Dialect:
 
     In SIC-1 ports stand for cells of an otherwise ordinary subtraction, and it does branch (`ports_branch`). The destination
     is operand a (`destination_first`). An instruction that has 253 among its operands takes one input, and reads it
-    wherever 253 stands; a store to 253 is lost. Reading 254 gives 0, using 255 halts, and so does a program counter of
+    wherever 253 is; a store to 253 is lost. Reading 254 gives 0, using 255 halts, and so does a program counter of
     253 or more. Word and memory sizes are fixed.
     """
 

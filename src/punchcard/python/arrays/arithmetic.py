@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from punchcard.python.arrays.dtypes import REAL, TRUTH, WHOLE, Kinds, counted, promoted
-from punchcard.python.arrays.ir import Const, Index, Operand, Pointer, SourceLine
+from punchcard.python.arrays.ir import Const, Index, Operand, Pointer, SourcePlace
 from punchcard.python.arrays.operation_builder import OperationBuilder
 from punchcard.python.arrays.values import ArrayValue, Refusal, Shape, constant, shown
 
@@ -20,7 +20,7 @@ class Arithmetic:
 
     def __init__(self, builder: OperationBuilder) -> None:
         self.builder = builder
-        self.line: SourceLine
+        self.line: SourcePlace
 
     def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, kinds: Kinds = REAL) -> ArrayValue:
         rows, columns = matrix_shape(shape)

@@ -14,7 +14,7 @@ from punchcard.machines.fleq.functions import KNOWN, Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
 from punchcard.python.arrays.allocation import Sharing, drop_unread, rename_slots, take_initial_constants
-from punchcard.python.arrays.ir import Const, Register, SourceLine, Statement
+from punchcard.python.arrays.ir import Const, Register, SourcePlace, Statement
 from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
 from punchcard.python.arrays.linearization import linearize
 from punchcard.python.arrays.orientation import choose_orientation, way
@@ -45,7 +45,7 @@ class GeneratedProgram:
     program: FleqProgram
     parameters: dict[str, Stored]
     results: list[Stored]
-    lines: dict[int, SourceLine]
+    lines: dict[int, SourcePlace]
 
 
 def generate(
@@ -96,7 +96,7 @@ class _Writer:
         self.places: dict[StorageSlot, Place] = {}
         self.constants: dict[Const, Place] = {}
         self.labels: dict[int, str] = {}
-        self.lines: dict[int, SourceLine] = {}
+        self.lines: dict[int, SourcePlace] = {}
 
     def write(self, items: list[Item], given: Mapping[StorageSlot, str], final: Callable[[StorageSlot], StorageSlot],
               ends: list[StorageSlot]) -> GeneratedProgram:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from punchcard.python.arrays.ir import (
+    CodeRegion,
     If,
     Loop,
     Moves,
     Op,
     Operand,
     Ref,
-    Region,
     Register,
     Statement,
     tests,
@@ -63,7 +63,7 @@ def _drop(code: list[Statement], needed: set[Register]) -> None:
                 statement.index = None
             _drop(statement.before, needed)
             _drop(statement.body, needed)
-        elif isinstance(statement, Region):
+        elif isinstance(statement, CodeRegion):
             _drop(statement.body, needed)
         kept.append(statement)
     code[:] = kept

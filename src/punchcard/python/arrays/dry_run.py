@@ -15,6 +15,7 @@ import numpy as np
 from punchcard.errors import ConvergenceError
 from punchcard.python.arrays.ir import (
     Array,
+    CodeRegion,
     Condition,
     Const,
     If,
@@ -26,9 +27,8 @@ from punchcard.python.arrays.ir import (
     Operand,
     Pointer,
     Ref,
-    Region,
     Register,
-    SourceLine,
+    SourcePlace,
     Statement,
     Test,
     walk,
@@ -63,10 +63,10 @@ class Ran:
 
     values: dict[Register, Array]
     largest: float = 0.0
-    where: SourceLine | None = None
+    where: SourcePlace | None = None
     domains: dict[str, Extent] = field(default_factory=dict)
-    closest: tuple[float, SourceLine] | None = None
-    closest_of_all: tuple[float, SourceLine] | None = None
+    closest: tuple[float, SourcePlace] | None = None
+    closest_of_all: tuple[float, SourcePlace] | None = None
     """The same for all comparisons."""
     operations: int = 0
 
@@ -115,7 +115,7 @@ class _Run:
         found = self.ran.values[operand.register]
         return found.T if operand.flipped else found
 
-    def statements(self, code: list[Statement]) -> Region | None:
+    def statements(self, code: list[Statement]) -> CodeRegion | None:
         """Do statements in order; the block that is left, if one is."""
         for statement in code:
             self.ran.operations += 1
@@ -130,10 +130,10 @@ class _Run:
                     return left
         return None
 
-    def _control(self, statement: If | Loop | Region | Leave) -> Region | None:
+    def _control(self, statement: If | Loop | CodeRegion | Leave) -> CodeRegion | None:
         if isinstance(statement, Leave):
             return statement.block
-        if isinstance(statement, Region):
+        if isinstance(statement, CodeRegion):
             left = self.statements(statement.body)
             return None if left is statement else left
         if isinstance(statement, If):
@@ -148,7 +148,7 @@ class _Run:
             return not self.holds(condition.inner)
         return (any if condition.any else all)(self.holds(part) for part in condition.parts)
 
-    def _loop(self, loop: Loop) -> Region | None:
+    def _loop(self, loop: Loop) -> CodeRegion | None:
         self.statements(loop.before)
         count: float = math.inf
         if isinstance(loop.count, int):
@@ -190,7 +190,7 @@ class _Run:
         self.size(result, op.line, op)
         self.ran.values[op.target] = result
 
-    def size(self, value: Array, line: SourceLine, op: Op | None = None) -> None:
+    def size(self, value: Array, line: SourcePlace, op: Op | None = None) -> None:
         largest = float(np.abs(value).max())
         if not largest <= 1e12:
             what = "values grow beyond 1e12" if largest > 1e12 else "not a number"

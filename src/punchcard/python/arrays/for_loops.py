@@ -14,7 +14,7 @@ import numpy as np
 
 from punchcard.python.arrays.dtypes import WHOLE
 from punchcard.python.arrays.frame import Home, LoopFrame
-from punchcard.python.arrays.ir import Loop, Operand, Region
+from punchcard.python.arrays.ir import CodeRegion, Loop, Operand
 from punchcard.python.arrays.loops import Loops
 from punchcard.python.arrays.names import assigned, changed_in_place
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
@@ -83,14 +83,14 @@ class ForLoops:
             return
         before = dict(self.frame.env)
         names = sorted(assigned([node]))
-        around = LoopFrame({name: Home() for name in names}, Region(), Region())
+        around = LoopFrame({name: Home() for name in names}, CodeRegion(), CodeRegion())
         level = self.frame.builder.level
         self.frame.builder.add(around.all)
         with self.frame.builder.scope(around.all.body, certain=False):
             self.joins.move({n: h for n, h in around.homes.items() if n in before}, before, node, level=level)
             self.frame.loops.append(around)
             for k in range(count):
-                around.rest = Region()
+                around.rest = CodeRegion()
                 self.frame.builder.add(around.rest)
                 self.frame.set_env(before | {name: home.value for name, home in around.homes.items()})
                 with self.frame.builder.scope(around.rest.body, certain=False):

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.dtypes import Kinds
-from punchcard.python.arrays.ir import Ref, Region, Register, SourceLine
+from punchcard.python.arrays.ir import CodeRegion, Ref, Register, SourcePlace
 from punchcard.python.arrays.operation_builder import OperationBuilder
 from punchcard.python.arrays.values import ArrayValue, Missing, Shape, Value
 from punchcard.python.source import FunctionSource
@@ -41,8 +41,8 @@ class LoopFrame:
     """What break and continue leave, and the homes of the variables that the loop assigns."""
 
     homes: dict[str, Home]
-    rest: Region
-    all: Region
+    rest: CodeRegion
+    all: CodeRegion
 
 
 class Frame:
@@ -64,8 +64,8 @@ class Frame:
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.source.fail(node, message, instead)
 
-    def line(self, node: ast.AST) -> SourceLine:
-        return SourceLine(self.source, node)
+    def line(self, node: ast.AST) -> SourcePlace:
+        return SourcePlace(self.source, node)
 
     def at(self, node: ast.AST) -> Arithmetic:
         """Arithmetic at a place of the source."""

@@ -22,7 +22,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SourceLine:
+class SourcePlace:
     """A place in the source."""
 
     source: FunctionSource = field(repr=False)
@@ -119,7 +119,7 @@ class Loop:
     index     the loop variable, where its value is used
     """
 
-    line: SourceLine
+    line: SourcePlace
     count: int | Operand | None
     before: list[Statement] = field(default_factory=list)
     body: list[Statement] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Op:
     function: str
     target: Register
     operands: tuple[Operand, ...]
-    line: SourceLine
+    line: SourcePlace
     index: Index | None = None
 
 
@@ -155,7 +155,7 @@ class Moves:
     """Registers of variables get values, all at once."""
 
     pairs: list[tuple[Register, Operand]]
-    line: SourceLine
+    line: SourcePlace
 
 
 @dataclass(eq=False)
@@ -164,7 +164,7 @@ class Test:
 
     work: list[Statement]
     flag: Operand
-    line: SourceLine
+    line: SourcePlace
 
 
 @dataclass(eq=False)
@@ -188,11 +188,11 @@ class If:
     condition: Condition
     then: list[Statement]
     other: list[Statement]
-    line: SourceLine
+    line: SourcePlace
 
 
 @dataclass(eq=False)
-class Region:
+class CodeRegion:
     """Statements that `Leave` can jump to the end of."""
 
     body: list[Statement] = field(default_factory=list)
@@ -200,11 +200,11 @@ class Region:
 
 @dataclass(eq=False)
 class Leave:
-    block: Region
-    line: SourceLine
+    block: CodeRegion
+    line: SourcePlace
 
 
-Statement: TypeAlias = Op | Moves | If | Loop | Region | Leave
+Statement: TypeAlias = Op | Moves | If | Loop | CodeRegion | Leave
 
 
 def tests(condition: Condition) -> Iterator[Test]:
@@ -230,5 +230,5 @@ def walk(statements: list[Statement]) -> Iterator[Statement]:
         elif isinstance(statement, Loop):
             yield from walk(statement.before)
             yield from walk(statement.body)
-        elif isinstance(statement, Region):
+        elif isinstance(statement, CodeRegion):
             yield from walk(statement.body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from punchcard.python.arrays.ir import Const, Pointer, Register, SourceLine
+from punchcard.python.arrays.ir import Const, Pointer, Register, SourcePlace
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class JumpTarget:
 class Instr:
     """target = function(operands); if flag <= 0 goto goto. `depth` is how many loops are around it."""
 
-    line: SourceLine
+    line: SourcePlace
     function: str | None = None
     operands: list[Loc] = field(default_factory=list)
     target: Loc | None = None
@@ -90,7 +90,7 @@ class Rewind:
     """Before a loop: all pointers that move on with it go back to their first column."""
 
     loop: object
-    line: SourceLine
+    line: SourcePlace
     depth: int
 
 
@@ -99,7 +99,7 @@ class Advance:
     """At the end of a round: all pointers that move on with the loop do so."""
 
     loop: object
-    line: SourceLine
+    line: SourcePlace
     depth: int
 
 

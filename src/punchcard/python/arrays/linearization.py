@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from punchcard.python.arrays.ir import (
+    CodeRegion,
     Condition,
     Const,
     If,
@@ -17,9 +18,8 @@ from punchcard.python.arrays.ir import (
     Op,
     Operand,
     Pointer,
-    Region,
     Register,
-    SourceLine,
+    SourcePlace,
     Statement,
     Test,
 )
@@ -52,7 +52,7 @@ class Linearizer:
         self.registers -= 1
         return Loc(StorageSlot(Register(self.registers, 1, 1, name=name)))
 
-    def write(self, line: SourceLine, function: str | None, operands: list[Loc], target: Loc | None = None, *,
+    def write(self, line: SourcePlace, function: str | None, operands: list[Loc], target: Loc | None = None, *,
               flag: Loc | None = None, goto: JumpTarget | None = None) -> None:
         self.items.append(Instr(line, function, operands, target, flag, goto, self.depth))
 
@@ -66,7 +66,7 @@ class Linearizer:
                 self._moves(statement)
             elif isinstance(statement, Leave):
                 self.write(statement.line, None, [], goto=self._end(statement.block))
-            elif isinstance(statement, Region):
+            elif isinstance(statement, CodeRegion):
                 self.statements(statement.body)
                 self.items.append(self._end(statement))
             elif isinstance(statement, If):
@@ -74,7 +74,7 @@ class Linearizer:
             else:
                 self._loop(statement)
 
-    def _end(self, block: Region) -> JumpTarget:
+    def _end(self, block: CodeRegion) -> JumpTarget:
         return self.ends.setdefault(id(block), JumpTarget())
 
     def _operation(self, op: Op) -> None:
@@ -252,9 +252,9 @@ def linearize(
     return flat.items, given
 
 
-def _first_line(code: list[Statement]) -> SourceLine | None:
+def _first_line(code: list[Statement]) -> SourcePlace | None:
     for statement in code:
-        if not isinstance(statement, Region):
+        if not isinstance(statement, CodeRegion):
             return statement.line
         found = _first_line(statement.body)
         if found is not None:

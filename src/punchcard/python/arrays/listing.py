@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.writer import disassemble
-from punchcard.python.arrays.ir import SourceLine
+from punchcard.python.arrays.ir import SourcePlace
 
 
-def listing(program: FleqProgram, lines: Mapping[int, SourceLine]) -> str:
+def listing(program: FleqProgram, lines: Mapping[int, SourcePlace]) -> str:
     """The text of a program, each instruction with a comment that names its line; the text assembles to the program."""
     head, code = disassemble(program).split(".code\n")
     found, number, last = [head + ".code"], 0, ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from punchcard.python.arrays.dtypes import REAL, Kinds
 from punchcard.python.arrays.frame import Home, LoopFrame
-from punchcard.python.arrays.ir import If, Leave, Loop, Operand, Ref, Region, Register
+from punchcard.python.arrays.ir import CodeRegion, If, Leave, Loop, Operand, Ref, Register
 from punchcard.python.arrays.joins import OtherKinds
 from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole
 from punchcard.python.arrays.statements import ArrayStatements
@@ -67,7 +67,7 @@ class Loops:
     ) -> None:
         """A loop whose variables have homes. `top` begins the body: the condition, or the loop variable."""
         names = sorted(assigned(body) | set(targets))
-        around = LoopFrame({}, Region(), Region())
+        around = LoopFrame({}, CodeRegion(), CodeRegion())
         before = dict(self.frame.env)
         self.frame.builder.add(around.all)
         with self.frame.builder.scope(around.all.body, certain=certain):

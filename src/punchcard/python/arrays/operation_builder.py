@@ -26,14 +26,14 @@ from punchcard.python.arrays.ir import (
     Pointer,
     Ref,
     Register,
-    SourceLine,
+    SourcePlace,
     Statement,
 )
 from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, LIMITED, OPERATIONS
 
 MOST_OPERATIONS = 20_000
 
-Expression: TypeAlias = tuple[str, tuple[Operand, ...], Index | None]
+OperationKey: TypeAlias = tuple[str, tuple[Operand, ...], Index | None]
 """An operation without its target: a function, operands and the column."""
 
 
@@ -44,7 +44,7 @@ class Scope:
     into: list[Statement]
     level: int
     certain: bool
-    known: dict[Expression, Operand] = field(default_factory=dict)
+    known: dict[OperationKey, Operand] = field(default_factory=dict)
 
 
 class OperationBuilder:
@@ -71,7 +71,7 @@ class OperationBuilder:
     def add(self, statement: Statement) -> None:
         self.scopes[-1].into.append(statement)
 
-    def moves(self, pairs: list[tuple[Register, Operand]], line: SourceLine) -> None:
+    def moves(self, pairs: list[tuple[Register, Operand]], line: SourcePlace) -> None:
         real = [(target, value) for target, value in pairs if value != Ref(target)]
         if real:
             self.add(Moves(real, line))
@@ -98,7 +98,7 @@ class OperationBuilder:
     # Operations
 
     def emit(
-        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: SourceLine,
+        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: SourcePlace,
         index: Index | None = None,
     ) -> Operand:
         """The result of an operation; written, folded or known already."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from punchcard.python.arrays.assignments import Assignments
 from punchcard.python.arrays.conditions import ArrayConditions
 from punchcard.python.arrays.frame import Home
-from punchcard.python.arrays.ir import If, Leave, Region, Statement
+from punchcard.python.arrays.ir import CodeRegion, If, Leave, Statement
 from punchcard.python.arrays.joins import Joins
 from punchcard.python.arrays.names import assigned
 from punchcard.python.arrays.values import Known, TupleValue, Value
@@ -22,7 +22,7 @@ MOST_DEPTH = 20
 class Results:
     """Where the values of return statements go."""
 
-    block: Region
+    block: CodeRegion
     homes: list[Home] = field(default_factory=list)
     one: bool = True
     direct: tuple[Value, ...] | None = None
@@ -35,7 +35,7 @@ class ArrayStatements:
     def __init__(self, assignments: Assignments, conditions: ArrayConditions, joins: Joins) -> None:
         self.assignments, self.conditions, self.joins = assignments, conditions, joins
         self.expressions, self.frame = assignments.expressions, assignments.frame
-        self.results = Results(Region())
+        self.results = Results(CodeRegion())
         self._direct: ast.Return | None = None
         self.handlers: dict[type[ast.stmt], Callable[..., None]] = assignments.handlers | {
             ast.If: self._if, ast.Return: self._return}

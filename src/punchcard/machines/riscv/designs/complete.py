@@ -111,7 +111,7 @@ class Decode(Fetch):
 
     @property
     def _stalled(self) -> Expression:
-        """1 where a jump to itself stands for the fetched word."""
+        """1 if a jump to itself is taken in place of the fetched word."""
         return as_numbers(rows(self.layout, "flag.stalls"), self.one)
 
     def _closed(self, cube: Cube) -> Expression:

@@ -84,7 +84,7 @@ def fixed_bits(instruction: Instruction) -> Cube:
 
 
 def immediate_sources(format: Format) -> tuple[int | None, ...]:
-    """For each bit of an immediate, the bit of the word that it is; None where it is 0. The last piece has the sign."""
+    """For each bit of an immediate, the bit of the word that it is, or None if it is 0. The last piece has the sign."""
     sources: list[int | None] = [None] * WORD_BITS
     pieces: Iterable[isa.Piece] = IMMEDIATES.get("I" if format == "shift" else format, ())
     for at, width, low in pieces:
