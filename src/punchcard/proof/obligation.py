@@ -68,7 +68,7 @@ class Obligation:
                 self.reals.split()
                 return
             self._begin()
-        for lemma in self.meaning.wholes.lemmas:
+        for lemma in self.meaning.products.lemmas:
             self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
             self._stand_alone()
@@ -126,7 +126,7 @@ class Obligation:
                 for column in columns:
                     self._check_entries(column, layer)
         except Failed as failed:
-            if self.meaning.wholes.lemmas:
+            if self.meaning.products.lemmas:
                 raise  # products and quotients that are not what they should be are too much for the solver
             self._misplaced = self._misplaced or failed
         if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):
