@@ -188,9 +188,9 @@ def _is_protocol(kind: type) -> bool:
 
 
 def _has_members(value: Any, protocol: type) -> bool:
-    """Whether a value has the public attributes that a protocol names."""
-    return all(hasattr(value, name) for kind in protocol.__mro__ if _is_protocol(kind)
-               for name in vars(kind) if not name.startswith("_"))
+    """Whether a value has the public attributes that a protocol names; none of them is computed."""
+    return all(inspect.getattr_static(value, name, _has_members) is not _has_members
+               for kind in protocol.__mro__ if _is_protocol(kind) for name in vars(kind) if not name.startswith("_"))
 
 
 def _is_list(value: Any) -> bool:
