@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.errors import ProgramError, PunchcardError, did_you_mean, shortened
+from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language
@@ -39,9 +39,13 @@ class Registry:
         self._kinds: dict[str, Kind] = {}
         self._languages: dict[str, tuple[Kind, Language]] = {}
         self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
-        for kind in _listed(kinds):
+        try:
+            given = list(kinds)
+        except TypeError:
+            raise PunchcardError(f"Registry: {kinds!r} is not a list of kinds of machines") from None
+        for kind in given:
             if not isinstance(kind, Kind):
-                raise PunchcardError(f"Registry: {shortened(kind)} is not a `Kind`: give the kinds of machines as a list")
+                raise PunchcardError(f"Registry: {kind!r} is not a `Kind`: give the kinds of machines as a list")
             if kind.name in self._kinds:
                 raise PunchcardError(f"there are two kinds of machines called {kind.name!r}")
             self._kinds[kind.name] = kind
@@ -155,13 +159,6 @@ class Registry:
     def build(self, program: object, **options: Any) -> AnyMachine:
         """A machine with room for a program. Only its sizes are used; its content never reaches the weights."""
         return self.kind_of(program).machine_class().for_program(program, **options)
-
-
-def _listed(kinds: Iterable[Kind]) -> list[Kind]:
-    try:
-        return list(kinds)
-    except TypeError:
-        raise PunchcardError(f"Registry: {shortened(kinds)} is not a list of kinds of machines") from None
 
 
 def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entry, Ha
 from punchcard.proof.column import Column, unknown
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term
-from punchcard.proof.loop import Loop
+from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.products import ProductWords
 from punchcard.words.word import FALSE, TRUE, Word, constant, variable
 from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
@@ -53,7 +53,7 @@ class Before:
 class ProofMeaning:
     """A card before a loop, and what is expected of it after. Words are rendered once in each part of a proof."""
 
-    def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:
+    def __init__(self, columns: Columns, loop: SymbolicLoop | None = None, case: str | None = None) -> None:
         self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
