@@ -175,7 +175,7 @@ def test_what_is_refused_leaves_the_checkpoint_alone(name: str, tmp_path: Path) 
     before = path.read_bytes()
     with pytest.raises(PunchcardError, match="unknown engine 'dence'"):
         punchcard.resume(path, engine="dence")
-    with pytest.raises(PunchcardError, match="blocks: a checkpoint that is loaded already has its machine"):
+    with pytest.raises(PunchcardError, match="blocks: a loaded checkpoint already has its machine"):
         punchcard.resume(load_checkpoint(path), blocks=())
     assert path.read_bytes() == before
     traced = invoke("run", "--resume", str(path), "--max-steps", "5", "--trace")

@@ -37,7 +37,13 @@ _chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
 
 @contextmanager
 def max_memory(allowed: int | str) -> Iterator[None]:
-    """A context manager that sets the memory limit inside its block: bytes, or text such as "512M" and "16G"."""
+    """A context manager that sets the memory limit inside its block. Default: 4 GiB.
+
+        with punchcard.max_memory("16G"):
+            machine = punchcard.build(program)
+
+    `allowed` is a number of bytes, or text such as "512M" or "16G". A machine or run that would need more is refused.
+    """
     token = _chosen.set(_bytes(allowed, f"a memory of {allowed!r}"))
     try:
         yield

@@ -72,7 +72,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     machine = options.get("machine")
     if machine is not None:
         if given := [name for name, value in sizes.items() if value is not None]:
-            raise PunchcardError(f"{', '.join(given)}: options build a machine, and here one is given")
+            raise PunchcardError(f"{', '.join(given)}: options are for building a machine, but a machine is given")
         return machine
     size, needed = options.get("size"), network.size
     if size is not None and size < needed:

@@ -96,7 +96,7 @@ def execute(
         sizes.setdefault("heads", DEFAULT_HEADS)
         machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
     elif sizes:
-        raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
+        raise PunchcardError(f"{', '.join(sizes)}: options are for building a machine, but a machine is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
         report = resume(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
