@@ -21,7 +21,7 @@ from punchcard.proof.arithmetic import LEMMAS, Lemma, show_lemma
 from punchcard.proof.concrete import SeenColumns
 from punchcard.proof.forms import Bits, Form
 from punchcard.proof.meaning import ProofMeaning
-from punchcard.proof.products import Wholes
+from punchcard.proof.products import ProductWords
 from punchcard.proof.solver import Failed, Solver
 from tests.riscv_random import EXTREMES
 from tests.riscv_reference import OPERATIONS
@@ -43,11 +43,11 @@ def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Known:
-    """Wholes over words of given values."""
+    """ProductWords over words of given values."""
 
     def __init__(self) -> None:
         self.bits, self.values = Bits(), dict[str, int]()
-        self.wholes = Wholes(self.bits, Solver())
+        self.products = ProductWords(self.bits, Solver())
 
     def word(self, name: str, size: int) -> Any:
         return z3.BitVec(name, size)
@@ -62,19 +62,19 @@ class Known:
 def test_a_product_is_its_expansion() -> None:
     it = Known()
     x, y = it.word("x", 3), it.word("y", 4)
-    form = it.wholes.expanded(it.wholes.product(x, y))
+    form = it.products.expanded(it.products.product(x, y))
     for a in range(8):
         for b in range(16):
             assert it.value(form, [(x, a), (y, b)]) == a * b
-    assert it.wholes.lemmas == ["products by bits"]
-    assert it.wholes.product(x, y) is it.wholes.product(x, y)
+    assert it.products.lemmas == ["products by bits"]
+    assert it.products.product(x, y) is it.products.product(x, y)
 
 
 def test_a_division_is_what_is_told_of_it() -> None:
     """Rests by their expansions, and comparisons, against Python's numbers; by 0 as well."""
     it, rng = Known(), random.Random(1)
     x, y = it.word("x", 8), it.word("y", 8)
-    found = it.wholes.division(x, y)
+    found = it.products.division(x, y)
     names = {str(found.dividend): 8, str(found.divisor): 8, str(found.quotient): 8}
     assert len(names) == 3
     for a, b in [(200, 0), (255, 1), (7, 9), *((rng.randrange(256), rng.randrange(1, 256)) for _ in range(12))]:
@@ -83,11 +83,11 @@ def test_a_division_is_what_is_told_of_it() -> None:
         given = [(found.dividend, a), (found.divisor, b), (found.quotient, quotient),
                  *((rest, value) for rest, value in zip(found.rests[1:], rests[1:], strict=True))]
         for place in (1, 2):
-            assert it.value(it.wholes.expanded(found.rests[place]), given) == rests[place]
-            so_far = it.wholes.sum([Addend(16, found.rests[place - 1]),
+            assert it.value(it.products.expanded(found.rests[place]), given) == rests[place]
+            so_far = it.products.sum([Addend(16, found.rests[place - 1]),
                                     Addend(1, z3.Extract(11 - 4 * place, 8 - 4 * place, found.dividend))])
             for times in (1, 2, 9, 15):
-                form = so_far - it.wholes.plain(found.divisor) * Fraction(times)
+                form = so_far - it.products.plain(found.divisor) * Fraction(times)
                 told = z3.substitute(it.bits.compared(form), (found.quotient, z3.BitVecVal(quotient, 8)))
                 assert z3.is_true(z3.simplify(told)) == (it.value(form, given) >= 0)
 
@@ -96,9 +96,9 @@ def test_a_sum_that_is_too_long_is_refused() -> None:
     it = Known()
     x = it.word("x", 4)
     with pytest.raises(ProofError, match="middle: a sum from 0 to 30 is not a word of 4 bits"):
-        it.wholes.total("middle", 4, [Addend(2, x)])
+        it.products.total("middle", 4, [Addend(2, x)])
     with pytest.raises(ProofError, match="a sum from -15 to 0"):
-        it.wholes.total("middle", 4, [Addend(-1, x)])
+        it.products.total("middle", 4, [Addend(-1, x)])
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -109,11 +109,11 @@ def test_products_and_quotients_of_the_table_are_those_that_proofs_know(name: st
     first, second = card.word(x), card.word(y)
     found = card.term(isa.OPERATIONS[name](first, second))
     signed = name in ("div", "rem")
-    made = card.wholes.division(*(card.term(word.absolute() if signed else word) for word in (first, second)))
+    made = card.products.division(*(card.term(word.absolute() if signed else word) for word in (first, second)))
     for a in EXTREMES:
         for b in EXTREMES[::2]:
             sizes = [abs(isa.signed(number)) if signed else number for number in (a, b)]
-            known = {x: a, y: b, card.wholes.product(x, y): a * b, made.quotient: OPERATIONS["divu"](*sizes),
+            known = {x: a, y: b, card.products.product(x, y): a * b, made.quotient: OPERATIONS["divu"](*sizes),
                      made.remainder: OPERATIONS["remu"](*sizes)}
             value = z3.substitute(found, *((term, z3.BitVecVal(number, term.size())) for term, number in known.items()))
             assert z3.simplify(value).as_long() == OPERATIONS[name](a, b) % (1 << 32)

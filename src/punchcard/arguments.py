@@ -167,7 +167,7 @@ def _fits(value: Any, hint: Any, owner: Owner) -> bool:
     if (origin or hint) in (typing.BinaryIO, typing.IO):
         return hasattr(value, "read") or hasattr(value, "write")
     if origin is None:
-        return not isinstance(hint, type) or _is_protocol(hint) or isinstance(value, hint)
+        return not isinstance(hint, type) or (_has_members(value, hint) if _is_protocol(hint) else isinstance(value, hint))
     if origin is type:
         return isinstance(value, type)
     if origin is tuple and (len(inside) < 2 or inside[1] is not Ellipsis):
@@ -185,6 +185,12 @@ def _fits(value: Any, hint: Any, owner: Owner) -> bool:
 
 def _is_protocol(kind: type) -> bool:
     return getattr(kind, "_is_protocol", False)
+
+
+def _has_members(value: Any, protocol: type) -> bool:
+    """Whether a value has the public attributes that a protocol names; none of them is computed."""
+    return all(inspect.getattr_static(value, name, _has_members) is not _has_members
+               for kind in protocol.__mro__ if _is_protocol(kind) for name in vars(kind) if not name.startswith("_"))
 
 
 def _is_list(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Lemmas on integers, for all of them: what products and quotients have to do with their digits.
 
 A solver of words cannot tell that a sum of 256 bits is a product. So a proof speaks of products and quotients as words of
-which it knows just what these lemmas say (`wholes`). Each is shown once, by a solver of integers, in steps that are linear
+which it knows just what these lemmas say (`products`). Each is shown once, by a solver of integers, in steps that are linear
 or nearly so. Induction over the bits or digits of a number is written out as its beginning and its step.
 """
 

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from punchcard.proof.column import Code, Column
+from punchcard.proof.column import Column, ColumnCode
 from punchcard.proof.forms import NOTHING, ZERO, Form, Real, Term, choose, gated, weighted
 from punchcard.proof.layer_weights import HeadWeights
 from punchcard.proof.steps import above, at_least, equal
 
 if TYPE_CHECKING:
-    from punchcard.proof.loop import Loop
+    from punchcard.proof.loop import SymbolicLoop
 
 ROUNDED = Fraction(1, 1 << 8)
 """More than roundings make of a mean, in any number format."""
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns with one score: they share what a head gives. `when` the number that names them is that of a column."""
 
     columns: tuple[Column, ...]
@@ -36,14 +36,14 @@ class Group:
     score: Form
 
 
-Win = tuple[Group, Term]
+Win = tuple[ColumnGroup, Term]
 """Columns that win, and when."""
 
 
 class Attention:
     """The heads of a loop."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: SymbolicLoop) -> None:
         self._loop, self.columns = loop, loop.columns
         self.bits, self.solver, self.layout, self.relus = loop.bits, loop.solver, loop.layout, loop.relus
         self.others: dict[str, Column] = {}
@@ -96,30 +96,30 @@ class Attention:
         return self._given(number, weights, groups, far, wins, rest if unsure else None)
 
     def _near(
-        self, groups: list[Group], far: dict[str, Form], gap: Fraction,
-    ) -> tuple[list[Group], dict[str, Form]]:
+        self, groups: list[ColumnGroup], far: dict[str, Form], gap: Fraction,
+    ) -> tuple[list[ColumnGroup], dict[str, Form]]:
         """Groups of one score each, and other columns, without those that lose whatever the bits are."""
         best = max((self.relus.span(group.score)[0] for group in groups if z3.is_true(group.when)), default=None)
         if best is not None:
             groups = [group for group in groups if self.relus.span(group.score)[1] > best - gap]
             far = {region: score for region, score in far.items() if self.relus.span(score)[1] > best - gap}
-        found: dict[object, Group] = {}
+        found: dict[object, ColumnGroup] = {}
         for group in groups:
             key = group.score.key, 0 if z3.is_true(group.when) else len(found) + 1
             before = found.get(key)
-            found[key] = group if before is None else Group((*before.columns, *group.columns), group.when, group.score)
+            found[key] = group if before is None else ColumnGroup((*before.columns, *group.columns), group.when, group.score)
         return list(found.values()), far
 
     # Whom a column might find
 
     def _groups(
         self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form],
-    ) -> list[Group]:
+    ) -> list[ColumnGroup]:
         """Columns that might win: listed ones by their keys, the column itself, and those that the query names.
 
         A query names a column where its entries are the bits of a code, and a region's keys are the codes of its columns.
         """
-        found: list[Group] = []
+        found: list[ColumnGroup] = []
         by_key: dict[object, list[Column]] = {}
         for region in self.layout.regions:
             if self.columns.is_listed(region.name):
@@ -127,7 +127,8 @@ class Attention:
                     keys = self._key(number, head, weights, each)
                     by_key.setdefault(tuple((place, form.key) for place, form in keys.items()), []).append(each)
         for columns in by_key.values():
-            found.append(Group(tuple(columns), z3.BoolVal(True), self._score(number, head, weights, columns[0], query)))
+            score = self._score(number, head, weights, columns[0], query)
+            found.append(ColumnGroup(tuple(columns), z3.BoolVal(True), score))
         own = [] if self.columns.is_listed(column.region) else [(column.region, column.place)]
         named = [(name, place) for name in self.others for place in self._named(number, weights, name, query)]
         places: list[tuple[str, Term]] = []
@@ -139,7 +140,7 @@ class Attention:
             if when is not None:
                 places.append((name, place))
                 target = self.columns.at(name, place)
-                found.append(Group((target,), when, self._score(number, head, weights, target, query)))
+                found.append(ColumnGroup((target,), when, self._score(number, head, weights, target, query)))
         return found
 
     def _when(self, region: str, place: Term, others: Sequence[Term]) -> Term | None:
@@ -178,7 +179,7 @@ class Attention:
         keys = [weighted(row, self._loop.after(other, number)) for row in weights.key]
         return [place for code in self.columns.codes(other) for place in self._decoded(code, keys, query)]
 
-    def _decoded(self, code: Code, keys: Sequence[Form], query: Sequence[Form]) -> list[Term]:
+    def _decoded(self, code: ColumnCode, keys: Sequence[Form], query: Sequence[Form]) -> list[Term]:
         """The columns whose code stands in the query, where the keys are such codes."""
         runs: list[dict[int, int]] = []
         for place, key in enumerate(keys):
@@ -204,7 +205,7 @@ class Attention:
     def _leads(self, one: Form, other: Form, by: Fraction) -> Term:
         return at_least(one - other, by, self.bits)
 
-    def _hopeful(self, groups: list[Group], gap: Fraction) -> list[Group]:
+    def _hopeful(self, groups: list[ColumnGroup], gap: Fraction) -> list[ColumnGroup]:
         """The groups without those that always lose to another by the gap."""
         left = list(groups)
         for each in groups:
@@ -214,7 +215,7 @@ class Attention:
                 left = rivals
         return left
 
-    def _wins(self, weights: HeadWeights, groups: list[Group], far: dict[str, Form]) -> list[Win]:
+    def _wins(self, weights: HeadWeights, groups: list[ColumnGroup], far: dict[str, Form]) -> list[Win]:
         """Groups that surely win, alone or with another, and when: they lead all other groups, and all other columns."""
         wins: list[Win] = []
         matches = [self._match(group) for group in groups]
@@ -224,15 +225,15 @@ class Attention:
                       [matches[i], z3.And(group.when, *(z3.Not(match) for match in others))])
         for i, one in enumerate(groups):
             for j in range(i):
-                both = Group((*groups[j].columns, *one.columns), z3.And(one.when, groups[j].when), one.score)
+                both = ColumnGroup((*groups[j].columns, *one.columns), z3.And(one.when, groups[j].when), one.score)
                 if len(both.columns) == 2:
                     self._win(wins, weights, both, [one, groups[j]], groups, far,
                               [matches[i], matches[j], z3.And(matches[i], matches[j])])
         return wins
 
     def _win(
-        self, wins: list[Win], weights: HeadWeights, group: Group, members: list[Group], groups: list[Group],
-        far: dict[str, Form], simpler: list[Term],
+        self, wins: list[Win], weights: HeadWeights, group: ColumnGroup, members: list[ColumnGroup],
+        groups: list[ColumnGroup], far: dict[str, Form], simpler: list[Term],
     ) -> None:
         """Keep a win that can occur, by the simplest condition that says when."""
         if not self._may_share(group):
@@ -251,18 +252,18 @@ class Attention:
                 break
         wins.append((group, condition))
 
-    def _may_share(self, group: Group) -> bool:
+    def _may_share(self, group: ColumnGroup) -> bool:
         """Whether what so many columns share is followed: on a card of bits it is one column, or two."""
         return self._loop.has_reals or len(group.columns) <= 2
 
-    def _match(self, group: Group) -> Term:
+    def _match(self, group: ColumnGroup) -> Term:
         """Whether a score is as high as its bits allow: where they are two codes, whether these are one."""
         agree = [self.bits.terms[bit] if weight > 0 else z3.Not(self.bits.terms[bit])
                  for bit, weight in group.score.terms.items()]
         return z3.simplify(z3.And(group.when, *agree))
 
     def _beaten(
-        self, weights: HeadWeights, group: Group, condition: Term, groups: list[Group], region: str, score: Form,
+        self, weights: HeadWeights, group: ColumnGroup, condition: Term, groups: list[ColumnGroup], region: str, score: Form,
     ) -> bool:
         """Whether a group that leads all others leads any column of a region too."""
         other = self.others[region]
@@ -273,7 +274,7 @@ class Attention:
     # What it takes
 
     def _given(
-        self, number: int, weights: HeadWeights, groups: list[Group], far: dict[str, Form], wins: list[Win],
+        self, number: int, weights: HeadWeights, groups: list[ColumnGroup], far: dict[str, Form], wins: list[Win],
         rest: Term | None,
     ) -> list[Form]:
         """The value of those who win; where nobody surely does, something between the values of all."""
@@ -309,7 +310,7 @@ class Attention:
             total += gated(conditions[0] if len(conditions) == 1 else z3.Or(*conditions), more, self.bits)
         return total
 
-    def _mean(self, number: int, row: list[tuple[int, Fraction]], group: Group) -> Form:
+    def _mean(self, number: int, row: list[tuple[int, Fraction]], group: ColumnGroup) -> Form:
         values = [weighted(row, self._loop.after(column, number)) for column in group.columns]
         total, count = sum(values, start=NOTHING), len(group.columns)
         cancels = not self.relus.is_real(total) and any(self.relus.is_real(value) for value in values)
@@ -331,7 +332,7 @@ class Attention:
             return gated(where, Form(low), self.bits)
         return self.bits.real(Real(f"row {place} of a mean in layer {number + 1}", low, high), where)
 
-    def _note(self, number: int, head: int, column: Column, groups: list[Group], unsure: bool) -> None:
+    def _note(self, number: int, head: int, column: Column, groups: list[ColumnGroup], unsure: bool) -> None:
         """Keep what a column finds, for the claim that says so."""
         shares = self.shares[number]
         shares[head] = max(shares[head], *(len(group.columns) for group in groups), 1)

@@ -32,7 +32,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Code:
+class ColumnCode:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
     rows: str

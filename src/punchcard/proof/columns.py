@@ -19,7 +19,7 @@ from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
-from punchcard.proof.column import Code, Column, has_bits, is_unknown, masked, unknown
+from punchcard.proof.column import Column, ColumnCode, has_bits, is_unknown, masked, unknown
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 from punchcard.words.word import Word, variable
@@ -232,19 +232,19 @@ class Columns:
         pointer = variable("pointer", by.size())
         return self.condition(ColumnWords(self.layout, "").names(pointer, *regions), by, {"pointer": by})
 
-    def codes(self, column: Column) -> list[Code]:
+    def codes(self, column: Column) -> list[ColumnCode]:
         """The blocks that say which column of its region it is."""
         named = [rows for rows, region in self._held if region == column.region]
         return [code for code in (self.code(column.region, rows, column) for rows in named) if code is not None]
 
-    def code(self, region: str, rows: str, column: Column | None = None) -> Code | None:
+    def code(self, region: str, rows: str, column: Column | None = None) -> ColumnCode | None:
         """What a block says of which column it is, with its bits in one column; None where it does not say it."""
         held = self._held.get((rows, region))
         if held is None or not isinstance(held.numbers, range) or len(held.numbers) < 2:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return Code(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
+        return ColumnCode(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
                     self.place_bits)
 
     def as_place(self, word: Term) -> Term:

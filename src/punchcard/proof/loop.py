@@ -3,7 +3,7 @@
     attention      which columns win, by how much, and what they give: see `attention`
     feed-forward   sums of ReLUs of linear forms over bits: see `relus`, and with real numbers `real_relus`
 
-Sums are exact (see `forms`). Rows are worked out when they are first asked for.
+Sums are exact (see `forms`). LazyRows are worked out when they are first asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from punchcard.proof.real_relus import RealRelus
 from punchcard.proof.steps import equal
 
 
-class Rows(Sequence[Form]):
+class LazyRows(Sequence[Form]):
     """The rows of a column, each worked out when it is first asked for."""
 
     def __init__(self, make: Callable[[int], Form], size: int) -> None:
@@ -60,7 +60,7 @@ class PromisedInteger:
     grid: Fraction
 
 
-class Loop:
+class SymbolicLoop:
     """Layers of a loop, on columns of unknown bits, followed as far as anybody asks.
 
     It was shown before that columns of the regions `still` stay as they are.
@@ -95,14 +95,14 @@ class Loop:
             return column.rows
         while len(column.later) < layer:
             number = len(column.later)
-            column.later.append(Rows(partial(self._after_units, number, column), self.layout.width))
+            column.later.append(LazyRows(partial(self._after_units, number, column), self.layout.width))
         return column.later[layer - 1]
 
     def attended(self, column: Column, number: int) -> Sequence[Form]:
         """The rows of a column between the attention of a layer, counted from 0, and its feed-forward."""
         while len(column.attended) <= number:
             layer = len(column.attended)
-            column.attended.append(Rows(partial(self._after_heads, layer, column), self.layout.width))
+            column.attended.append(LazyRows(partial(self._after_heads, layer, column), self.layout.width))
         return column.attended[number]
 
     def taken(self, number: int, head: int, column: Column) -> list[Form]:
@@ -128,7 +128,8 @@ class Loop:
         if not promised:
             return rows
         if number not in column.read:
-            column.read[number] = Rows(lambda place: self._as_promised(rows[place], promised.get(place)), self.layout.width)
+            column.read[number] = LazyRows(
+                lambda place: self._as_promised(rows[place], promised.get(place)), self.layout.width)
         return column.read[number]
 
     def _as_promised(self, form: Form, promised: PromisedInteger | None) -> Form:

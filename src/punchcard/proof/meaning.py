@@ -14,8 +14,8 @@ from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entry, Ha
 from punchcard.proof.column import Column, unknown
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term
-from punchcard.proof.loop import Loop
-from punchcard.proof.products import Wholes
+from punchcard.proof.loop import SymbolicLoop
+from punchcard.proof.products import ProductWords
 from punchcard.words.word import FALSE, TRUE, Word, constant, variable
 from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
 
@@ -53,11 +53,11 @@ class Before:
 class ProofMeaning:
     """A card before a loop, and what is expected of it after. Words are rendered once in each part of a proof."""
 
-    def __init__(self, columns: Columns, loop: Loop | None = None, case: str | None = None) -> None:
+    def __init__(self, columns: Columns, loop: SymbolicLoop | None = None, case: str | None = None) -> None:
         self.loop, self.columns, self.case = loop, columns, case
         self.expected: dict[tuple[str, str], Expected] = {}
         self.where: dict[tuple[str, str], Term] = {}
-        self.wholes = Wholes(columns.bits, columns.solver)
+        self.products = ProductWords(columns.bits, columns.solver)
         self._terms: dict[Word, Term] = {}
         self._render = z3_terms(self._terms.__getitem__, {
             "multiply": self._multiply, "quotient": self._divide, "remainder": self._divide})
@@ -198,7 +198,7 @@ class ProofMeaning:
         if self.loop is not None:
             place, terms = self.columns.layout.rows(rows).start + row, self._addends(addends)
             self.loop.sums[layer, region, place] = (
-                self.wholes.sum(terms, constant), self.wholes.sum(terms, constant, expanded=True))
+                self.products.sum(terms, constant), self.products.sum(terms, constant, expanded=True))
 
     def after_heads(self, layer: int, rows: str, region: str) -> Word | None:
         if self.loop is None:
@@ -218,23 +218,23 @@ class ProofMeaning:
         if all(word.op == "extend" and 2 * word.arguments[0].size == product.size for word in product.arguments):
             (first, x_signed), (second, y_signed) = ((self.term(word.arguments[0]), bool(word.data))
                                                      for word in product.arguments)
-            return self.wholes.signed_product(first, second, x_signed, y_signed)
-        return z3.Extract(product.size - 1, 0, self.wholes.product(x, y))
+            return self.products.signed_product(first, second, x_signed, y_signed)
+        return z3.Extract(product.size - 1, 0, self.products.product(x, y))
 
     def _divide(self, word: Word, x: Term, y: Term) -> Term:
-        found = self.wholes.division(x, y)
+        found = self.products.division(x, y)
         return found.quotient if word.op == "quotient" else found.remainder
 
     def halves(self, x: Word, y: Word) -> Halves[Word]:
-        return Halves(*map(self.word, self.wholes.halves(self.term(x), self.term(y))))
+        return Halves(*map(self.word, self.products.halves(self.term(x), self.term(y))))
 
     def division(self, x: Word, y: Word) -> Division[Word]:
-        found = self.wholes.division(self.term(x), self.term(y))
+        found = self.products.division(self.term(x), self.term(y))
         return Division(self.word(found.dividend), self.word(found.divisor), self.word(found.quotient),
                         self.word(found.remainder), tuple(map(self.word, found.rests)))
 
     def total(self, about: str, size: int, *addends: Addend[Word], constant: int = 0) -> Word:
-        return self.word(self.wholes.total(about, size, self._addends(addends), constant))
+        return self.word(self.products.total(about, size, self._addends(addends), constant))
 
     def _addends(self, addends: Sequence[Addend[Word]]) -> list[Addend[Term]]:
         return [Addend(factor, self.term(word), None if where is None else self.condition(where))

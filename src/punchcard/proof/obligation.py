@@ -20,7 +20,7 @@ from punchcard.proof.column import Column, has_bits
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.layer_weights import Layer
-from punchcard.proof.loop import Loop
+from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
 from punchcard.proof.real_claims import RealClaims
 from punchcard.proof.real_meaning import RealProofMeaning
@@ -42,7 +42,7 @@ class Obligation:
         names = [region.name for region in stage.begin.regions]
         self.regions = [name for name in names if self.case is None or name in self._own]
         self.columns = Columns(stage.begin, Bits(), self.solver, self.case)
-        self.loop = Loop(layers, self.columns, () if self.case is None else set(names) - self._own)
+        self.loop = SymbolicLoop(layers, self.columns, () if self.case is None else set(names) - self._own)
         self.meaning: ProofMeaning = ProofMeaning(self.columns, self.loop, self.name)
         self.reals: RealClaims | None = None
         self._after: dict[Column, dict[str, Term]] = {}
@@ -68,7 +68,7 @@ class Obligation:
                 self.reals.split()
                 return
             self._begin()
-        for lemma in self.meaning.wholes.lemmas:
+        for lemma in self.meaning.products.lemmas:
             self.claims.lemma(lemma)
         if self.case is None and self.stage.cases:
             self._stand_alone()
@@ -126,7 +126,7 @@ class Obligation:
                 for column in columns:
                     self._check_entries(column, layer)
         except Failed as failed:
-            if self.meaning.wholes.lemmas:
+            if self.meaning.products.lemmas:
                 raise  # products and quotients that are not what they should be are too much for the solver
             self._misplaced = self._misplaced or failed
         if self.stage.cases and self.case is None and layer + 1 < len(self.loop.layers):

@@ -26,7 +26,7 @@ from punchcard.proof.solver import Solver
 DIGIT = BASE.bit_length() - 1
 
 
-class Wholes:
+class ProductWords:
     """The words that a part of a proof knows by lemmas."""
 
     def __init__(self, bits: Bits, solver: Solver) -> None:

@@ -29,9 +29,9 @@ from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer
-from punchcard.proof.middle_example import middle_example
+from punchcard.proof.middle_counterexample import middle_counterexample
 from punchcard.proof.obligation import Obligation
-from punchcard.proof.real_example import real_counterexample
+from punchcard.proof.real_counterexample import real_counterexample
 from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
@@ -82,7 +82,7 @@ class Proof:
             return None
         if self.has_reals:
             return real_counterexample(self, failed)
-        return (counterexample if self.obligation.begin is self.layout else middle_example)(self, failed)
+        return (counterexample if self.obligation.begin is self.layout else middle_counterexample)(self, failed)
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""

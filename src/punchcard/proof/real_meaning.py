@@ -13,7 +13,7 @@ from punchcard.machines.meaning import ColumnBefore, Entries, Entry
 from punchcard.proof.column import Column
 from punchcard.proof.columns import KnownContents
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
-from punchcard.proof.loop import Loop, PromisedInteger
+from punchcard.proof.loop import PromisedInteger, SymbolicLoop
 from punchcard.proof.meaning import Before, ProofMeaning
 from punchcard.proof.steps import at_least, equal
 from punchcard.words.word import Word
@@ -64,9 +64,9 @@ def _forms(entries: Sequence[Entry]) -> list[Form]:
 class RealProofMeaning(ProofMeaning):
     """A card before a loop, and what is expected in its middle and after it, in one case."""
 
-    loop: Loop
+    loop: SymbolicLoop
 
-    def __init__(self, loop: Loop, case: str | None = None) -> None:
+    def __init__(self, loop: SymbolicLoop, case: str | None = None) -> None:
         super().__init__(loop.columns, loop, case)
         self.cases: tuple[str, ...] = ()
         self.excluded: list[Term] = []

@@ -12,7 +12,7 @@ import z3
 
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, gated, settings, unit, vector, width
 from punchcard.proof.solver import Solver
-from punchcard.proof.steps import Step, at_least, jumps_of, merged_steps, steps_of
+from punchcard.proof.steps import GatedStep, at_least, jumps_of, merged_steps, steps_of
 
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
@@ -61,7 +61,7 @@ class Relus:
             return self._closed(total, left)
         return self._settled(total) if conditions and len(total.terms) > 1 else total
 
-    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Fraction, list[Step], list[tuple[Fraction, Form]]]:
+    def _steps(self, units: list[tuple[Fraction, Form]]) -> tuple[Fraction, list[GatedStep], list[tuple[Fraction, Form]]]:
         """ReLUs of one form with different biases that together are flat but for steps: a start, the steps; and others."""
         groups: dict[object, list[tuple[Fraction, Fraction, Fraction, Form]]] = {}
         for weight, form in units:
@@ -72,7 +72,7 @@ class Relus:
             if (-base).key in groups:
                 base, sign = -base, -ONE
             groups.setdefault(base.key, []).append((weight, slope * sign, form.constant, base))
-        total, found, left = ZERO, list[Step](), []
+        total, found, left = ZERO, list[GatedStep](), []
         for group in groups.values():
             base = group[0][3]
             steps = jumps_of(base, [(weight, slope, bias) for weight, slope, bias, _ in group])

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
-from punchcard.proof.loop import Loop
+from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.expression import Array
@@ -40,7 +40,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass
-class Entries:
+class RowBounds:
     """The rows of a column: least and greatest value, the grid that they are multiples of, and which are real numbers."""
 
     low: Array
@@ -61,11 +61,11 @@ class Entries:
 class BitSums:
     """The sums of a loop, case by case of what was shown of its columns."""
 
-    def __init__(self, loop: Loop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
+    def __init__(self, loop: SymbolicLoop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
         self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
         self.needed = 1
         """The bits that the largest sum needs."""
-        self._kept: dict[tuple[Column, int, bool], Entries] = {}
+        self._kept: dict[tuple[Column, int, bool], RowBounds] = {}
         self._scored: set[tuple[int, int]] = set()
 
     def check(self) -> None:
@@ -91,17 +91,17 @@ class BitSums:
 
     # What stands in the rows
 
-    def entries(self, column: Column, layer: int, *, heads: bool = False) -> Entries:
+    def entries(self, column: Column, layer: int, *, heads: bool = False) -> RowBounds:
         """The rows of a column after so many layers; with `heads`, and after the heads of the next."""
         key = column, layer, heads
         if key not in self._kept:
             self._kept[key] = self._entries(column, layer, heads)
         return self._kept[key]
 
-    def _entries(self, column: Column, layer: int, heads: bool) -> Entries:
+    def _entries(self, column: Column, layer: int, heads: bool) -> RowBounds:
         forms = self.loop.attended(column, layer) if heads else self.loop.after(column, layer)
         count = len(forms)
-        found = Entries(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
+        found = RowBounds(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
         for row in range(len(forms)):
             form = forms[row]
             low, high = self.loop.relus.span(form)
@@ -211,14 +211,14 @@ class BitSums:
         has_real = ((weights != 0) @ real) | rows.real
         return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
 
-    def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: Entries, real: Flags) -> Flags:
+    def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: RowBounds, real: Flags) -> Flags:
         """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
         found: Flags = np.zeros(len(weights), dtype=np.bool_)
         for row in np.flatnonzero((((weights != 0) @ real) | rows.real) & (b2 == 0)):
             found[row] = self._cancels(int(row), weights[row], w1, b1, rows)
         return found
 
-    def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Entries) -> bool:
+    def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: RowBounds) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
         Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
@@ -244,7 +244,7 @@ class BitSums:
                     return False
         return len(terms) == 1
 
-    def _units(self, w1: Array, b1: Array, rows: Entries, column: Column, number: int) -> tuple[Array, Array, Flags]:
+    def _units(self, w1: Array, b1: Array, rows: RowBounds, column: Column, number: int) -> tuple[Array, Array, Flags]:
         """Of each unit: how large it may get where it is open, its grid, and whether a real number is in it."""
         high = np.maximum(w1, 0) @ rows.high + np.minimum(w1, 0) @ rows.low + b1
         reach = np.maximum(high, 0.0)
@@ -263,7 +263,7 @@ class BitSums:
             reach[each], grids[each], real[each] = self._gated(w1[each], b1[each], rows, column, number)
         return reach, grids, real
 
-    def _gated(self, weights: Array, bias: float, rows: Entries, column: Column, number: int) -> tuple[float, float, bool]:
+    def _gated(self, weights: Array, bias: float, rows: RowBounds, column: Column, number: int) -> tuple[float, float, bool]:
         """A unit with gates: where all are 0 it is the sum of the rest; where one is not, it is closed."""
         forms = self.loop.attended(column, number)
         gates = np.flatnonzero((np.abs(weights) >= GATE) & rows.used)
@@ -287,14 +287,14 @@ class BitSums:
         return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
 
 
-def _parts(matrix: Array, rows: Entries) -> tuple[Array, Array]:
+def _parts(matrix: Array, rows: RowBounds) -> tuple[Array, Array]:
     """How large the positive terms of `matrix @ x` may be together, and the negative ones."""
     up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
     most, least = np.maximum(rows.high, 0), np.minimum(rows.low, 0)
     return up @ most + down @ least, -(up @ least + down @ most)
 
 
-def _summed(matrix: Array, rows: Entries) -> tuple[Array, Array, Flags]:
+def _summed(matrix: Array, rows: RowBounds) -> tuple[Array, Array, Flags]:
     """The largest partial sums of `matrix @ x`, the grid of each entry, and in which a real number takes part."""
     used = (matrix != 0) & rows.used
     grids = np.where(used & ~rows.real, powers_of_two(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)

@@ -43,7 +43,7 @@ class Solver:
     def __init__(self, seconds: float | None = None) -> None:
         self.suppositions: list[Term] = []
         self._about: list[frozenset[int]] = []
-        self._names = Names()
+        self._names = Unknowns()
         self.questions = 0
         self.seconds = 0.0
         self._limit = seconds
@@ -143,7 +143,7 @@ class Solver:
         return not self.possible(z3.Not(z3.And(*terms)))
 
 
-class Names:
+class Unknowns:
     """The unknowns in terms."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from punchcard.proof.forms import ONE, ZERO, Bits, Form, Term, unit, vector, wid
 
 
 @dataclass(frozen=True)
-class Step:
+class GatedStep:
     """A weight where all literals (bits by their numbers) and the condition hold, else 0."""
 
     weight: Fraction
@@ -34,7 +34,7 @@ class Step:
         """Whether the literals are all there is."""
         return bool(z3.is_true(self.condition))
 
-    def excludes(self, other: Step) -> bool:
+    def excludes(self, other: GatedStep) -> bool:
         """Whether the two never hold together, by their literals alone."""
         few, many = sorted((self.literals, other.literals), key=len)
         return any(many.get(bit, value) != value for bit, value in few.items())
@@ -45,18 +45,18 @@ class Step:
         return z3.And(*held, self.condition)
 
 
-def steps_of(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[Step]:
+def steps_of(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[GatedStep]:
     """A function of a form by its jumps, each at a least value, as steps. It is 0 below the first."""
     told = [bits.compared(base - Form(at)) for at, _ in jumps]
     if None not in told:
-        return [Step(jump, {}, term) for (_, jump), term in zip(jumps, told, strict=True)]
+        return [GatedStep(jump, {}, term) for (_, jump), term in zip(jumps, told, strict=True)]
     first = jumps[0][0]
     literals = {bit: int(c > 0) for bit, c in base.terms.items() if base.high - abs(c) < first}
     rest = _set(base, literals)
     alternate = all(jump == jumps[0][1] * (-1) ** i for i, (_, jump) in enumerate(jumps))
     if alternate and jumps[0][1] > 0:
-        return [Step(jumps[0][1], literals, _alternating(rest, [at for at, _ in jumps], bits))]
-    return [Step(jump, literals, at_least(rest, at, bits)) for at, jump in jumps]
+        return [GatedStep(jumps[0][1], literals, _alternating(rest, [at for at, _ in jumps], bits))]
+    return [GatedStep(jump, literals, at_least(rest, at, bits)) for at, jump in jumps]
 
 
 def _set(form: Form, literals: Mapping[int, int]) -> Form:
@@ -84,15 +84,15 @@ def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
     return z3.simplify(z3.Or(*spans))
 
 
-def merged_steps(steps: Sequence[Step], bits: Bits) -> list[tuple[Fraction, Term]]:
+def merged_steps(steps: Sequence[GatedStep], bits: Bits) -> list[tuple[Fraction, Term]]:
     """A sum of steps as few conditions with weights: those that exclude each other are one."""
     left = _taken_away([step for step in steps if step.weight > 0], [step for step in steps if step.weight < 0], bits)
     found = []
-    groups: dict[Fraction, list[Step]] = {}
+    groups: dict[Fraction, list[GatedStep]] = {}
     for step in left:
         groups.setdefault(step.weight, []).append(step)
     for weight, group in groups.items():
-        pools: list[list[Step]] = []
+        pools: list[list[GatedStep]] = []
         for step in group:
             for pool in pools:
                 if all(step.excludes(other) for other in pool):
@@ -104,13 +104,13 @@ def merged_steps(steps: Sequence[Step], bits: Bits) -> list[tuple[Fraction, Term
     return found
 
 
-def _taken_away(more: list[Step], less: list[Step], bits: Bits) -> list[Step]:
+def _taken_away(more: list[GatedStep], less: list[GatedStep], bits: Bits) -> list[GatedStep]:
     """A gate less a step that has the gate's literals and more is the gate without that step."""
     left = []
     for step in less:
         for i, gate in enumerate(more):
             if gate.is_gate and gate.weight == -step.weight and gate.literals.items() <= step.literals.items():
-                more[i] = Step(gate.weight, gate.literals, z3.Not(step.term(bits)))
+                more[i] = GatedStep(gate.weight, gate.literals, z3.Not(step.term(bits)))
                 break
         else:
             left.append(step)
@@ -169,4 +169,4 @@ def equal(form: Form, bits: Bits) -> Term:
     return vector(form, scale, width(form.low, form.high, scale), bits) == 0
 
 
-__all__ = ["ONE", "Step", "above", "at_least", "equal", "jumps_of", "merged_steps", "steps_of"]
+__all__ = ["ONE", "GatedStep", "above", "at_least", "equal", "jumps_of", "merged_steps", "steps_of"]

@@ -32,7 +32,7 @@ FROM_THE_START = 4
 """How many cards on which a loop begins are run."""
 
 
-def middle_example(proof: Proof, failed: Failed) -> Counterexample:
+def middle_counterexample(proof: Proof, failed: Failed) -> Counterexample:
     """A card for a claim of a stage that does not begin with the loop."""
     stage, tries = proof.obligation.stage, random.Random(0)
     model = failed.model
