@@ -39,7 +39,11 @@ class Registry:
         self._kinds: dict[str, Kind] = {}
         self._languages: dict[str, tuple[Kind, Language]] = {}
         self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
-        for kind in kinds if isinstance(kinds, Iterable) else [kinds]:
+        try:
+            given = list(kinds)
+        except TypeError:
+            raise PunchcardError(f"Registry: {kinds!r} is not a list of kinds of machines") from None
+        for kind in given:
             if not isinstance(kind, Kind):
                 raise PunchcardError(f"Registry: {kind!r} is not a `Kind`: give the kinds of machines as a list")
             if kind.name in self._kinds:
