@@ -20,7 +20,7 @@ from punchcard.proof.solver import Solver
 
 
 class SeenColumns(Columns):
-    """Columns whose words stand on a card."""
+    """Columns whose words are on a card."""
 
     def __init__(self, layout: Layout, card: AnyArray) -> None:
         super().__init__(layout, Bits(), Solver())
