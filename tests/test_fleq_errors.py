@@ -149,4 +149,4 @@ def test_an_empty_program_is_refused(text: str) -> None:
 
 
 def test_a_text_without_a_folder_has_no_files() -> None:
-    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text does not be in a folder")
+    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text is not in a folder")
