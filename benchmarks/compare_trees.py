@@ -1,11 +1,11 @@
 """Two versions of the source compared: the same weights, and times as ratios. For changes that should change nothing.
 
     git worktree add ../before REVISION
-    python benchmarks/compare_trees.py ../before weights starts proofs engines
+    python benchmarks/compare_trees.py ../before weights starts engines
 
 Each version runs in processes of its own, one after the other in turn, so that a busy machine slows both. Times are CPU
-seconds, the least of some rounds. `weights` compares a digest of all parameters of every machine; `proofs` compares the
-claims too. The status is 1 where weights or claims differ.
+seconds, the least of some rounds. `weights` compares a digest of all parameters of every machine; the status is 1 where
+they differ. `benchmarks/same_proofs.py` compares proofs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent.parent
 
@@ -34,20 +33,6 @@ STARTS: dict[str, Sequence[str]] = {
     "run gcd.py": ("-m", "punchcard", "run", "examples/python/gcd.py", "--call", "gcd", "1071", "462"),
     "calc": ("-m", "punchcard", "calc", "sqrt(1/((a+b-c)*d))/100", "a=3", "b=2", "c=1", "d=0.5"),
 }
-
-PROOFS = {
-    "SUBLEQ two-layer, 16 bits": "subleq --design two-layer --word-bits 16 --memory 512 --instructions 500",
-    "SUBLEQ paper, 16 bits": "subleq --design paper --word-bits 16 --memory 32 --instructions 28",
-    "SUBLEQ one-layer, 8 bits": "subleq --design one-layer --word-bits 8 --memory 8 --instructions 6",
-    "von Neumann, 16 bits": "von-neumann --word-bits 16 --memory 1024",
-    "FLEQ add, compact": "fleq --functions add --size 2 --memory 8 --instructions 4",
-    "FLEQ add, three-layer": "fleq --functions add --size 2 --memory 8 --instructions 4 --design three-layer",
-    "FLEQ add, paper": "fleq --functions add --size 2 --memory 8 --instructions 4 --design paper",
-    "RISC-V three-layer": "riscv --memory 64",
-    "RISC-V two-layer": "riscv --memory 64 --design two-layer",
-    "RISC-V with M": "riscv --memory 64 --multiply",
-}
-
 
 def run(tree: Path, arguments: Sequence[str]) -> tuple[float, str]:
     """CPU seconds of a Python process with a version of the package, and what it printed."""
@@ -78,38 +63,17 @@ def compare_times(rounds: int, old: Path, new: Path, commands: dict[str, Sequenc
         print(f"{name:28} {before:8.2f} s {after:8.2f} s   ratio {after / before:.2f}", flush=True)
 
 
-def compare_proofs(old: Path, new: Path, wanted: str) -> bool:
-    """Whether both show the same number of claims; their times are printed."""
-    same = True
-    for name, arguments in PROOFS.items():
-        if wanted not in name:
-            continue
-        found = []
-        for tree in (old, new):
-            with TemporaryDirectory() as folder:
-                file = Path(folder) / "certificate.json"
-                seconds, _ = run(tree, ("-m", "punchcard", "prove", "--machine", *arguments.split(), "-o", str(file)))
-                found.append((seconds, len(json.loads(file.read_text())["claims"])))
-        (before, claims), (after, now) = found
-        same &= claims <= now
-        print(f"{name:28} {before:8.2f} s {after:8.2f} s   ratio {after / before:.2f}   claims {claims}, {now}", flush=True)
-    return same
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="a checkout of the other version")
-    parser.add_argument("what", nargs="+", choices=("weights", "starts", "proofs", "engines"))
+    parser.add_argument("what", nargs="+", choices=("weights", "starts", "engines"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--proof", default="", metavar="TEXT", help="only the proofs whose name contains this")
     given = parser.parse_args()
     old, same = given.before.resolve(), True
     if "weights" in given.what:
         same &= compare_weights(old, HERE)
     if "starts" in given.what:
         compare_times(given.rounds, old, HERE, STARTS)
-    if "proofs" in given.what:
-        same &= compare_proofs(old, HERE, given.proof)
     if "engines" in given.what:
         for tree in (old, HERE):
             print(run(tree, ("-m", "punchcard", "bench", "--seconds", "0.5"))[1])

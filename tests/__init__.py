@@ -1,6 +1,6 @@
 """One thread for matrices, here and in processes that tests start: NumPy's second one took a sixth of the time to wait.
 
-Libraries read this when they are loaded, so it stands before all imports of tests.
+Libraries read this when they are loaded, so it is before all imports of tests.
 """
 
 import os

@@ -122,7 +122,7 @@ class Program:
             return [f"{front}{self.item(2)} {sign} {self.number(2)}"]
         if kind < 0.58:
             return [f"{front}{target}, b = {self.number(2)}, {self.number(2)}"]
-        if kind < 0.6:  # a call that changes what stands beside it
+        if kind < 0.6:  # a call that changes what is beside it
             called = f"change({rng.choice(('items', 'local'))}, {self.number(1)})"
             return [f"{front}{rng.choice((f'result = {target} -', 'items[c % 4] +=', 'local[c % 4] -='))} {called}"]
         if kind < 0.62:

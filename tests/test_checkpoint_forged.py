@@ -104,7 +104,7 @@ def test_forged_images(tmp_path: Path, program: str, message: str) -> None:
 
 
 def test_a_label_beyond_the_memory(tmp_path: Path) -> None:
-    """Nothing stands there: it has no value."""
+    """Nothing is there: it has no value."""
     image = punchcard.Image((0, 0, -1), labels={"all": 0, "end": 8})
     report = punchcard.run(image, VonNeumannMachine(word_bits=4, memory=8), engine="dense")
     assert report.result.memory == {"all": 0}

@@ -74,7 +74,7 @@ def test_errors_in_data(text: str, line: int, column: int, message: str) -> None
     ("x = add(x x)", 11, r"found 'x': operands of add are separated by commas and end with `\)`"),
     ("x = add(x, )", 12, r"found '\)': operand 2 of add must be a name"),
     ("x = add(x, 1)", 12, "found '1': operand 2 of add is a variable; declare a constant under .data and name it"),
-    ("x = add", 8, "the line ends here: the operands of add stand in parentheses"),
+    ("x = add", 8, "the line ends here: the operands of add are in parentheses"),
     ("x add(x, x)", 1, "unknown instruction 'x': an instruction is `target = function"),
     ("hlat", 1, r"unknown instruction 'hlat' \(did you mean 'halt'\?\)"),
     ("halt now", 6, "unexpected 'now' after halt"),
@@ -149,4 +149,4 @@ def test_an_empty_program_is_refused(text: str) -> None:
 
 
 def test_a_text_without_a_folder_has_no_files() -> None:
-    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text does not stand in a folder")
+    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text is not in a folder")

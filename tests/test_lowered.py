@@ -114,7 +114,7 @@ SMALL = {design: SubleqMachine(word_bits=3, memory=5, instructions=7, design=des
 @settings(max_examples=15)
 @given(st.sampled_from(sorted(SMALL)), st.randoms(use_true_random=False))
 def test_any_bits_on_the_card(design: str, rng: random.Random) -> None:
-    """Whatever stands in the instructions, the cells and the scratchpad: pointers to nowhere, to instructions, to itself."""
+    """Whatever is in the instructions, the cells and the scratchpad: pointers to nowhere, to instructions, to itself."""
     machine = SMALL[design]
     layout = machine.layout
     card = machine.punch(Program.create([Halt()], [0] * 5))

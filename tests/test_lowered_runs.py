@@ -54,7 +54,7 @@ PATTERNS = st.builds(
 @settings(max_examples=60)
 @given(st.lists(PATTERNS, max_size=3), st.integers(0, 70))
 def test_runs_end_at_the_same_pattern(until: list[Pattern], loops: int) -> None:
-    """Bits that may be either, patterns of such bits only, on the tape, none, and several that stand at once."""
+    """Bits that may be either, patterns of such bits only, on the tape, none, and several that are at once."""
     how = {"facts": MACHINE.layout, "until": until}
     ran = run_lowered(MACHINE.model, MACHINE.card, loops, **how)  # type: ignore[arg-type]
     assert same(ran, run_dense(MACHINE.model, MACHINE.card, loops, **how))  # type: ignore[arg-type]

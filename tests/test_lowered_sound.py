@@ -76,7 +76,7 @@ def test_a_column_that_holds_no_bit() -> None:
 
 
 def meeting_heads(places: tuple[int, int], look: int) -> Machine:
-    """Two heads look at one place, and see the tape there, or the colour of a head that stands there.
+    """Two heads look at one place, and see the tape there, or the colour of a head that is there.
 
     What they look at moves on, and so does the first head; the second stays.
     """
@@ -111,7 +111,7 @@ def meeting_heads(places: tuple[int, int], look: int) -> Machine:
 
 @pytest.mark.parametrize(("places", "meet"), [((2, 13), 0), ((1, 14), 1)])
 def test_two_active_columns_that_are_found_at_once(places: tuple[int, int], meet: int) -> None:
-    """Where both heads stand at the place that is looked at, each gives a half."""
+    """Where both heads are at the place that is looked at, each gives a half."""
     machine = meeting_heads(places, 1)
     ran = assert_the_equation(machine.model, machine.card, machine.layout, 14, notes=None)
     assert ran.made["lowered"] == 14 - meet

@@ -1,4 +1,4 @@
-"""Static pictures show what stands on the card, by name, and excerpt the rest."""
+"""Static pictures show what is on the card, by name, and excerpt the rest."""
 
 from __future__ import annotations
 

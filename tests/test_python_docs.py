@@ -29,7 +29,7 @@ def test_functions_that_pages_show_are_those_that_run() -> None:
 
 
 def part(text: str, heading: str) -> str:
-    """What stands below a heading, its indented lines only."""
+    """What is below a heading, its indented lines only."""
     lines = text[text.index(heading):].split("\n## ")[0].splitlines()
     return "\n".join(line for line in lines if not line or line.startswith("    "))
 

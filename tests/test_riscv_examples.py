@@ -55,7 +55,7 @@ def test_the_binaries_are_small_and_have_names() -> None:
 
 
 def test_the_program_in_the_readme_is_the_example() -> None:
-    """The text as it stands in the file, and lines of its output."""
+    """The text as it is in the file, and lines of its output."""
     source = FOLDER / "collatz.c"
     readme = (ROOT / "README.md").read_text()
     assert "".join(f"    {line}".rstrip() + "\n" for line in source.read_text().splitlines()) in readme

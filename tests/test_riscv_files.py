@@ -216,7 +216,7 @@ def test_what_is_written_as_intel_hex_is_read_again(parts: list[tuple[int, bytes
     (":0400000013", 1, "the record ':0400000013' has 5 bytes, and its count says 9: it may be cut off"),
     (":00000006FA", 1, "a record of type 06: there are 00 to 05"),
     (":00000004FC", 1, "a record of type 04 with 0 bytes: it has 2"),
-    (":00000001FF\n:00000001FF", 2, "':00000001FF' stands after the record that ends the file (:00000001FF)"),
+    (":00000001FF\n:00000001FF", 2, "':00000001FF' is after the record that ends the file (:00000001FF)"),
     (":0100000013EC\n:0100000013EC\n:00000001FF", 2, "the bytes at 0x0 are given twice"),
 ])
 def test_intel_hex_that_is_refused(text: str, line: int, message: str) -> None:

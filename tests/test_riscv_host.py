@@ -130,7 +130,7 @@ def test_the_heap_grows() -> None:
 
 
 def test_what_the_host_touches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Registers and memory of a call, and the event; and only when an event stands on the card."""
+    """Registers and memory of a call, and the event; and only when an event is on the card."""
     events, seen = machine().design.events(machine().sizes), set[tuple[str, str]]()
     serve = RiscvHost.__call__
 

@@ -189,7 +189,7 @@ def test_every_operation_on_all_pairs(middle: RiscvMachine, values: tuple[int, .
 
 
 def test_kinds_follow_from_the_instruction_set() -> None:
-    """Instructions of one kind compute alike; whatever else stands in the word, the kind is the same."""
+    """Instructions of one kind compute alike; whatever else is in the word, the kind is the same."""
     rng, decoder = random.Random(1), Decoder()
     kinds: dict[Any, set[str]] = {}
     for instruction in decoder.instructions:

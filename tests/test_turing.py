@@ -475,7 +475,7 @@ def test_facts_hold_on_every_card_of_a_run_and_a_wrong_one_is_seen() -> None:
 
 
 def test_the_page_quotes_the_file() -> None:
-    """A block of Python stands in the file, or it runs."""
+    """A block of Python is in the file, or it runs."""
     text, names = (FOLDER / "turing.py").read_text(), dict[str, Any]()
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     quoted = [block for block in blocks if not block.startswith("import ")]

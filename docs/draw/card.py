@@ -1,6 +1,6 @@
 """card.svg: a real card with its regions and named rows.
 
-The card is that of examples/multiply.subleq on the two-layer machine, as it stands before one loop. The arrows are what
+The card is that of examples/multiply.subleq on the two-layer machine, as it is before one loop. The arrows are what
 attention moves in that loop.
 """
 

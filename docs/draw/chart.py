@@ -37,7 +37,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points and their name, which stands at the right end, or right of a place of its own; `up` lifts it a little."""
+    """Points and their name, which is at the right end, or right of a place of its own; `up` lifts it a little."""
 
     name: str
     points: Sequence[tuple[float, float]]

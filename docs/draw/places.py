@@ -1,4 +1,4 @@
-"""Where a card's rows and columns stand in a picture, and the holes of a card there."""
+"""Where a card's rows and columns are in a picture, and the holes of a card there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Places:
         return box(x - width / 2, y + 0.45 * size, width, 0.1 * size, colour, f"opacity='{opacity:g}' {more}")
 
     def holes(self, card: Tensor, before: Tensor | None = None) -> Iterator[str]:
-        """What stands on a card, nothing for 0. With the card before: what is new has another colour."""
+        """What is on a card, nothing for 0. With the card before: what is new has another colour."""
         for row, column in card.nonzero().tolist():
             fresh = before is not None and bool(card[row, column] != before[row, column])
             yield self.hole(row, column, float(card[row, column]), colour=FRESH if fresh else INK)

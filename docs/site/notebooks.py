@@ -40,7 +40,7 @@ def page(notebook: Any, name: str) -> str:
 def given(data: Any) -> str:
     """The value of a cell, as Markdown."""
     if "application/vnd.jupyter.widget-view+json" in data:
-        return "*In a notebook the view stands here. On this site there are [views of other runs](../views.md).*"
+        return "*In a notebook the view is here. On this site there are [views of other runs](../views.md).*"
     for kind in ("text/html", "image/svg+xml"):
         if kind in data:
             return f'<div class="output">\n{data[kind]}\n</div>'

@@ -1,4 +1,4 @@
-"""The views that stand in the pages: files that `punchcard view --html` writes when the site is built.
+"""The views that are in the pages: files that `punchcard view --html` writes when the site is built.
 
 Each has the model inside, and computes its cards itself: some hundred kilobytes, where recorded cards take megabytes.
 """

@@ -1,4 +1,4 @@
-"""In how many ways six queens stand on a board of six without taking each other: recursion and lists."""
+"""In how many ways six queens are on a board of six without taking each other: recursion and lists."""
 
 SIZE = 6
 

@@ -48,7 +48,7 @@ class TuringProgram(NamedTuple):
     begin: Configuration
 
     def step(self, at: Configuration) -> Configuration | None:
-        """The oracle, in plain Python: the next configuration; None: no rule, so it has halted."""
+        """The oracle, in plain Python: the next configuration, or None if there is no rule: it has halted."""
         tape, head, state = at
         if not 0 <= head < len(tape) or (state, tape[head]) not in self.rules:
             return None

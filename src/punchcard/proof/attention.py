@@ -180,7 +180,7 @@ class Attention:
         return [place for code in self.columns.codes(other) for place in self._decoded(code, keys, query)]
 
     def _decoded(self, code: ColumnCode, keys: Sequence[Form], query: Sequence[Form]) -> list[Term]:
-        """The columns whose code stands in the query, where the keys are such codes."""
+        """The columns whose code is in the query, where the keys are such codes."""
         runs: list[dict[int, int]] = []
         for place, key in enumerate(keys):
             if len(key.terms) == 1:

@@ -17,7 +17,7 @@ from punchcard.proof.forms import Bits, Term
 from punchcard.proof.solver import Solver, Undecided
 
 Chosen = Mapping[tuple[str, int], Mapping[str, int]]
-"""Numbers that must stand on a card: by region and column, for each block."""
+"""Numbers that must be on a card: by region and column, for each block."""
 
 
 def has_parts(layout: Layout, name: str) -> bool:

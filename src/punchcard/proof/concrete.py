@@ -20,7 +20,7 @@ from punchcard.proof.solver import Solver
 
 
 class SeenColumns(Columns):
-    """Columns whose words stand on a card."""
+    """Columns whose words are on a card."""
 
     def __init__(self, layout: Layout, card: AnyArray) -> None:
         super().__init__(layout, Bits(), Solver())
@@ -51,23 +51,9 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
     """
     if not says_what_it_means(machine):
         raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
-    layout, before = machine.layout, np.array(as_array(card), dtype=np.float64)
-    columns = SeenColumns(layout, before)
-    meaning = ProofMeaning(columns)
-    machine.meaning(meaning)
-    after = before.copy()
-    for block in layout.blocks:
-        for region, content in block.holds.items():
-            if content == "bits" and _is_meant(meaning, block, region):
-                span = layout.region(region)
-                for number in range(span.start, span.stop):
-                    words = expected_words(meaning, block, columns.at(region, columns.constant(number)))
-                    layout.put_number_at(after, block.name, number, z3.simplify(words[block.name]).as_long())
-    for (rows, region), where in meaning.where.items():
-        if found is not None and not z3.is_true(z3.simplify(where)):
-            place = layout.rows(rows), layout.region(region)
-            after[place] = np.array(as_array(found), dtype=np.float64)[place]
-    return after
+    before = np.array(as_array(card), dtype=np.float64)
+    whole = Stage("", (0, len(machine.weights.layers)), machine.layout, machine.layout, machine.meaning)
+    return stage_step(whole, before, before if found is None else np.array(as_array(found), dtype=np.float64))
 
 
 def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
@@ -85,7 +71,7 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
             names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
             is_open = any((name, region) in meaning.where for name in names)
             after[place] = found[place] if is_open else card[place]
-            if _is_meant(meaning, block, region):
+            if is_open or _is_meant(meaning, block, region):
                 for number in range(*place[1].indices(layout.columns)):
                     column = columns.at(region, columns.constant(number))
                     words = _where_it_is_said(meaning, block, column) if is_open else expected_words(meaning, block, column)

@@ -72,11 +72,11 @@ class SymbolicLoop:
         self.relus = RealRelus(self.bits, self.solver)
         self.heads = Attention(self)
         self.lemmas: dict[tuple[int, str, int, int], Term] = {}
-        """By layer, region and rows, from and to: the word that should stand there once so many layers are done."""
+        """By layer, region and rows, from and to: the word that should be there once so many layers are done."""
         self.sums: dict[tuple[int, str, int], tuple[Form, Form]] = {}
-        """By layer, region and row: the number that should stand there, and the same number as a sum of other bits."""
+        """By layer, region and row: the number that should be there, and the same number as a sum of other bits."""
         self.differences: dict[tuple[int, str, int, int], tuple[Term, Term]] = {}
-        """The same of two words, whose difference bit by bit should stand there between attention and feed-forward."""
+        """The same of two words, whose difference bit by bit should be there between attention and feed-forward."""
         self.integers: dict[tuple[int, int, str], PromisedInteger] = {}
         """By layer, row and region: where heads bring an integer, by promise."""
 

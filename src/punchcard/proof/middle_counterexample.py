@@ -1,6 +1,6 @@
 """A card for a claim about a stage that begins in the middle of a loop.
 
-A card on which a loop begins is looked for first: it has the numbers of the solver's answer, as far as they can stand there,
+A card on which a loop begins is looked for first: it has the numbers of the solver's answer, as far as they can be there,
 and is shown where the loop departs from the machine's step. Where none is found, it is a card of the stage's own layout, run
 by the layers of that stage.
 """

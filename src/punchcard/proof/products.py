@@ -1,4 +1,4 @@
-"""Products and quotients as words, and numbers of many bits that stand in one row.
+"""Products and quotients as words, and numbers of many bits that are in one row.
 
 A product or a quotient is a word of which the solver knows nothing. What is known of it are the lemmas of `arithmetic`, told
 in the two ways in which layers make numbers:

@@ -89,7 +89,7 @@ class BitSums:
         if self.needed > self.bits:
             self._fail(where)
 
-    # What stands in the rows
+    # What is in the rows
 
     def entries(self, column: Column, layer: int, *, heads: bool = False) -> RowBounds:
         """The rows of a column after so many layers; with `heads`, and after the heads of the next."""

@@ -93,7 +93,7 @@ def backward(p: Builder, network: Network, *, at_once: bool) -> None:
         if k > 1:
             p.transpose(f"V{k}", into=f"U{k}")
             p.mul(f"U{k}", f"d{k}", into=f"d{k - 1}")
-        made = k > 1 and network.activation.entrywise is not None  # a_(k-1)^T stands there already
+        made = k > 1 and network.activation.entrywise is not None  # a_(k-1)^T is there already
         below = _row(p, f"a{k - 1}", inputs, made=made)
         p.mul(below, _row(p, f"d{k}", units), into=f"g{k}")
         changes = [("V", "G", "g"), *([("c", "H", "d")] if network.has_bias_vector(k) else [])]

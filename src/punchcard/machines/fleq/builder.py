@@ -100,7 +100,7 @@ class _Step:
 class Builder:
     """A program that is being written. Variables come first in its memory, then constants, then temporaries.
 
-    note     goes with every instruction that is written while it stands here, such as a line of a source
+    note     goes with every instruction that is written while it is here, such as a line of a source
     notes    the notes, by the number of the instruction
     """
 

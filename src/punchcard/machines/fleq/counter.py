@@ -59,7 +59,7 @@ class Counter:
                 self._set(place, self.radix - 1)
 
     def restart(self) -> None:
-        """After the last round, set the digits back, for a loop inside a loop; the lower ones stand there already."""
+        """After the last round, set the digits back, for a loop inside a loop; the lower ones are there already."""
         last = len(self.digits) - 1
         for i, (place, digit) in enumerate(zip(self.places, self.digits, strict=True)):
             if i == last or digit != self.radix - 1:

@@ -62,7 +62,7 @@ def fitted_function(name: str, low: float, high: float) -> Function:
         raise ProgramError(f"{name} from {low:g} to {high:g}: low must be less than high, both finite{least}")
     full = f"{name}_{_written(low)}_{_written(high)}"
     if fitted_domain(full) != (name, low, high):
-        raise ProgramError(f"{name} from {low!r} to {high!r}: the ends stand in its name: they have at most 6 digits")
+        raise ProgramError(f"{name} from {low!r} to {high!r}: the ends are in its name: they have at most 6 digits")
     domain = (-high, high) if rule.both else (low, high)
     return Function(full, 1, same_shape, rule.reference, domain=domain, least=low if rule.both else 0.0,
                     smooth=rule.smooth)

@@ -94,7 +94,7 @@ class Guard:
                 raise ProgramError(f"{self._where(number)}: {call.function}: {why}")
 
     def _operand(self, field: str, shape: Shape) -> Array:
-        """What stood in the memory where a pointer leads, before the loop."""
+        """What was in the memory where a pointer leads, before the loop."""
         start = self.pointers[field]
         return self.before.memory[: shape.rows, start : start + shape.columns]
 
@@ -167,7 +167,7 @@ class PartGuard:
     """
 
     def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
-        """`guard` stands at the punched card."""
+        """`guard` is at the punched card."""
         self.guard, self.good, self.again = guard, begin, again
         self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
         self.expected = guard.reader.outside(guard.punched, guard.program.columns)

@@ -149,7 +149,7 @@ class FleqProgram:
     results: tuple[Returned, ...] = field(default=(), repr=False)
     """What it is run for, where that is said: a run shows these instead of every variable."""
     preferred: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """Options of its machine, where nobody says otherwise: `heads`, `precision`, `design`."""
+    """Default options of its machine: `heads`, `precision`, `design`."""
     listing: str = field(default="", repr=False)
     """Its text with comments, where it has one."""
 

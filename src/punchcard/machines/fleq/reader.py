@@ -39,7 +39,7 @@ class FleqReader:
         return int(self.design.counter(card))
 
     def next_is(self, instruction: int) -> Pattern:
-        """What stands on the card when an instruction is next."""
+        """What is on the card when an instruction is next."""
         bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
         return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 

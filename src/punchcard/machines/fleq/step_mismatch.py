@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Known = npt.NDArray[np.bool_]
 Mismatch = tuple[str, str, str, str]
-"""Rows, the column, what should stand there, what does."""
+"""Rows, the column, what should be there, what does."""
 
 
 def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mismatch]:

@@ -32,7 +32,7 @@ SCRATCHPAD = "scratchpad"
 
 
 class CardGuest:
-    """Registers and memory as they stand on a card, for `Calls`. A word that is pending counts as stored."""
+    """Registers and memory as they are on a card, for `Calls`. A word that is pending counts as stored."""
 
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
         self._layout, self._base, self._card = layout, sizes.base, card

@@ -51,7 +51,7 @@ WIDTHS = {"b": 1, "h": 2, "w": 4}
 
 
 class Piece(NamedTuple):
-    """Bits of an immediate that stand together: `width` bits of the word from `at` on, the immediate's from `low` on."""
+    """Bits of an immediate that are together: `width` bits of the word from `at` on, the immediate's from `low` on."""
 
     at: int
     width: int

@@ -65,7 +65,7 @@ def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], facts: Seque
 class ThreeLayerStages:
     """Layers A and B execute an instruction; layer C stores its result, and fetches and decodes the next one.
 
-    With the M extension its layers stand between B and C.
+    With the M extension its layers are between B and C.
     """
 
     def __init__(self, sizes: RiscvSizes, layout: Layout, layers: int) -> None:

@@ -15,6 +15,7 @@ from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
 from punchcard.machines.display_values import DisplayValue
+from punchcard.machines.interpreter import Quick
 from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
@@ -23,8 +24,6 @@ from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, Suble
 from punchcard.machines.subleq.designs.one_layer import SubleqOneLayer
 from punchcard.machines.subleq.designs.paper import SubleqPaper
 from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
-from punchcard.machines.subleq.fast import FastSubleq
-from punchcard.machines.subleq.in_c import SubleqInC
 from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
@@ -130,10 +129,14 @@ class SubleqMachine(Machine[Program, State]):
     def oracle(self, program: Program, read: Read, write: Write) -> SubleqInterpreter:
         return SubleqInterpreter(program, self.sizes.word_bits, self.sizes.memory)
 
-    def quickest(self, program: Program) -> FastSubleq:
+    def quickest(self, program: Program) -> Quick[State]:
+        from punchcard.machines.subleq.fast import FastSubleq
+
         return FastSubleq(program, self.sizes.word_bits, self.sizes.memory)
 
-    def in_c(self, program: Program) -> SubleqInC:
+    def in_c(self, program: Program) -> Quick[State]:
+        from punchcard.machines.subleq.in_c import SubleqInC
+
         return SubleqInC(program, self.sizes.word_bits, self.sizes.memory)
 
     def trace_line(self, program: Program, before: Card, after: Card) -> str:

@@ -56,7 +56,7 @@ class Curve(ABC):
     terms: int = 0
     """The columns of its table; without one the cells 1 and 0 are live."""
     constants: Mapping[str, Array] = MappingProxyType({})
-    """What stands in the table's columns, in a row for each name; it never changes."""
+    """What is in the table's columns, in a row for each name; it never changes."""
     sides: int = 1
     """2: the query is made of relu(x) and relu(-x), one of which is 0, instead of x."""
 
@@ -176,7 +176,7 @@ class Tabulated(Curve):
 class OddTable(Tabulated):
     """A table of positive operands, for both signs: f(-x) = -f(x).
 
-    The table stands there twice, once for relu(x) and with the other sign for relu(-x). A column of the wrong side is
+    The table is there twice, once for relu(x) and with the other sign for relu(-x). A column of the wrong side is
     kept out by a score that falls by P for each unit of the other part, which is exactly 0 on the right side.
     """
 

@@ -70,7 +70,7 @@ class Lemma(ABC):
     terms: int = 1
     """Columns with a number of their own that it needs, as the terms of a sum have."""
     constants: Mapping[str, Array] = MappingProxyType({})
-    """Rows of its own that never change: what stands in the columns 0, 1, ... of the scratchpad."""
+    """Rows of its own that never change: what is in the columns 0, 1, ... of the scratchpad."""
     masks_height: bool = False
     """Whether rows beyond the height of operand a are taken out of both operands before the first layer."""
 

@@ -188,7 +188,7 @@ class Lanes(DiagonalProduct):
                                                relu(work.rows("output_lane") - work.off(self.name)))
 
     def shares(self, work: Workspace) -> list[Share]:
-        # Other lanes are kept out by -B. A B for the own one would stand beside the small scores and round them.
+        # Other lanes are kept out by -B. A B for the own one would be beside the small scores and round them.
         lane, key = -work.big * work.rows(f"{self.name}_lane"), work.rows("not_key_lane")
         return [replace(share, query=stack(share.query, lane), key=stack(share.key, key)) for share in super().shares(work)]
 

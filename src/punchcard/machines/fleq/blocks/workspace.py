@@ -3,7 +3,7 @@
 The scratchpad has several columns, each of which reads one column of one operand. A block says which columns it needs:
 
     copy    (g, i)   column i of operand a, once for each copy g
-    output  (i)      column i of operand b; results stand here unless a block says otherwise
+    output  (i)      column i of operand b; results are here unless a block says otherwise
     term    (k)      column 0 of operand a, once for each term k of a sum
     plus, minus (g)  column 0 of operand a, once for each entry g and sign
 

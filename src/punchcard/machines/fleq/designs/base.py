@@ -328,7 +328,7 @@ class FleqDesign(Design[FleqSizes]):
         return rows(self.card, name)
 
     def field(self, name: str, of: str = "current") -> Rows:
-        """A field of the instruction that has been read, or that stands in other rows."""
+        """A field of the instruction that has been read, or that is in other rows."""
         return self.row(f"{of}.{name}")
 
     def lane(self, bits: int) -> Expression:

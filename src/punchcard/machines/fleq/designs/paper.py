@@ -81,7 +81,7 @@ class PaperFleqDesign(FleqDesign):
             RowBlock("b_pointer", length, "b + i"),
             RowBlock("shut_a", 1, "0: column i of a is read here"),
             RowBlock("shut_b", 1, "0: column i of b is read here"),
-            RowBlock("shut_c", 1, "0: column i of the result stands here"),
+            RowBlock("shut_c", 1, "0: column i of the result is here"),
             RowBlock("off", len(self.blocks), "0 for the function that is called",
                      parts=dict.fromkeys([b.name for b in self.blocks], 1)),
             RowBlock("read_a", self.height, "mem[a + i]"),

@@ -79,7 +79,7 @@ class ThreeLayerFleqDesign(CompactDesign):
 
     @property
     def kept(self) -> list[str]:
-        """The pointers that are asked for once the next instruction stands in the place of this one."""
+        """The pointers that are asked for once the next instruction is in the place of this one."""
         return ["flag", "p", *(["c"] if self.pointer_functions else [])]
 
     def users(self) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Assembler of FLEQ: `.fleq` text to a FleqProgram. The disassembler stands beside it, in `fleq_text`.
+"""Assembler of FLEQ: `.fleq` text to a FleqProgram. The disassembler is beside it, in `fleq_text`.
 
 Variables are laid out in the order of their declaration, from memory column 0. Shapes are checked here: operands
 against their function's rule, results against their target.

@@ -1,4 +1,4 @@
-"""The `.code` section of FLEQ: instructions as they stand in the text, before names are resolved.
+"""The `.code` section of FLEQ: instructions as they are in the text, before names are resolved.
 
     target = function(operands)                  a target or an operand is a variable, or one column of it, `A[2]`
     incr_pointer(label.field)                    field is a, b, c, flag or p
@@ -69,7 +69,7 @@ class Statement:
 
 
 def take_statement(line: Line) -> Statement | Halt:
-    """The instruction that stands on the rest of a line."""
+    """The instruction that is on the rest of a line."""
     if line.at("if", "goto"):
         branch = _take_branch(line)
         line.finish("the branch")
@@ -100,7 +100,7 @@ def _take_action(line: Line) -> CallText | PointerText:
     function = line.take_name("a function")
     if function.text in POINTER_FUNCTIONS:
         raise function.error(f"{function.text} has no result: write it without a target", line.source)
-    take_mark(line, "(", f"the operands of {function.text} stand in parentheses, separated by commas")
+    take_mark(line, "(", f"the operands of {function.text} are in parentheses, separated by commas")
     operands: list[PlaceText] = []
     while not line.at(")"):
         if operands:

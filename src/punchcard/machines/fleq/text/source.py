@@ -73,7 +73,7 @@ def take_whole(line: Line, what: str) -> Token:
 
 
 def take_mark(line: Line, mark: str, rule: str) -> Token:
-    """A mark that has to stand here; `rule` is what the line should look like."""
+    """A mark that has to be here; `rule` is what the line should look like."""
     if not line.at(mark):
         raise line.wrong(rule)
     return line.take()

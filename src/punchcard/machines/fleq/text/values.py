@@ -137,7 +137,7 @@ def _random(line: Line, shape: Shape) -> Array:
 def _from_file(token: Token, name: str, shape: Shape, folder: Path | None, source: str) -> Array:
     """The value in `file(name)`; every failure is an error at the token."""
     if folder is None:
-        raise token.error(f"{shown(token)}: the text does not stand in a folder, so there are no files beside it", source)
+        raise token.error(f"{shown(token)}: the text is not in a folder, so there are no files beside it", source)
     try:
         return read_values(token.text[token.text.index("(") + 1 : -1].strip(), folder, name, shape)
     except (ProgramError, OSError, ValueError) as error:

@@ -29,7 +29,7 @@ OPTIONS = (
 )
 
 LINKED = ("-lm", "-lc")
-"""What is linked in any case, and stands in other folders than those that a linker looks at."""
+"""What is linked in any case, and is in other folders than those that a linker looks at."""
 _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
 
@@ -111,7 +111,7 @@ def _where(source: str) -> str:
 
 
 def _escaped(name: str) -> str:
-    """A file's name as it stands in a line directive."""
+    """A file's name as it is in a line directive."""
     return name.replace("\\", r"\\").replace('"', r"\"").replace("\n", " ")
 
 

@@ -31,7 +31,7 @@ def disassemble(program: RiscvProgram) -> str:
 
 
 class _Region:
-    """Addresses without a gap, and what stands there: data in places, and zeros."""
+    """Addresses without a gap, and what is there: data in places, and zeros."""
 
     def __init__(self, start: int) -> None:
         self.start = self.end = start
@@ -137,7 +137,7 @@ class _Listing:
             yield from (f"{name}:" for name in self._labels.get(stop, ()) if stop < region.end)
 
     def _piece(self, region: _Region, address: int, stop: int) -> tuple[int, str, str]:
-        """What stands at an address, up to a stop: its size, its text, and the word in digits."""
+        """What is at an address, up to a stop: its size, its text, and the word in digits."""
         zeros = 0 if region.number(address, 1) else region.zeros(address, stop)
         zeros = zeros if zeros == stop - address else zeros // WORD_BYTES * WORD_BYTES
         if zeros and zeros >= min(FEW_ZEROS, region.end - address):

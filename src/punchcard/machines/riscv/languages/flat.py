@@ -1,4 +1,4 @@
-"""Flat binaries: bytes as they stand in the memory from its base on. Execution begins with the first."""
+"""Flat binaries: bytes as they are in the memory from its base on. Execution begins with the first."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def assemble(text: str, source: str = "", *, base: int | None = None) -> RiscvPr
         if not token.text:
             continue
         if ended:
-            raise token.error(f"{shortened(token.text)} stands after the record that ends the file (:00000001FF)", source)
+            raise token.error(f"{shortened(token.text)} is after the record that ends the file (:00000001FF)", source)
         address, kind, data = _record(token, source)
         value = int.from_bytes(data, "big")
         if kind == DATA and data:

@@ -116,7 +116,7 @@ class SubleqOneLayer(SubleqDesign):
             Holds("targets.next", "instructions", following),
             *(Copies(f"cache_{x}", region, "memory", f"operands.{x}") for x in "ab" for region in OUTSIDE),
             COUNTER_FACT,
-            Fact("scratchpad", waiting, "the word that waits goes to a cell, or is the constant that stands there"),
+            Fact("scratchpad", waiting, "the word that waits goes to a cell, or is the constant that is there"),
         ]
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:

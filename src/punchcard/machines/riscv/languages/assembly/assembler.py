@@ -68,7 +68,7 @@ class Names:
         digits = token.text[:-1].lstrip("0") or "0"
         count = self.counts[digits] + (token.text[-1] == "f")
         if not count:
-            raise token.error(f"no label {digits!r} stands above: {digits}f is the next one", self.source)
+            raise token.error(f"no label {digits!r} is above: {digits}f is the next one", self.source)
         return f"{digits} {count}"
 
     def lookup(self, token: Token, name: str) -> Value:
@@ -165,7 +165,7 @@ class _Assembly:
         section, token = self.section, line.ahead
         assert section is not None
         if section.length % WORD_BYTES:
-            raise token.error(f"the instruction would stand at an address that is not a multiple of {WORD_BYTES}: write "
+            raise token.error(f"the instruction would be at an address that is not a multiple of {WORD_BYTES}: write "
                               ".align 2 before it", self.source)
         for code in self._reader.read(line):
             written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
@@ -173,7 +173,7 @@ class _Assembly:
             section.add(replace(code, expression=self.bound(code.expression)), WORD_BYTES)
 
     def set_name(self, token: Token, expression: Expression) -> None:
-        """A name for a number; it may be set again, and what stands above has meant what it was then."""
+        """A name for a number; it may be set again, and what is above has meant what it was then."""
         if token.text in self.names.labels or token.text == ".":
             raise token.error(f"{token.text!r} is a label: another name must be set", self.source)
         value = self._value(expression)
@@ -220,7 +220,7 @@ class _Assembly:
             return self._final(self.names.values[name])
         if name not in self.names.settings:
             if " " in name:
-                raise token.error(f"no label {token.text[:-1]!r} stands below: {token.text} is the next one", self.source)
+                raise token.error(f"no label {token.text[:-1]!r} is below: {token.text} is the next one", self.source)
             known = (each for each in (*self.names.labels, *self.names.settings) if " " not in each)
             raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
         if name in self._setting:
@@ -297,7 +297,7 @@ class _Assembly:
 
 
 def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:
-    """The text with blanks for remarks, so that places stay; and what stands after semicolons."""
+    """The text with blanks for remarks, so that places stay; and what is after semicolons."""
     rests: list[Token] = []
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
 

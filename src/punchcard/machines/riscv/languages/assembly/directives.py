@@ -119,7 +119,7 @@ class Directives:
         while True:
             token = line.ahead
             if token.kind != "string":
-                raise line.wrong('a text in quotes must stand here: "..."')
+                raise line.wrong('a text in quotes must be here: "..."')
             line.take()
             data = unescaped(token.text[1:-1], token, self._source) + (b"" if name.text == ".ascii" else b"\0")
             self._here.add(data, len(data))
@@ -202,7 +202,7 @@ class Directives:
     def _section(self, name: Token, line: Line) -> None:
         section, flags = line.take_run(_SECTION).strip('"'), ""
         if not section:
-            raise line.wrong("the name of a section must stand here")
+            raise line.wrong("the name of a section must be here")
         while self._more(line):
             if line.at("@", "%"):
                 line.take()

@@ -107,7 +107,7 @@ def _operand(line: Line, local: Callable[[Token], str]) -> Term:
         if LOCAL.fullmatch(token.text):
             return Term("name", token, local(token))
         return Term("number", token, number=number_of(token, line.source))
-    raise line.wrong("a number (12, 0x0c, 'a') or a name must stand here")
+    raise line.wrong("a number (12, 0x0c, 'a') or a name must be here")
 
 
 def number_of(token: Token, source: str) -> int:
@@ -132,7 +132,7 @@ def _character(token: Token, source: str) -> int:
 
 
 def unescaped(text: str, token: Token, source: str) -> bytes:
-    """The bytes that stand between quotes; what is not ASCII is UTF-8."""
+    """The bytes that are between quotes; what is not ASCII is UTF-8."""
     found, place = bytearray(), 0
     for match in _ESCAPE.finditer(text):
         found += text[place : match.start()].encode()

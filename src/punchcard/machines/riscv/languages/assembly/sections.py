@@ -32,7 +32,7 @@ class Datum:
 
 @dataclass(frozen=True)
 class Item:
-    """What stands at an offset: bytes, a number, an instruction, or `size` zeros."""
+    """What is at an offset: bytes, a number, an instruction, or `size` zeros."""
 
     offset: int
     size: int
