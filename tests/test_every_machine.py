@@ -271,7 +271,7 @@ def test_kinds_that_clash_are_refused() -> None:
         Registry([*kinds, replace(kinds[0], name="other")])
     with pytest.raises(PunchcardError, match=r"unknown machine 'subleqq' \(did you mean 'subleq'\?\)"):
         built_in().kind("subleqq")
-    with pytest.raises(PunchcardError, match=r"<class 'str'> is not a machine: a class of machines has a `kind`"):
+    with pytest.raises(PunchcardError, match=r"<class 'str'> is not a machine class: it has no `kind`"):
         built_in().including(str)  # type: ignore[arg-type]
     capital = replace(kinds[0], name="other", languages=[replace(kinds[0].languages[0], extensions=(".OTH",))])
     assert Registry([capital]).language_of("x.oth")[0].name == "other"
@@ -293,7 +293,7 @@ def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("punchcard.machines.registry.entry_points", lambda group: [EntryPoint("x", "nowhere:M", group)])
     result = CliRunner().invoke(punchcard.command_line(), ["info"])
     assert (result.exit_code, result.stderr) == (
-        2, "punchcard: the machine 'x' of an installed package, 'nowhere:M', cannot be loaded: ModuleNotFoundError: "
+        2, "punchcard: cannot load the machine 'x' of an installed package, 'nowhere:M': ModuleNotFoundError: "
            "No module named 'nowhere'\n")
 
 

@@ -4,7 +4,8 @@
     found.value, found.error
 
 Every function takes the keywords `machine`, `heads`, `precision`, `design`, `engine` and `check`, and returns a `Computed`.
-It raises `MatrixError` for a matrix that the algorithm cannot take, and `ConvergenceError` if the result has not converged.
+It raises `MatrixError` for a matrix that the algorithm cannot take. If the result has not converged, it raises
+`ConvergenceError`, unless you gave the number of iterations.
 """
 
 from punchcard.linalg.equations import inverse, least_squares, solve

@@ -174,7 +174,7 @@ class Kind:
     def machine_class(self) -> type[AnyMachine]:
         """The class of its machines; imported now, if it was not before."""
         if not self.machine:
-            raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
+            raise PunchcardError(f"the kind {self.name!r} has no machine class: give it as `machine`")
         found: type[AnyMachine] = import_name(self.machine) if isinstance(self.machine, str) else self.machine
         return found
 

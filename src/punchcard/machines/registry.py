@@ -74,8 +74,8 @@ class Registry:
                 meaning = whose, option.type, option.spelling, option.choices, option.many
                 first, other = found.setdefault(option.name, (owner, meaning))
                 if meaning != other:
-                    raise PunchcardError(f"the option {option.name!r} of {owner!r} is {first!r}'s with another meaning: "
-                                         "give it another name")
+                    raise PunchcardError(f"the option {option.name!r} has another meaning in {owner!r} than in {first!r}: "
+                                         "rename it")
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._kinds.values())
@@ -87,7 +87,7 @@ class Registry:
         """A registry with more kinds: give `Machine` classes that have a `kind`, or `Kind` values that name their class."""
         for machine in machines:
             if not isinstance(machine, Kind) and not isinstance(getattr(machine, "kind", None), Kind):
-                raise PunchcardError(f"{machine!r} is not a machine: a class of machines has a `kind`")
+                raise PunchcardError(f"{machine!r} is not a machine class: it has no `kind`")
         return Registry([*self, *(m if isinstance(m, Kind) else replace(m.kind, machine=m) for m in machines)])
 
     def kind(self, name: str) -> Kind:
@@ -195,5 +195,5 @@ def _brought(point: EntryPoint) -> Any:
     try:
         return point.load()
     except Exception as error:
-        raise PunchcardError(f"the machine {point.name!r} of an installed package, {point.value!r}, cannot be loaded: "
+        raise PunchcardError(f"cannot load the machine {point.name!r} of an installed package, {point.value!r}: "
                              f"{type(error).__name__}: {error}") from None
