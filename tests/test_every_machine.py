@@ -241,7 +241,7 @@ def test_a_cell_that_no_program_names_is_compared_too() -> None:
 
 
 def test_a_program_of_no_machine() -> None:
-    with pytest.raises(PunchcardError, match="a str is not a program of any machine here: there are subleq, fleq"):
+    with pytest.raises(PunchcardError, match="an object of type str is not a program of a known machine: there are"):
         punchcard.run("halt")
 
 

@@ -281,7 +281,7 @@ def test_a_program_without_rules_is_refused() -> None:
 def test_a_program_of_another_machine_is_refused() -> None:
     with pytest.raises(PunchcardError, match=r"a Program does not run on a TuringMachine"):
         punchcard.run(punchcard.assemble(".code\nhalt"), _machine_for("increment"))
-    with pytest.raises(PunchcardError, match=r"a TuringProgram is not a program of any machine here"):
+    with pytest.raises(PunchcardError, match=r"an object of type TuringProgram is not a program of a known machine"):
         punchcard.run(_example("increment"))
     with pytest.raises(ProgramError, match=r"the extension '\.tm', which is not a known language"):
         punchcard.load(FOLDER / "increment.tm")

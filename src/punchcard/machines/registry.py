@@ -102,7 +102,7 @@ class Registry:
         for kind in self:
             if kind.is_for(program):
                 return kind
-        raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are "
+        raise PunchcardError(f"an object of type {type(program).__name__} is not a program of a known machine: there are "
                              f"{', '.join(self._kinds)}")
 
     def language_of(self, path: str | Path, options: Mapping[str, object] | None = None) -> tuple[Kind, Language]:

@@ -12,7 +12,7 @@ FLEQ = Kind(
     languages=(
         Language("FLEQ text", (".fleq",), LazyFunction("punchcard.machines.fleq.text.assembler:assemble"),
                  takes=("folder", "functions")),
-        Language("Python, arrays", (".py",), LazyFunction("punchcard.python.files:assemble_arrays"),
+        Language("Python (arrays)", (".py",), LazyFunction("punchcard.python.files:assemble_arrays"),
                  options=(Option("call", "the function to run, and its arguments", str),),
                  owns=LazyFunction("punchcard.python.files:is_for_arrays"), sizes_itself=True),
     ),
