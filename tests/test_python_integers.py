@@ -307,7 +307,7 @@ def test_a_file_is_parsed_and_never_executed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "call", "said"), [
     ("def f(:\n", None, "prog.py:1:7: this is not Python"),
-    ("x = 1\n", None, "there is no main"),
+    ("x = 1\n", None, r"there is neither main\(\) nor"),
     ("def f(a: int):\n    return a\n", "g 1", "there is no function 'g'"),
     ("def f(a: int):\n    return a\n", "f(x)", r"call='f\(x\)'"),
     ("def f(a: int):\n    return a\n", "f x", "a='x': it must be an integer"),
