@@ -65,6 +65,15 @@ def test_a_remainder_is_proven() -> None:
     assert "execute: remu: entries after layer 26" in names
 
 
+def test_a_high_product_is_proven_with_every_lemma_that_it_uses() -> None:
+    """A lemma is a claim of the certificate wherever it is used, also by a word that is rendered late."""
+    proof = Proof(machine(multiply=True))
+    proof.show("execute", "mulhsu")
+    names = [claim.name for claim in proof.claims.shown]
+    assert {name for name in names if name.startswith("lemma: ")} == {
+        "lemma: products by bits", "lemma: products by halves", "lemma: signs of products"}
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(("number", "rows", "read"), [
     (3, "quotient", "divisor"), (4, "rest", "divisor"), (25, "value", "quotient")])

@@ -68,8 +68,7 @@ class Obligation:
                 self.reals.split()
                 return
             self._begin()
-        for lemma in self.meaning.products.lemmas:
-            self.claims.lemma(lemma)
+        self._show_lemmas()
         if self.case is None and self.stage.cases:
             self._stand_alone()
             self._cover()
@@ -78,12 +77,17 @@ class Obligation:
                 self._layer(layer)
             self._step()
             self._facts()
+            self._show_lemmas()  # also those of words that were asked for on the way
         except Failed as failed:
             raise Failed((self._misplaced or failed).claim, failed.model, *failed.why) from None
         if self._misplaced is not None:
             raise self._misplaced
         if not self.solver.possible():
             raise ProofError(f"{self.claim_name('')}the facts contradict each other: no card has them all")
+
+    def _show_lemmas(self) -> None:
+        for lemma in self.meaning.products.lemmas:
+            self.claims.lemma(lemma)
 
     def claim_name(self, text: str) -> str:
         """A claim's name: with the stage, where there are several, and the case."""
