@@ -154,7 +154,7 @@ def test_options_can_be_changed(tmp_path: Path) -> None:
     for options, message in (({"max_steps": -1}, "max_steps=-1"), ({"every": 0}, "every=0"), ({"engine": "dence"}, "dence")):
         with pytest.raises(PunchcardError, match=message):
             punchcard.resume(path, **options)
-    with pytest.raises(PunchcardError, match="every=3: checkpoint, the file to write, is not given"):
+    with pytest.raises(PunchcardError, match="every=3: checkpoint, the file to write, is missing"):
         punchcard.run(program, every=3)
 
 

@@ -137,7 +137,7 @@ def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
     (["run", NEWTON, "--set", "t=99"], "variable 't' holds a value that is not within ±16"),
     (["run", NEWTON, "--input", "x"], "--input is not for fleq programs: they read nothing"),
     (["run", NEWTON, "--design", "two-layer"],
-     "--design two-layer is not for fleq machines: there are compact, three-layer, paper"),
+     "--design two-layer is not for fleq machines: choose compact, three-layer, paper"),
     (["run", NEWTON, "--dtype", "float16"], "float16 has 11 significand bits"),
     (["info", "--machine", "fleq", "--functions", "ad"], "unknown function 'ad' (did you mean 'add'?)"),
     (["info", "--machine", "fleq", "--functions", "add,add"], "function 'add' is plugged in twice"),

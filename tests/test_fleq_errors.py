@@ -10,7 +10,7 @@ from tests.test_fleq_language import code
 
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), [
-    (".data\nx 3", 2, 3, "found '3': after 'x' stands its kind, which is matrix, vector or scalar, and it must be a name"),
+    (".data\nx 3", 2, 3, "found '3': after 'x' comes its kind, which is matrix, vector or scalar, and it must be a name"),
     (".data\nx matrx 2x2", 2, 3, r"unknown kind 'matrx' \(did you mean 'matrix'\?\): a variable is a matrix, a vector or"),
     (".data\nx: scalar", 2, 2, "a variable is declared as `name kind values`, without a colon"),
     (".data\nif scalar", 2, 1, "'if' begins an instruction: a variable needs another name"),
@@ -94,8 +94,8 @@ def test_errors_in_data(text: str, line: int, column: int, message: str) -> None
     ("if x <= 0 loop", 11, "found 'loop': a branch is"),
     ("if 0 <= 0 goto 0", 4, "found '0': a flag is a variable"),
     ("goto 0 x", 8, "unexpected 'x' after the branch"),
-    ("x = add(x, x);", 15, "the line ends here: after `;` stands a branch of the same instruction"),
-    ("x = add(x, x); old comment", 16, "found 'old': after `;` stands a branch .* comments begin with #"),
+    ("x = add(x, x);", 15, "the line ends here: after `;` comes a branch of the same instruction"),
+    ("x = add(x, x); old comment", 16, "found 'old': after `;` comes a branch .* comments begin with #"),
     ("x = incr_pointer(l.a)", 5, "incr_pointer has no result: write it without a target"),
     ("add(x, x)", 1, r"unknown pointer function 'add': .* any other function needs a target, as in `x = add\(...\)`"),
     ("incr_ponter(l.a)", 1, r"unknown pointer function 'incr_ponter' \(did you mean 'incr_pointer'\?\)"),

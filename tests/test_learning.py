@@ -305,7 +305,7 @@ def test_code_of_one_s_own_is_not_saved(tmp_path: Path, learned: Learned) -> Non
     ({"size": 2}, "size=2: the network needs 3: 2 features and the constant"),
     ({"hidden": 9, "size": 8}, "size=8: the network needs 9: its layers have 9, 1 units"),
     ({"engine": "steam"}, "unknown engine 'steam'"),
-    ({"machine": "standard", "heads": 2}, "heads: options build a machine, and here one is given"),
+    ({"machine": "standard", "heads": 2}, "heads: options are for building a machine, but a machine is given"),
     ({"machine": "standard", "activation": "relu", "hidden": 2}, "calls 'relu', which the machine does not have"),
     ({"activation": "relu", "hidden": 2, "precision": "float32", "range": 64.0},
      "step, the slope of relu, within ±64: this number format holds it up to ±8"),

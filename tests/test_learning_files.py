@@ -158,7 +158,7 @@ def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
     Model(NETWORK, NETWORK.initial(7)).save(tmp_path / "m")
     result = CliRunner().invoke(main, ["predict", str(tmp_path / "m"), str(tmp_path / "table.csv")])
     assert result.exit_code == 2
-    assert "has no names of columns" in result.stderr
+    assert "has no column names" in result.stderr
 
 
 @pytest.mark.parametrize(("names", "message"), [

@@ -363,7 +363,7 @@ def test_a_machine_that_does_not_fit_is_refused() -> None:
     machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=2, memory=32, instructions=32, range=2.0)
     with pytest.raises(ProgramError, match="largest operand has 3 rows or columns, the machine's size is 2"):
         linalg.inverse(np.eye(3), machine=machine)
-    with pytest.raises(PunchcardError, match="heads: options build a machine, and here one is given"):
+    with pytest.raises(PunchcardError, match="heads: options are for building a machine, but a machine is given"):
         linalg.inverse(np.eye(2), machine=machine, heads=2)
 
 

@@ -281,7 +281,7 @@ def test_a_program_without_rules_is_refused() -> None:
 def test_a_program_of_another_machine_is_refused() -> None:
     with pytest.raises(PunchcardError, match=r"a Program does not run on a TuringMachine"):
         punchcard.run(punchcard.assemble(".code\nhalt"), _machine_for("increment"))
-    with pytest.raises(PunchcardError, match=r"a TuringProgram is not a program of any machine here"):
+    with pytest.raises(PunchcardError, match=r"an object of type TuringProgram is not a program of a known machine"):
         punchcard.run(_example("increment"))
     with pytest.raises(ProgramError, match=r"the extension '\.tm', which is not a known language"):
         punchcard.load(FOLDER / "increment.tm")
@@ -289,7 +289,7 @@ def test_a_program_of_another_machine_is_refused() -> None:
 
 def test_an_option_with_two_meanings_is_refused() -> None:
     for name, option in (("cells", Option("cells", "of the tape")), ("memory", Option("memory", "of what", str))):
-        with pytest.raises(PunchcardError, match=rf"the option '{name}' of '.*' is '.*'s with another meaning: give it"):
+        with pytest.raises(PunchcardError, match=rf"the option '{name}' has another meaning in '.*' than in '.*': rename"):
             punchcard.kinds().including(replace(TuringMachine.kind, options=(option,)))
 
 
@@ -417,9 +417,9 @@ def test_bench_times_a_program() -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (("--squares", "5"), "the program needs squares=6, the machine has squares=5: build it with squares=6 or more"),
     (("--squares", "0"), "Invalid value for '--squares': 0 is not in the range 1<=x<=65536."),
-    (("--set", "tape=1"), "--set is not for turing programs: the machine takes no values by name"),
+    (("--set", "tape=1"), "--set is not for turing programs: they have no named values"),
     (("--memory", "5"), "--memory is not for .tm programs"),
-    (("--design", "paper"), "--design paper is not for turing machines: there are one-layer"),
+    (("--design", "paper"), "--design paper is not for turing machines: choose one-layer"),
 ])
 def test_what_the_command_line_refuses(arguments: tuple[str, ...], message: str) -> None:
     result = _invoke("run", str(FOLDER / "increment.tm"), *arguments)

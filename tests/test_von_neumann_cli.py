@@ -77,7 +77,7 @@ def test_other_kinds_of_images(tmp_path: Path) -> None:
     (("--bits", "3", "--memory", "8"), "line 1, column 4: 13 does not fit a word of 3 bits"),
     (("--dialect", "sic1", "--bits", "16"), "word_bits=16: the dialect 'sic1' has 8"),
     (("--bits", "32", "--memory", "16", "--dtype", "float32"), "needs sums of 38 significand bits, float32 has 24"),
-    (("--design", "paper"), "--design paper is not for von-neumann machines: there are two-layer"),
+    (("--design", "paper"), "--design paper is not for von-neumann machines: choose two-layer"),
     (("--set", "x=1"), "unknown label 'x'; the image has no names"),
     (("--heads", "2"), "--heads is not for .dec programs"),
     (("--check", "--no-check"), "--check and --no-check: choose one"),

@@ -37,10 +37,16 @@ kinds = installed
 
 @checked
 def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
-    """The program in a file. The extension says which language it is.
+    """Load a program from a file. The file's extension chooses the language.
 
-    `options` are the language's own, such as `tape` for Brainfuck. Sizes of the machine may be given too: then a text that
-    does not fit them is refused, at the place where it does not.
+        program = punchcard.load("examples/multiply.subleq")
+
+    options    options of the language, such as `tape` for Brainfuck; also sizes of the machine, such as `memory`. If the
+               program does not fit these sizes, the error names the line
+    machines   a registry with your own kinds of machines
+
+    Returns a `Program`, `FleqProgram`, `Image` or `RiscvProgram`. Raises `ProgramError` if the file cannot be read or is not
+    a valid program.
     """
     return (machines or installed()).load(path, **options)
 
@@ -49,20 +55,25 @@ def load(path: str | Path, *, machines: Registry | None = None, **options: Any) 
 def assemble(
     text: str, language: str = "subleq", *, source: str = "", machines: Registry | None = None, **options: Any
 ) -> Any:
-    """The program in a text. `language` is a machine's name, for its assembly language, or the extension of a file.
+    """Assemble a program from text.
 
         punchcard.assemble(text)                                 SUBLEQ
-        punchcard.assemble(text, "fleq", functions={...})        FLEQ, with functions of your own
+        punchcard.assemble(text, "fleq", functions={...})        FLEQ, with your own functions
         punchcard.assemble(text, ".bf", tape=100)                Brainfuck
 
-    `source` is what errors call the text; `options` are the language's own.
+    language   the name of a machine, for its assembly language, or a file extension
+    source     name of the text in error messages
+    machines   a registry with your own kinds of machines
+    options    options of the language
+
+    Returns a program, as `load` does. Raises `ProgramError` if the text is not a valid program.
     """
     return (machines or installed()).assemble(text, language, source, **options)
 
 
 @checked
 def disassemble(program: Any, *, machines: Registry | None = None) -> str:
-    """A program as text that assembles to the same program."""
+    """Return a program as assembly text. `assemble` turns this text into the same program."""
     return (machines or installed()).disassemble(program)
 
 
@@ -85,10 +96,15 @@ if TYPE_CHECKING:
 
 @checked
 def build(program: Any, *, machines: Registry | None = None, **options: Any) -> Any:
-    """A machine with room for a program. Only the program's sizes are used; its content never reaches the weights.
+    """Build a machine that is large enough for a program. Only its sizes are used: the weights do not depend on the program.
 
-    `options` are those of the machine, such as `design` and `precision`; for FLEQ programs `blocks` are your own function
-    blocks.
+        machine = punchcard.build(program, design="two-layer", precision="float32")
+
+    options    options of the machine, such as `design` and `precision`; FLEQ machines also take `blocks`, a list of your own
+               function blocks
+    machines   a registry with your own kinds of machines
+
+    Returns a `Machine`.
     """
     return (machines or installed()).build(program, **options)
 
@@ -109,20 +125,27 @@ def run(
     machines: Registry | None = None,
     **options: Any,
 ) -> Report[Any]:
-    """Run a program on a machine and compare it with a plain interpreter. Default: a machine of the program's sizes.
+    """Run a program on a machine, and compare the run with a plain interpreter.
 
+        report = punchcard.run(program, design="two-layer")
+        report.result.memory["product"], report.agrees
+
+    machine         default: built for the program, with `options` such as `design`
+    engine          the engine that applies the model, default: "auto", the fastest one that can run it
     max_steps       instructions after which the run stops, default: set by the machine
-    check           "end": compare at the end; "lockstep": after every loop, which is slow; False: not at all. Default:
-                    SUBLEQ at the end, every instruction of FLEQ with the exact function, the others not at all
-    input, output   what the program reads and writes: bytes, a binary file or a function
-    controls        functions to call between loops
-    checkpoint      a file that the run is kept in, every `every` loops and at its end: see `resume`
-    options         of the machine that is built, such as `design`
+    check           "end": compare at the end; "lockstep": compare after every loop, which is slow; False: do not compare.
+                    Default: SUBLEQ is compared at the end, each FLEQ instruction with the exact function, others not
+    input           what the program reads: bytes, a binary file, or a function
+    output          where the program's output goes: a binary file, or a function. The result has the bytes in any case
+    controls        functions to call between loops: see `Controls`
+    checkpoint      file to save the run to, every `every` loops (default: 1,000,000) and at the end: see `resume`
+
+    Returns a `Report`.
     """
     if machine is not None and options:
-        raise PunchcardError(f"{', '.join(options)}: options build a machine, and here one is given")
+        raise PunchcardError(f"{', '.join(options)}: options are for building a machine, but a machine is given")
     if every is not None and checkpoint is None:
-        raise PunchcardError(f"every={every}: checkpoint, the file to write, is not given")
+        raise PunchcardError(f"every={every}: checkpoint, the file to write, is missing")
     start = begin(program, machine or build(program, machines=machines, **options), engine=engine, max_steps=max_steps,
                   check=check, every=DEFAULT_EVERY if every is None else every)
     return resume_run(start, checkpoint, input=input, output=output, controls=controls)
@@ -144,17 +167,25 @@ def resume(
     machines: Registry | None = None,
     **objects: Any,
 ) -> Report[Any]:
-    """Continue the run in a checkpoint file. It ends with the same card as a run that was never stopped.
+    """Continue a run from a checkpoint file. It ends with the same card as a run that was never stopped.
 
-    Default of `engine`, `max_steps` (all loops of the run counted), `check` and `every`: as before. The file is written on,
-    unless `checkpoint` names another. `input` as bytes is the whole input; what was read is skipped. Function blocks of your
-    own are given again as `blocks`, a machine with weights of your own as `machine`.
+        punchcard.run(program, checkpoint="run.checkpoint", max_steps=1000)
+        punchcard.resume("run.checkpoint", max_steps=2000)
+
+    machine      needed only if you changed the weights of the machine; pass the changed machine
+    engine, max_steps, check, every
+                 default: as in the saved run. `max_steps` also counts the instructions before the checkpoint
+    input        if bytes: the whole input, from its beginning; what the program has read is skipped
+    checkpoint   file to save to, default: the same file
+    objects      what a file cannot hold because it is code: your own function blocks, as `blocks`
+
+    Returns a `Report`.
     """
     if not isinstance(saved, Checkpoint):
         checkpoint = saved if checkpoint is None else checkpoint
         saved = checkpoints.load(saved, machine, machines=machines, **objects)
     elif objects or machine is not None:
-        raise PunchcardError(f"{', '.join(objects) or 'machine'}: a checkpoint that is loaded already has its machine")
+        raise PunchcardError(f"{', '.join(objects) or 'machine'}: a loaded checkpoint already has its machine")
     saved = saved.planned(engine=engine, max_steps=max_steps, check=check, every=every)
     return resume_run(saved, checkpoint, input=input, output=output, controls=controls)
 
@@ -164,5 +195,8 @@ def check(
     program: Any, machine: AnyMachine | None = None, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = 1000,
     **options: Any,
 ) -> Report[Any]:
-    """Run a program and compare the whole state with the interpreter's after every loop."""
+    """Run a program, and compare its whole state with the interpreter's after every loop.
+
+    The same as `run(..., check="lockstep")`, but `max_steps` is 1000 by default. Returns a `Report`.
+    """
     return run(program, machine, engine=engine, max_steps=max_steps, check="lockstep", **options)

@@ -1,6 +1,10 @@
-"""The functions of array programs, in NumPy: what the undecorated function calls, and the reference of every run.
+"""Array functions for use in `@punchcard.program`. Outside of a program they compute with NumPy.
 
-A program may use NumPy's own names as well; `np.sqrt(x)` and `pc.arrays.sqrt(x)` become the same instructions.
+    @pc.program
+    def length(x):
+        return pc.arrays.sqrt(x @ x)
+
+NumPy's own functions may be used as well: `np.sqrt(x)` and `pc.arrays.sqrt(x)` become the same instructions.
 """
 
 from __future__ import annotations
@@ -64,19 +68,19 @@ def sum(a: ArrayLike, axis: int | None = None) -> Array:
 
 @checked
 def dot(a: ArrayLike, b: ArrayLike) -> Array:
-    """The product of two vectors or matrices, as a @ b."""
+    """The product a @ b of two vectors or matrices."""
     return _fitting("dot", np.dot, a, b)
 
 
 @checked
 def outer(a: ArrayLike, b: ArrayLike) -> Array:
-    """The matrix of all products of two vectors' entries."""
+    """The outer product of two vectors."""
     return np.outer(_real(a), _real(b))
 
 
 @checked
 def norm(a: ArrayLike) -> Array:
-    """The square root of the sum of squares."""
+    """The Euclidean norm: the square root of the sum of squares."""
     return cast(Array, np.sqrt(np.sum(np.square(_real(a)))))
 
 
@@ -126,7 +130,7 @@ def sigmoid(a: ArrayLike) -> Array:
 
 @checked
 def relu(a: ArrayLike) -> Array:
-    """Each entry, or 0 where it is negative."""
+    """max(a, 0) of each entry."""
     return np.maximum(_real(a), 0.0)
 
 
@@ -144,13 +148,13 @@ def minimum(a: ArrayLike, b: ArrayLike) -> Array:
 
 @checked
 def abs(a: ArrayLike) -> Array:
-    """Each entry without its sign."""
+    """The absolute value of each entry."""
     return np.abs(_real(a))
 
 
 @checked
 def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    """An entry of a where the condition holds, of b elsewhere."""
+    """Entries of a where the condition is true, and entries of b elsewhere."""
     try:
         return np.where(np.asarray(condition), _real(a), _real(b))
     except ValueError as error:
@@ -159,7 +163,7 @@ def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
 
 @checked
 def softmax(a: ArrayLike, axis: int = -1) -> Array:
-    """exp(a) over its sum along an axis, by default the last."""
+    """The softmax along an axis, default: the last."""
     array = _real(a)
     if array.size == 0 or not -array.ndim <= axis < array.ndim:
         raise ProgramError(f"softmax: axis={axis} of an array of the shape {array.shape}")

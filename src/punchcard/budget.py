@@ -37,8 +37,14 @@ _chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
 
 @contextmanager
 def max_memory(allowed: int | str) -> Iterator[None]:
-    """A context manager that sets the memory limit inside its block: bytes, or text such as "512M" and "16G"."""
-    token = _chosen.set(_bytes(allowed, f"a memory of {allowed!r}"))
+    """A context manager that sets the memory limit inside its block. Default: 4 GiB.
+
+        with punchcard.max_memory("16G"):
+            machine = punchcard.build(program)
+
+    `allowed` is a number of bytes, or text such as "512M" or "16G". A machine or run that would need more is refused.
+    """
+    token = _chosen.set(_bytes(allowed, f"max_memory {allowed!r}"))
     try:
         yield
     finally:
@@ -104,5 +110,5 @@ def _bytes(given: int | str, named: str) -> int:
         if isinstance(given, str) else None
     found = 0 if match is None else int(float(match[1]) * (1 << 10 * (UNITS.index(match[2]) + 1 if match[2] else 0)))
     if found < 1:
-        raise SizeError(f"{named}: write how much memory may be used, such as 512M or 16G")
+        raise SizeError(f"{named}: write a number of bytes, or a size such as 512M or 16G")
     return found

@@ -31,14 +31,14 @@ def _cut(message: str) -> str:
 
 
 class PunchcardError(Exception):
-    """Base of every error that punchcard raises on purpose."""
+    """Base class of all errors that punchcard raises. The message is one line."""
 
     def __str__(self) -> str:
         return one_line(super().__str__())
 
 
 class ArgumentError(PunchcardError, TypeError):
-    """A call was given something else than it takes."""
+    """A call got an argument of the wrong type, or an unknown argument."""
 
 
 class LayoutError(PunchcardError):

@@ -138,12 +138,19 @@ def observe(
     layers: bool = True,
     names: Callable[[int], str] | None = None,
 ) -> Iterator[Observed]:
-    """A context manager that records what the model does: a `Snapshot` of every layer of every loop, with forward hooks.
+    """A context manager that records a `Snapshot` of every layer in every loop, with forward hooks.
 
-    layout     names the rows and columns of the card
-    callback   called with each snapshot, which is then not collected
-    layers     False: one snapshot for each loop, from its first layer to its last
-    names      the name of a column, default: its region and number. `machine.observe` knows the names of a program
+        with punchcard.observe(machine.model, machine.layout) as seen:
+            machine.run(program, max_steps=1)
+        seen.at(loop=0, layer=1).changed()
+
+    layout     the names of the card's rows and columns: `machine.layout`
+    callback   called with each snapshot; the snapshots are then not collected
+    layers     False: one snapshot for each loop instead of one for each layer
+    names      function from a column's number to its name, default: region and number. `machine.observe(program)` uses the
+               names in the program
+
+    The value of the `with` statement is `Observed`, a list of snapshots.
     """
     seen = Observed()
     begin: list[Tensor] = []

@@ -51,9 +51,15 @@ MOST_TERMS = 512
 
 @dataclass(frozen=True)
 class Calculation:
-    """The value that the transformer computed, the exact one, |value - exact|, and the bound that it stays within.
+    """What `calc` returns.
 
-    `steps` counts instructions; `report` has the whole run, with each instruction compared to the exact function.
+    value       the value that the transformer computed
+    exact       the exact value
+    error       |value - exact|
+    bound       the error bound: `error` should not exceed it
+    steps       how many instructions were executed
+    program     the FLEQ program;  machine   the machine that ran it
+    report      the whole run; each instruction was compared with the exact function
     """
 
     expression: str
@@ -68,7 +74,7 @@ class Calculation:
 
     @property
     def ok(self) -> bool:
-        """Whether the result is within its bound, and every instruction within its own."""
+        """Whether the error is within the bound, for the result and for each instruction."""
         return self.report.ok and self.error <= self.bound
 
     @property
@@ -95,12 +101,22 @@ def calc(
     interrupted: Callable[[], bool] | None = None,
     **named: Number,
 ) -> Calculation:
-    """Compile an expression to FLEQ and run it on the transformer.
+    """Compute an expression on a looped transformer: compile it to a FLEQ program, and run the program.
 
-    Variables are given by name, or in a mapping when a name is also an option's. `ranges` maps variables to (low, high):
-    the program is then compiled for all values in them. `heads` is for products, 1 to 3, `terms` for sums of sigmoids,
-    `newton` the number of steps that refine 1/x and sqrt x, by default as many as they need. `progress` is called after
-    every loop with how many instructions are done, of how many.
+        punchcard.calc("sqrt(x^2 + y^2)", x=3, y=4).value
+
+    variables     values of variables in a mapping, needed if a variable has the name of an option. Otherwise use keywords
+    ranges        a mapping from variables to (low, high): the program is compiled for all values in these ranges
+    heads         heads of a product, 1 to 3: more heads, smaller error
+    terms         sigmoids in the sum that approximates a function
+    precision     "float64" or "float32";  design   a design of the FLEQ machine
+    newton        Newton steps that refine 1/x and sqrt(x), default: as many as needed
+    engine        the engine that applies the model, default: chosen by the size of the program
+    watch         called after every loop with the number of loops and the card
+    progress      called after every loop with the number of executed instructions and the total
+    interrupted   called from time to time; the run stops when it returns True
+
+    Returns a `Calculation`. Raises `ProgramError` for a wrong expression.
     """
     compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
                                            terms=terms, precision=precision, newton=newton)

@@ -71,7 +71,10 @@ def _refuse_twice(command: click.Command) -> None:
 
 
 def command_line(*machines: type[AnyMachine]) -> click.Group:
-    """The command `punchcard` as a click group, for all installed machines and these. Call it to run it."""
+    """The command line `punchcard` as a click group, with your own machines beside the installed ones.
+
+        punchcard.command_line(MyMachine)()      # parses sys.argv and runs the command
+    """
     return Commands(machines)
 
 

@@ -16,15 +16,15 @@ from punchcard.machines.registry import Registry
 
 
 def make_asm(registry: Registry) -> click.Command:
-    """Write a program in the form that its machine takes: JSON, decimal words, or text with everything written out.
+    """Assemble a program: SUBLEQ to JSON, images to decimal words, FLEQ to plain .fleq text.
 
-    A RISC-V program becomes assembly text, or what the extension of the output says: .elf, .hex or .bin.
+    A RISC-V program becomes assembly text, or a .elf, .hex or .bin file if the output has that extension.
     """
     return _writing("asm", make_asm.__doc__, Kind.assembled, registry)
 
 
 def make_disasm(registry: Registry) -> click.Command:
-    """Write a program of any form as assembly text."""
+    """Disassemble a program: print it as assembly text."""
     return _writing("disasm", make_disasm.__doc__, lambda kind, program, suffix: kind.disassemble(program), registry)
 
 
@@ -35,7 +35,7 @@ def _writing(
 
     @click.command(name, cls=ProgramCommand, help=about)
     @click.argument("file", type=click.Path(path_type=Path))
-    @click.option("-o", "--output", help="File to write; by default standard output.")
+    @click.option("-o", "--output", help="File to write.  [default: standard output]")
     @language_options(registry)
     def command(file: Path, output: str | None, **given: Any) -> None:
         check_apart(None if output == "-" else output, file)

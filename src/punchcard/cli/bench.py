@@ -45,29 +45,30 @@ def make_bench(registry: Registry) -> click.Command:
     @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
-                  help="Which computer.  [default: all]")
-    @click.option("--columns", callback=numbers, metavar="N,N,...", help=f"Columns of the cards.  [default: {usual}]")
-    @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Which transformers.")
+                  help="The kind of machine.  [default: all]")
+    @click.option("--columns", callback=numbers, metavar="N,N,...",
+                  help=f"Sizes of the cards, in columns.  [default: {usual}]")
+    @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Designs to measure.")
     @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
-                  help="Which engines, beside dense.  [default: all]")
+                  help="Engines to measure, beside dense.  [default: all]")
     @size_options(registry)
     @language_options(registry)
-    @click.option("--max-steps", type=click.IntRange(1), help="FILE: instructions of a run.  [default: to its end]")
+    @click.option("--max-steps", type=click.IntRange(1), help="With FILE: instructions per run.  [default: until it ends]")
     @click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
-                  help="Length of a timed run.  [default: 0.1]")
+                  help="Seconds per timed run.  [default: 0.1]")
     @click.option("--dense-columns", type=click.IntRange(0),
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
     @click.option("--batch", type=click.IntRange(1), metavar="N",
-                  help="Also N machines side by side on the lowered engine, with all cores: steps of all together.")
+                  help="Also measure a batch of N runs on the lowered engine, on all cores: steps of all runs together.")
     @memory_option
-    @click.option("--quick", is_flag=True, help="A look of some seconds at the smallest cards.")
+    @click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
     def bench(
         file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool, **given: Any
     ) -> None:
-        """Measure this computer's engines: steps a second, and ratios to the dense engine and to plain interpreters.
+        """Measure engines on this computer: steps per second, and ratios to the dense engine and to plain interpreters.
 
-        With FILE, whole runs of that program are timed; else programs that never end, on each kind of machine.
+        With FILE, runs of that program are timed; else built-in programs that never end, on each kind of machine.
         """
         from punchcard.benchmark.measurements import BenchOptions
 
@@ -75,13 +76,13 @@ def make_bench(registry: Registry) -> click.Command:
         sizes = {name: value for name, value in given.items() if name.startswith("given_")}
         chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
         if file is None and (flags := [flag for name, flag in given_flags().items() if name in sizes]):
-            raise PunchcardError(f"{flags[0]} is for a FILE: programs without end have sizes of their own")
+            raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
         options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
         if file is not None and options.columns is not None:
-            raise PunchcardError("--columns is for programs without end: a FILE has the columns that it needs")
+            raise PunchcardError("--columns cannot be used with a FILE: the program sets the number of columns")
         if file is None:
             if max_steps is not None:
-                raise PunchcardError("--max-steps is for a FILE: programs without end run as long as --seconds says")
+                raise PunchcardError("--max-steps needs a FILE: the built-in programs never end, use --seconds")
             records = _measured(options, registry)
         else:
             records = _measured_program(file, Given(sizes), options, max_steps, registry)
@@ -116,7 +117,7 @@ def _measured_program(
     records: list[Record] = []
     program, kind, sizes = load_program(file, given, registry)
     if options.machine not in (None, kind.name):
-        raise PunchcardError(f"--machine {options.machine}: {str(file)!r} is a program for {kind.name}")
+        raise PunchcardError(f"--machine {options.machine}: {str(file)!r} is a {kind.name} program")
     for design in options.designs or (None,):
         machine = kind.machine_class().for_program(program, **{**sizes, "design": design})
         records += measure_program(program, machine, file.name, options, max_steps=max_steps, remark=remark)

@@ -43,16 +43,19 @@ class CalcCommand(click.Command):
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--range", "ranges", multiple=True, metavar="NAME=LOW:HIGH",
               help="Compile for all values of a variable in a range; may be repeated.")
-@click.option("--heads", type=click.IntRange(1, 3), default=3, show_default=True, help="Heads of the soft product.")
-@click.option("--terms", type=click.IntRange(1, 512), default=64, show_default=True, help="Sigmoids of a fitted function.")
+@click.option("--heads", type=click.IntRange(1, 3), default=3, show_default=True,
+              help="Heads of a product: more heads, smaller error.")
+@click.option("--terms", type=click.IntRange(1, 512), default=64, show_default=True,
+              help="Sigmoids in the sum that approximates a function.")
 @click.option("--newton", type=click.IntRange(0, 8),
               help="Newton steps after each inverse and root.  [default: as many as needed]")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True,
               help="Number format.")
 @click.option("--design", type=click.Choice(DESIGNS), default="compact", show_default=True,
-              help="Which transformer.")
+              help="The machine's design.")
 @memory_option
-@click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it (with --json: both).")
+@click.option("--program", "show_program", is_flag=True,
+              help="Print the program as .fleq text and do not run it; with --json, do both.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,

@@ -34,9 +34,9 @@ def make_export(registry: Registry) -> click.Command:
     @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
-    @click.option("-o", "--output", required=True, metavar="DIR", help="The folder that is written.")
+    @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help="Without FILE: which computer, with its usual sizes.")
+                  help="Without FILE: the kind of machine, with default sizes.")
     @target_options((target.name, target.options) for target in TARGETS.values())
     @machine_options(registry)
     @language_options(registry)
@@ -46,9 +46,9 @@ def make_export(registry: Registry) -> click.Command:
     def export(
         file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...], **given: Any
     ) -> None:
-        """Write a machine as a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
+        """Export a machine to a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
 
-        FILE is a program, whose card is written too, or a saved machine. The weights never depend on the program.
+        FILE is a program, whose card is exported too, or a saved machine. The weights never depend on the program.
         """
         from punchcard.export.writer import write
 
@@ -57,7 +57,7 @@ def make_export(registry: Registry) -> click.Command:
         if file is None or kind_name is not None or file.suffix == SAVED:
             program = None
             if settings:
-                raise PunchcardError(f"--set {settings[0]!r}: a machine alone has no program: name its file")
+                raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
             machine = _alone(registry, file, kind_name, Given(given))
         else:
             program, kind, sizes = load_program(file, Given(given), registry)
@@ -85,11 +85,11 @@ def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: 
     if file is None:
         return open_machine(registry, None, kind_name, given)
     if kind_name is not None:
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} says which machine it is for, leave one of them away")
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} already names its machine: give only one of them")
 
     for name, spelling in given_flags().items():
         if name in ("design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which is as it was built")
+            raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which cannot be changed")
 
     from punchcard.machines.base import Machine
 

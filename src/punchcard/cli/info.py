@@ -26,7 +26,7 @@ def make_info(registry: Registry) -> click.Command:
     @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help="Which computer.  [default: FILE's, or the first of these]")
+                  help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
     @machine_options(registry)
     @language_options(registry)
     @memory_option
@@ -34,7 +34,7 @@ def make_info(registry: Registry) -> click.Command:
     def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:
         """Show the size of a machine: layers, heads, width, hidden units, parameters, temperature.
 
-        With FILE, the machine has room for that program; else it has its usual sizes.
+        With FILE, the machine is built for that program, else with default sizes.
         """
         from punchcard.cli.display import show_info
 

@@ -28,12 +28,14 @@ def run_options(command: Any) -> Any:
     """The options that learning and predicting share."""
     for option in (
         memory_option,
-        click.option("--design", type=click.Choice(DESIGNS), help="Which transformer.  [default: compact]"),
+        click.option("--design", type=click.Choice(DESIGNS), help="The machine's design.  [default: compact]"),
         click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
-        click.option("--engine", help="What applies the model.  [default: the fastest]"),
-        click.option("--size", type=click.IntRange(1), help="d of the machine.  [default: the least that fits]"),
-        click.option("--range", "range_", type=float, help="Every value stays within ±R.  [default: a power of two]"),
-        click.option("--heads", type=click.IntRange(1, 3), help="Heads of a soft product.  [default: 3]"),
+        click.option("--engine", help="The engine that applies the model.  [default: the fastest]"),
+        click.option("--size", type=click.IntRange(1),
+                     help="d, rows and columns of the largest operand.  [default: as needed]"),
+        click.option("--range", "range_", type=float, help="R: every value must stay within ±R.  [default: found in NumPy]"),
+        click.option("--heads", type=click.IntRange(1, 3),
+                     help="Heads of a product: more heads, smaller error.  [default: 3]"),
     ):
         command = option(command)
     return command
@@ -42,28 +44,29 @@ def run_options(command: Any) -> Any:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--target", required=True, help="The column to learn; all others are features.")
-@click.option("--hidden", default="0", show_default=True, metavar="N,N,...", help="Units of the hidden layers; 0: linear.")
+@click.option("--hidden", default="0", show_default=True, metavar="N,N,...",
+              help="Units of the hidden layers; 0 for a linear model.")
 @click.option("--epochs", type=click.IntRange(1), default=20, show_default=True, help="Passes over the data.")
 @click.option("--rate", type=float, default=0.1, show_default=True, help="Step size.")
 @click.option("--loss", default="squared", show_default=True, help="squared, huber, logcosh or logistic.")
 @click.option("--activation", default="sigmoid", show_default=True, help="sigmoid, tanh, silu, softplus or relu.")
 @click.option("--batch", type=click.Choice(["point", "all"]), default="point", show_default=True,
-              help="Change the weights after each point, or once an epoch.")
-@click.option("--standardize", is_flag=True, help="Scale columns to mean 0 and deviation 1.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the first weights.")
+              help="Update the weights after each point, or once per epoch.")
+@click.option("--standardize", is_flag=True, help="Scale columns to mean 0 and standard deviation 1.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the initial weights.")
 @run_options
-@click.option("--save", type=click.Path(path_type=Path), help="Write the model, a safetensors file.")
+@click.option("--save", type=click.Path(path_type=Path), help="Save the model to a safetensors file.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss after each epoch (needs matplotlib).")
-@click.option("--program", "show_program", is_flag=True, help="Print the .fleq text and do not run it.")
+@click.option("--program", "show_program", is_flag=True, help="Print the program as .fleq text and do not run it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def learn(
     file: Path, target: str, hidden: str, epochs: int, rate: float, loss: str, activation: str, batch: str,
     standardize: bool, seed: int, heads: int | None, range_: float | None, size: int | None, engine: str | None,
     dtype: str | None, design: str | None, save: Path | None, plot: Path | None, show_program: bool, as_json: bool,
 ) -> None:
-    """Learn a model from a table by gradient descent on a looped transformer.
+    """Train a model on a table, by gradient descent that runs on a looped transformer.
 
-    FILE is CSV with a header line. Scale the data yourself, so that values are about 1, or with --standardize.
+    FILE is a CSV table with a header line. Values should be about 1: scale them first, or use --standardize.
     """
     widths = hidden_layers(hidden)
     from punchcard import learning
@@ -111,7 +114,7 @@ def predict(
     weights: Path, file: Path, heads: int | None, range_: float | None, size: int | None, engine: str | None,
     dtype: str | None, design: str | None, as_json: bool,
 ) -> None:
-    """Print what a saved model says for each line of a table, as CSV, computed on a looped transformer.
+    """Predict a label for each line of a table with a saved model, on a looped transformer. Prints CSV.
 
     WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
     """
@@ -121,8 +124,8 @@ def predict(
 
     model = learning.Model.load(weights)
     if not (model.feature_names and model.target_names):
-        raise PunchcardError(f"{str(weights)!r} has no names of columns: a model that is used with a table has "
-                             "feature_names and target_names")
+        raise PunchcardError(f"{str(weights)!r} has no column names, which a table needs: pass feature_names and "
+                             "target_names to `learn`")
     table = read_table(file)
     features = table.columns(model.feature_names)
     with interruptible() as (asked, _), watch_interrupts(asked, keeps=False) as interrupted:

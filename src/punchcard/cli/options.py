@@ -34,7 +34,7 @@ def _allow(context: click.Context, option: click.Parameter, text: str | None) ->
 
 
 memory_option = click.option(OPTION, metavar="SIZE", expose_value=False, callback=_allow,
-                             help=f"Memory that may be used, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
+                             help=f"Memory limit, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -72,7 +72,7 @@ def machine_options(registry: Registry) -> Callable[[Command], Command]:
         command = size_options(registry)(command)
         designs = dict.fromkeys(design for kind in registry for design in kind.designs)
         usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
-        about = f"Which transformer.  [default: {usual}]"
+        about = f"The machine's design.  [default: {usual}]"
         command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
         return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
 
@@ -234,7 +234,7 @@ class Given:
                 raise PunchcardError(f"{self._spelling(name)} is not for {what}")
         design = self._values.get("design")
         if design is not None and kind.designs and design not in kind.designs:
-            raise PunchcardError(f"--design {design} is not for {kind.name} machines: there are {', '.join(kind.designs)}")
+            raise PunchcardError(f"--design {design} is not for {kind.name} machines: choose {', '.join(kind.designs)}")
         return {name: value for name, value in self._values.items() if name in own}
 
     def for_language(self, language: Language) -> dict[str, Any]:

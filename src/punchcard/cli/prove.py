@@ -1,4 +1,4 @@
-"""The command `prove`: what holds for every card, shown from the weights."""
+"""The command `prove`: a proof, from the weights, for every card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from punchcard.files import check_apart, check_writable
 from punchcard.machines.registry import Registry
 
 FAILED = 1
-"""The exit status where a claim does not hold."""
+"""The exit status if a claim is false."""
 
 
 def make_prove(registry: Registry) -> click.Command:
@@ -36,10 +36,10 @@ def make_prove(registry: Registry) -> click.Command:
     @click.command(cls=ProgramCommand)
     @file_argument
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help="Which computer.  [default: FILE's, or the first of these]")
+                  help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
     @click.option("-o", "--output", metavar="CERTIFICATE", help="Write the certificate to this file, as JSON.")
     @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
-                  help="Show all claims of a certificate again, for a machine built anew.")
+                  help="Build the machine of a certificate again, and repeat the proof.")
     @click.option("--seconds", type=click.FloatRange(min=0.001),
                   help="Timeout of one solver query; the proof stops at the first timeout.")
     @machine_options(registry)
@@ -50,10 +50,10 @@ def make_prove(registry: Registry) -> click.Command:
         file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None, seconds: float | None,
         as_json: bool, **given: Any,
     ) -> int:
-        """Prove from the weights that one loop is the machine's step, for every card and so for every program.
+        """Prove from the weights that one loop is one step of the machine, for every card and so for every program.
 
-        With FILE, the machine has room for that program; else it has its usual sizes. A false claim comes
-        with a counterexample, and the exit status is 1. It needs the solver z3: pip install 'punchcard[proof]'.
+        With FILE, the machine is built for that program, else with default sizes. A false claim comes with a
+        counterexample, and the exit status is 1. The solver z3 is needed: pip install 'punchcard[proof]'.
         """
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver
@@ -67,8 +67,8 @@ def make_prove(registry: Registry) -> click.Command:
             from punchcard.proof.certificate import load_certificate
 
             if file is not None or kind_name is not None or Given(given).values:
-                raise PunchcardError(f"--verify {str(certificate)!r} says which machine it is about: leave FILE, "
-                                     "--machine and all options of machines away")
+                raise PunchcardError(f"--verify {str(certificate)!r} names its machine: do not give FILE, --machine or "
+                                     "options of a machine")
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:

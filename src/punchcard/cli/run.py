@@ -56,16 +56,16 @@ def make_run(registry: Registry) -> click.Command:
     @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                   help="Initial value of a cell, variable or label; may be repeated.")
     @click.option("--max-steps", type=click.IntRange(0),
-                  help="Stop after this many instructions.  [default: as the machine has it]")
-    @click.option("--engine", metavar="NAME", help="What applies the model.  [default: auto]")
-    @click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: standard input]")
-    @click.option("--checkpoint", metavar="FILE", help="Keep the run in this file, to go on from.")
+                  help="Stop after this many instructions.  [default: set by the machine]")
+    @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
+    @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
+    @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
     @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
-    @click.option("--resume", metavar="FILE", help="Go on with the run in this file, and keep it there.")
-    @click.option("--trace", is_flag=True, help="Show every loop.")
+    @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+    @click.option("--trace", is_flag=True, help="Print what each loop does.")
     @memory_option
     @json_option
-    @click.option("--stats", metavar="FILE", help="Write that JSON object to a file.")
+    @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
     @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
     @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
     def run(
@@ -80,7 +80,7 @@ def make_run(registry: Registry) -> click.Command:
         elif file is None:
             raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
         elif every is not None and checkpoint is None:
-            raise PunchcardError("--every is for runs with --checkpoint")
+            raise PunchcardError("--every needs --checkpoint FILE")
         else:
             saved = _begun(file, settings, Given(given), registry)
         if input_ is not None and not saved.machine.has_ports:
@@ -161,7 +161,7 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
         return kind.machine_class()(**given.for_machine(kind))
     program, kind, options = load_program(file, given, registry)
     if kind_name not in (None, kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a program for {kind.name}")
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {kind.name} program")
     machine = kind.machine_class().for_program(program, **options)
     machine.check_fits(program)
     return machine
@@ -171,7 +171,7 @@ def _saved(path: str, registry: Registry) -> Checkpoint:
     """The run in a checkpoint, whose program and machine are what they are."""
     for name, spelling in given_flags().items():
         if name in ("file", "settings", "design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling} cannot be given with --resume: a checkpoint has its program and its machine")
+            raise PunchcardError(f"{spelling} cannot be used with --resume: the checkpoint has the program and the machine")
     from punchcard.machines.checkpoint import load
 
     return load(path, machines=registry)
@@ -182,14 +182,14 @@ def with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language:
     if not settings:
         return program
     if kind.parse_value is None:
-        raise ProgramError(f"--set is not for {kind.name} programs: the machine takes no values by name")
+        raise ProgramError(f"--set is not for {kind.name} programs: they have no named values")
     values = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ProgramError(f"--set {text!r}: write NAME=VALUE")
         if name.strip() in values:
-            raise ProgramError(f"--set {text!r}: {name.strip()} has a value already")
+            raise ProgramError(f"--set {text!r}: {name.strip()} is set twice")
         try:
             values[name.strip()] = kind.parse_value(value)
         except ProgramError as error:

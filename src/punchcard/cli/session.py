@@ -1,4 +1,4 @@
-"""What the commands that show a run share: their options, and the session behind what they show."""
+"""What `view` and `debug` share: their options, and the session that they display."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def session_options(registry: Registry) -> Callable[[Command], Command]:
         click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                      help="Initial value of a cell, variable or label; may be repeated."),
         click.option("--max-steps", type=click.IntRange(0),
-                     help="End the run after this many instructions.  [default: as the machine has it]"),
-        click.option("--input", "input_", metavar="FILE", help="What the program reads.  [default: nothing]"),
+                     help="End the run after this many instructions.  [default: set by the machine]"),
+        click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: empty]"),
     )
 
     def decorate(command: Command) -> Command:

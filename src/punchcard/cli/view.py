@@ -27,13 +27,14 @@ def make_view(registry: Registry) -> click.Command:
 
     @click.command(cls=ProgramCommand)
     @session_options(registry)
-    @click.option("--port", type=click.IntRange(0, 65535), help="Where the page is served.  [default: a free port]")
-    @click.option("--no-open", is_flag=True, help="Print the page's address and open no browser.")
-    @click.option("--html", metavar="FILE", help="Write one file with the run inside, and serve nothing.")
+    @click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
+    @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
+    @click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
     @click.option("--loops", type=click.IntRange(0), metavar="N",
-                  help="Loops in the file.  [default: 64, or with --model all]")
-    @click.option("--record", metavar="A:B", help="The loops from A to B in the file.")
-    @click.option("--model", is_flag=True, help="Put the model into the file: the page computes every card itself.")
+                  help="With --html: number of loops in the file.  [default: 64; with --model: all]")
+    @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
+    @click.option("--model", is_flag=True,
+                  help="With --html: put the model into the file; the page computes each card itself.")
     @memory_option
     def view(
         file: Path, settings: tuple[str, ...], max_steps: int | None, input_: str | None, port: int | None, no_open: bool,
@@ -45,7 +46,7 @@ def make_view(registry: Registry) -> click.Command:
         """
         first, last = _recorded(html, loops, record, model=model)
         if html is not None and (port is not None or no_open):
-            raise PunchcardError("--port and --no-open are for a page that is served: --html writes a file")
+            raise PunchcardError("--port and --no-open are for the server, and --html writes a file")
         if html is not None:
             check_apart(html, file, input_)
             check_writable(html)
@@ -67,11 +68,11 @@ def _recorded(html: str | None, loops: int | None, record: str | None, *, model:
     """The loops of a file: the first and the last, where that is said."""
     for name, given in (("--loops", loops is not None), ("--record", record is not None), ("--model", model)):
         if given and html is None:
-            raise PunchcardError(f"{name} is for a file: write it with --html FILE")
+            raise PunchcardError(f"{name} needs --html FILE")
     if record is None:
         return 0, loops
     if loops is not None or model:
-        raise PunchcardError(f"--record {record}: give it without {'--model' if model else '--loops'}")
+        raise PunchcardError(f"--record {record}: it cannot be used with {'--model' if model else '--loops'}")
     match = _RANGE.fullmatch(record)
     if match is None or int(match[1]) > int(match[2]):
         raise PunchcardError(f"--record {record!r}: write A:B, two loops such as 10:20, the first not after the second")

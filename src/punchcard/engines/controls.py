@@ -56,13 +56,15 @@ def card_for(watch: Watch, card: Card) -> Card:
 @checked
 @dataclass(frozen=True)
 class Controls:
-    """When a run ends, and what is called between two of its loops. All are optional.
+    """When a run stops, and which functions are called between its loops. All fields are optional.
 
-    until         a pattern on named rows, or several, looked for after every loop; the run ends once the card shows one
-    ports         functions by pattern: called when the pattern is on the card, after `until` was looked for
-    watch         called after every loop with the number of loops made and the card; a fast engine becomes slow by it
-    interrupted   asked now and then between loops; the run ends when it returns True
-    progress      called now and then between loops with the number of loops made
+        machine.run(program, controls=Controls(watch=lambda loops, card: print(loops)))
+
+    until         a pattern of values on named rows, or several. The run stops after the first loop whose card has one
+    ports         functions by pattern: called when the card has the pattern, after `until` was checked
+    watch         called after every loop with the number of loops so far and the card; makes fast engines slow
+    interrupted   called from time to time without arguments; the run stops when it returns True
+    progress      called from time to time with the number of loops so far
     """
 
     until: Pattern | Sequence[Pattern] = ()
@@ -72,22 +74,22 @@ class Controls:
     progress: Callable[[int], None] | None = None
 
     def after(self, loops: int) -> Controls:
-        """The controls of a part of a run that begins after so many loops: the functions count from the run's beginning."""
+        """The controls for the rest of a run, after `loops` loops. Functions still get loops counted from the start."""
         return replace(
             self, ports={pattern: count_from(loops, port) for pattern, port in self.ports.items()},
             watch=self.watch and NoCopyWatch.like(count_from(loops, self.watch), self.watch),
             progress=self.progress and count_from(loops, self.progress))
 
     def of_card(self, ports: Mapping[Pattern, Port] | None, before: int) -> Controls:
-        """The controls of one card of a batch: its ports, and the loops that were made on other cards before."""
+        """The controls for one card of a batch: with its own ports; `before` loops of other cards are added to progress."""
         return replace(self, ports=ports or {}, progress=self.progress and count_from(before, self.progress))
 
     def is_interrupted(self) -> bool:
-        """Ask whether to stop."""
+        """Whether `interrupted` asks to stop now."""
         return self.interrupted is not None and self.interrupted()
 
     def report(self, loops: int) -> None:
-        """Report how many loops were made."""
+        """Call `progress`, if there is one, with the number of loops so far."""
         if self.progress is not None:
             self.progress(loops)
 

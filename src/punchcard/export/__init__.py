@@ -1,11 +1,11 @@
-"""Out into other people's tools: a program as a layer of a network, models for other libraries, circuits.
+"""Export to other tools: a program as a layer of a network, models for other libraries, circuits.
 
     import punchcard
 
     punchcard.export.write("onnx", machine, "folder", program)     # what `punchcard export` does
-    bridge = punchcard.export.transformer_lens.bridge(machine)     # an object of that world
+    bridge = punchcard.export.transformer_lens.bridge(machine)     # a TransformerLens object
 
-Modules are imported when they are first used, and what they need is an extra: see docs/interop.md.
+Modules are imported on first use. The packages that they need are optional extras: see docs/interop.md.
 """
 
 from __future__ import annotations

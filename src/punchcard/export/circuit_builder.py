@@ -26,9 +26,9 @@ Rounding: TypeAlias = Callable[[AnyArray], AnyArray]
 
 @checked
 def circuit(machine: Machine[Any, Any]) -> Circuit:
-    """A `Circuit`: what every row block, head, formula and hidden unit of a machine is and computes, as plain data.
+    """Return the `Circuit` of a machine: what each row block, head, formula and hidden unit computes, as plain data.
 
-    That it explains all of the machine's weights, each once, is checked. See docs/ground-truth.md.
+    Raises `CircuitError` if the circuit does not explain each weight of the machine exactly once. See docs/ground-truth.md.
     """
     naming, layout = Naming(machine), machine.layout
     owner = _owners(layout)

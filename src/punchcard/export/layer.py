@@ -32,12 +32,17 @@ def as_layer(
     machine: Machine[Any, Any], program: object, inputs: Sequence[str], outputs: Sequence[str], *,
     engine: str = DEFAULT_ENGINE, max_steps: int | None = None, checkpoint: bool = True,
 ) -> ProgramLayer:
-    """A program as a layer of another network: a tensor for each input, a tensor or a tuple out, and gradients.
+    """Turn a program into an `nn.Module` with gradients, for use as a layer of another network.
 
-    inputs, outputs   names of the program's variables; those that are not named keep the program's own values
-    engine            what runs the program without gradients, and counts the loops with them
-    max_steps         instructions after which a run that has not halted is an error
-    checkpoint        compute cards again for the gradient, so that memory grows with the square root of the loops
+        layer = punchcard.as_layer(machine, program, inputs=["A"], outputs=["X"])
+        X = layer(torch.tensor([[4.0, 1.0], [2.0, 3.0]]))
+
+    inputs       names of variables that are arguments of the layer; others keep the program's initial values
+    outputs      names of variables that the layer returns: one tensor, or a tuple if there are several names
+    engine       the engine for calls without gradients. In calls with gradients it counts the loops, and torch applies the
+                 model
+    max_steps    if the program has not halted after so many instructions, an error is raised. Default: set by the machine
+    checkpoint   True: gradient checkpointing, so that memory grows with the square root of the loops
 
     See docs/gradients.md.
     """

@@ -37,10 +37,10 @@ GROUND_TRUTH = (
     Option("rotation", "how the basis is hidden", str, choices=("none", "permuted", "exact", "random")),
     Option("idle_rows", "rows that do nothing", least=0, most=4096),
     Option("idle_heads", "heads that do nothing, in each layer with heads", least=0, most=4096),
-    Option("noise", "standard deviation of what is added to a weight w, times max(1, |w|)", float, least=0),
-    Option("seed", "of everything random", least=0),
+    Option("noise", "standard deviation of the noise added to a weight w, relative to max(1, |w|)", float, least=0),
+    Option("seed", "seed of all random choices", least=0),
     Option("pairs", "counterfactual pairs", least=1, most=10_000),
-    Option("loops", "loops that are made with each pair, at most", least=1, most=1_000_000),
+    Option("loops", "the largest number of loops per pair", least=1, most=1_000_000),
 )
 
 TARGETS = {target.name: target for target in (

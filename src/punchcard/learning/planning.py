@@ -29,16 +29,18 @@ BYTES_OF_ARRAY = 200
 class Task(TypedDict, total=False):
     """What is learned, and how.
 
-    hidden         units of the hidden layers: a number, several, or none for a linear model
-    epochs, rate   passes over the data (20), and the step size (0.1)
-    loss           "squared", "huber", "logcosh" or "logistic" (labels 0 and 1), or a Loss
-    activation     a name in ACTIVATIONS ("sigmoid" by default), or an Activation
-    bias           True: a constant feature for the first layer, a bias vector for each other one
-    batch          "point": the weights change after each point, in the data's order; "all": once an epoch, by the sum of
-                   all gradients
-    standardize    scale features and (unless the loss is logistic) labels to mean 0 and deviation 1
-    weights        to begin with; by default zeros for a linear model, else uniform in ±1 / sqrt(inputs), by `seed`
-    range          every value stays within ±range; by default the power of two above what occurs in NumPy
+    hidden         units of the hidden layers: a number, or a list. Default: none, a linear model
+    epochs         passes over the data, default: 20
+    rate           step size, default: 0.1
+    loss           "squared" (default), "huber", "logcosh" or "logistic" (labels 0 and 1), or a Loss
+    activation     a name in ACTIVATIONS, default: "sigmoid"; or an Activation
+    bias           True: a constant feature for the first layer, and a bias vector for each further layer
+    batch          "point": update the weights after each point, in the order of the data; "all": once per epoch, with the
+                   sum of all gradients
+    standardize    scale features to mean 0 and standard deviation 1; labels too, unless the loss is logistic
+    weights        initial weights. Default: zeros for a linear model, else uniform in ±1 / sqrt(inputs)
+    seed           seed of the initial weights
+    range          every value must stay within ±range. Default: the power of two above all values that occur in NumPy
     """
 
     hidden: int | Sequence[int]

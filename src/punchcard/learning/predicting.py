@@ -23,9 +23,11 @@ from punchcard.machines.fleq.machine import FleqMachine
 
 @dataclass(frozen=True)
 class Prediction:
-    """A number for each point, or a row where the model has several outputs; for the logistic loss, probabilities.
+    """What `predict` returns.
 
-    `error` is the largest difference from NumPy's outputs, over the largest of them, before any scaling is undone.
+    values   a number for each point, or a row if the model has several outputs. For the logistic loss: probabilities
+    error    the largest difference from NumPy's outputs, divided by the largest output; measured on scaled data
+    loops    how often the model was applied
     """
 
     values: Array
@@ -38,7 +40,14 @@ class Prediction:
 
 @checked
 def predict(model: Model | Learned | str | Path, features: ArrayLike, **options: Unpack[RunOptions]) -> Prediction:
-    """What a model, a run of `learn`, or a saved model says for points in rows."""
+    """Predict labels with a learned model. The prediction is computed on the transformer.
+
+    model      what `learn` returned, its `model`, or the path of a saved model
+    features   an array with a row for each point
+    options    how to run it: `machine`, `heads`, `precision`, `engine`, ... (see `RunOptions`)
+
+    Returns a `Prediction`: `values` has a number for each point, or a row if the model has several outputs.
+    """
     known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model
     network, x = known.network, known.features(features)
     check_size(options)

@@ -29,13 +29,14 @@ between."""
 class RunOptions(TypedDict, total=False):
     """How a program is run.
 
-    machine        one that is there already, in place of one built to the program's sizes
-    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  a FLEQ machine's
-    size           d, by default the least that holds the network
-    engine         what applies the model, by default the fastest
-    range          every value stays within ±range; by default the power of two above what occurs in NumPy
-    terms          sigmoids of a fitted function, by default as few as are near enough
-    interrupted    asked now and then whether to stop
+    machine        a FLEQ machine, default: built for the program
+    heads          heads of a product, default: 3
+    precision      "float64" or "float32";  design   a design of the FLEQ machine
+    size           d of the machine, default: the least that is large enough for the network
+    engine         the engine that applies the model, default: the fastest
+    range          every value must stay within ±range. Default: the power of two above all values that occur in NumPy
+    terms          sigmoids in a sum that approximates a function, default: as few as are accurate enough
+    interrupted    called from time to time; the run stops when it returns True
     """
 
     machine: FleqMachine | None
@@ -72,7 +73,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     machine = options.get("machine")
     if machine is not None:
         if given := [name for name, value in sizes.items() if value is not None]:
-            raise PunchcardError(f"{', '.join(given)}: options build a machine, and here one is given")
+            raise PunchcardError(f"{', '.join(given)}: options are for building a machine, but a machine is given")
         return machine
     size, needed = options.get("size"), network.size
     if size is not None and size < needed:

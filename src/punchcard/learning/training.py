@@ -107,12 +107,22 @@ def learn(
     rehearsing: Callable[[int], None] | None = None,
     **options: Unpack[LearnOptions],
 ) -> Learned:
-    """Learn a linear model, or a network with hidden layers, by gradient descent on the transformer.
+    """Train a linear model, or a network with hidden layers, by gradient descent that runs on the transformer.
 
-    `features` has a row for each point, `labels` a number or a row for each. The options are those of `Task` and
-    `RunOptions`: `hidden`, `epochs`, `rate`, `loss`, `activation`, ...; `machine`, `heads`, `precision`, `engine`, ... Data
-    should be scaled, so that values are about 1. The algorithm runs in NumPy first, and `rehearsing` is told how many epochs
-    are finished there; `progress` is told of the run on the transformer.
+        learned = punchcard.learn(x, y, hidden=4, epochs=20)
+        punchcard.predict(learned, x).values
+
+    features        an array with a row for each point. Values should be about 1: scale them, or use `standardize=True`
+    labels          a number for each point, or a row for each
+    feature_names, target_names
+                    column names to save with the model
+    progress        called with a `Stage` during the run on the transformer
+    rehearsing      called with the number of finished epochs while the same algorithm runs in NumPy, which happens first
+    options         what to learn: `hidden`, `epochs`, `rate`, `loss`, `activation`, `bias`, `batch`, `standardize`,
+                    `weights`, `seed`, `range` (see `Task`); and how to run it: `machine`, `heads`, `precision`, `design`,
+                    `size`, `engine`, `terms`, `interrupted` (see `RunOptions`)
+
+    Returns a `Learned`, with the model, the losses, and the errors against NumPy.
     """
     how = cast(RunOptions, options)
     check_size(how)

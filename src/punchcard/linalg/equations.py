@@ -36,10 +36,13 @@ MOST_SWEEPS = 1000
 
 @checked
 def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]) -> Computed:
-    """The inverse of a square matrix by Newton's iteration; the residual is the largest entry of I - A X.
+    """The inverse X of a square matrix A, by Newton's iteration.
 
-    Without `iterations`, as many as the same iteration takes in NumPy to settle. The matrix is scaled by a power of two
-    for the least range, and within that for the largest inverse.
+    iterations   default: as many as the same iteration needs in NumPy to converge
+    options      see `punchcard.linalg`
+
+    Returns a `Computed`; its residual is the largest entry of I - A X. The matrix is first scaled by a power of two, to keep
+    the values of the program in a small range.
     """
     a = as_matrix(matrix, "inverse", square=True)
     at_least_one(iterations, "inverse", "iterations")
@@ -56,9 +59,14 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
 def least_squares(
     matrix: ArrayLike, right: ArrayLike, iterations: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
-    """The x that makes ||A x - b|| least, by Newton's iteration for the pseudo-inverse of A.
+    """The x that minimises ||A x - b||, by Newton's iteration for the pseudo-inverse A^+.
 
-    A has at least as many rows as columns, and full rank. The residual is the largest entry of I - A^+ A.
+    matrix       A, with full rank and at least as many rows as columns
+    right        b, a vector
+    iterations   default: as many as the same iteration needs in NumPy to converge
+    options      see `punchcard.linalg`
+
+    Returns a `Computed`; its residual is the largest entry of I - A^+ A.
     """
     a = as_matrix(matrix, "least_squares")
     b = as_vector(right, len(a), "least_squares", "the right side")
@@ -74,11 +82,17 @@ def least_squares(
 def solve(
     matrix: ArrayLike, right: ArrayLike, sweeps: int | None = None, **options: Unpack[AlgebraOptions]
 ) -> Computed:
-    """The x with A x = b: by Gauss-Seidel iteration where that converges, else by Newton's iteration for the inverse.
+    """The solution x of A x = b.
 
-    Gauss-Seidel converges where the matrix is strictly diagonally dominant by rows, or symmetric and positive definite.
-    `sweeps` are its own; without, as many as the same iteration takes in NumPy to settle. The residual is the largest entry
-    of A x - b over that of b.
+    Gauss-Seidel iteration is used if A is strictly diagonally dominant by rows, or symmetric and positive definite.
+    Otherwise Newton's iteration for the inverse is used.
+
+    matrix    A, a square matrix;  right   b, a vector
+    sweeps    sweeps of Gauss-Seidel, default: as many as the same iteration needs in NumPy to converge. Raises `MatrixError`
+              if it is given and Gauss-Seidel cannot be used
+    options   see `punchcard.linalg`
+
+    Returns a `Computed`; its residual is the largest entry of A x - b, divided by the largest entry of b.
     """
     a = as_matrix(matrix, "solve", square=True)
     b = as_vector(right, len(a), "solve", "the right side")

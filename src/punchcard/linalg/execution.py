@@ -29,10 +29,11 @@ MOST_ENTRY = 1e60
 class AlgebraOptions(TypedDict, total=False):
     """How a program is run.
 
-    machine        one that is there already, in place of one built to the program's sizes
-    heads          of the products, 3 by default;  precision  "float64" or "float32";  design  a FLEQ machine's
-    engine         what applies the model
-    check          compare every instruction with the exact function, as `punchcard.run` does
+    machine        a FLEQ machine, default: built for the program
+    heads          heads of a product, default: 3
+    precision      "float64" or "float32";  design   a design of the FLEQ machine
+    engine         the engine that applies the model
+    check          whether each instruction is compared with the exact function, as `punchcard.run` does
     """
 
     machine: FleqMachine | None
@@ -96,7 +97,7 @@ def execute(
         sizes.setdefault("heads", DEFAULT_HEADS)
         machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
     elif sizes:
-        raise PunchcardError(f"{', '.join(sizes)}: options build a machine, and here one is given")
+        raise PunchcardError(f"{', '.join(sizes)}: options are for building a machine, but a machine is given")
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
         report = resume(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))
@@ -108,13 +109,13 @@ def execute(
 
 @dataclass(frozen=True)
 class Computed:
-    """What a program computed on the transformer, and how near it is. Errors are relative to the largest entry.
+    """The result of a linear algebra program, and its errors. Errors are relative to the largest entry.
 
-    value           the result
-    error           distance from the true answer, by LAPACK in float64
-    machine_error   distance from the same algorithm in NumPy, float64
-    residual        how far the value is from having the property that is wanted; each call says which
-    converged       whether the residual is small: below the square root of the unit roundoff
+    value           the result, computed on the transformer
+    error           distance from LAPACK's result in float64
+    machine_error   distance from the same algorithm in NumPy, in float64
+    residual        how well the value solves the problem; each function says what it measures
+    converged       whether the residual is below the square root of the unit roundoff
     """
 
     value: Array
@@ -125,16 +126,17 @@ class Computed:
 
     @property
     def converged(self) -> bool:
+        """Whether the residual is below the square root of the unit roundoff."""
         return self.residual <= self.execution.tolerance
 
     @property
     def loops(self) -> int:
-        """Passes of the transformer, one for each instruction and one for the halt."""
+        """How often the model was applied: once for each instruction, and once for the halt."""
         return self.execution.report.result.loops
 
     @property
     def bound(self) -> float:
-        """The bound of one product's error, over the machine's range; those of sums and transposes are smaller."""
+        """The error bound of one product, relative to the range. The bounds of sums and transposes are smaller."""
         return self.machine.bound("mul") / self.machine.range
 
     @property
@@ -160,21 +162,24 @@ class Computed:
 
 @dataclass(frozen=True)
 class LeadingEigenpair(Computed):
-    """`value` is the eigenvector, of norm 1."""
+    """The result of `power_iteration`. `value` is the eigenvector, with norm 1; `eigenvalue` is its eigenvalue."""
 
     eigenvalue: float
 
 
 @dataclass(frozen=True)
 class QRDecomposition(Computed):
-    """`value` is Q, with orthonormal columns; `r` is upper triangular but for rounding."""
+    """The result of `qr`. `value` is Q, with orthonormal columns; `r` is upper triangular up to rounding."""
 
     r: Array
 
 
 @dataclass(frozen=True)
 class Krylov(Computed):
-    """`value` is Q, an orthonormal basis; `h` is Q^T A Q, Hessenberg or tridiagonal but for rounding."""
+    """The result of `arnoldi` and `lanczos`. `value` is Q, whose columns are an orthonormal basis; `h` is Q^T A Q.
+
+    Up to rounding, `h` is upper Hessenberg, and tridiagonal for a symmetric matrix.
+    """
 
     h: Array
 

@@ -40,10 +40,14 @@ _LOST = "start has nearly no part along the leading eigenvector, or the leading 
 def power_iteration(
     matrix: ArrayLike, iterations: int | None = None, start: ArrayLike | None = None, **options: Unpack[AlgebraOptions]
 ) -> LeadingEigenpair:
-    """The eigenvector of the eigenvalue that is largest in size, by power iteration from `start` (by default ones).
+    """The eigenvalue of largest absolute value, and its eigenvector b, by power iteration.
 
-    The default of `iterations` is as many as the plain iteration takes in NumPy until the vector changes no more. The
-    residual is the largest entry of A b - eigenvalue b, over the eigenvalue.
+    matrix       A, a square matrix
+    iterations   default: as many as the same iteration needs in NumPy until the vector no longer changes
+    start        the first vector, default: ones
+    options      see `punchcard.linalg`
+
+    Returns a `LeadingEigenpair`; its residual is the largest entry of A b - eigenvalue b, divided by the eigenvalue.
     """
     a = as_matrix(matrix, "power_iteration", square=True)
     at_least_one(iterations, "power_iteration", "iterations")
@@ -64,10 +68,14 @@ def power_iteration(
 
 @checked
 def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOptions]) -> QRDecomposition:
-    """Q R = A by Gram-Schmidt, for at least as many rows as columns; the diagonal of R is positive.
+    """The QR decomposition A = Q R, by the Gram-Schmidt process. The diagonal of R is positive.
 
-    `steps` of Newton's iteration normalise each column. The residual is the largest entry of I - Q^T Q; the error is that
-    of Q against LAPACK's, with the signs of the diagonal made positive.
+    matrix    A, with at least as many rows as columns
+    steps     Newton steps that normalise each column, default: 18
+    options   see `punchcard.linalg`
+
+    Returns a `QRDecomposition`; its residual is the largest entry of I - Q^T Q. Its error compares Q with LAPACK's Q, whose
+    signs are changed so that the diagonal of R is positive.
     """
     a = as_matrix(matrix, "qr")
     at_least_one(steps, "qr", "steps")
@@ -86,10 +94,16 @@ def arnoldi(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],
 ) -> Krylov:
-    """An orthonormal basis of span(b, A b, ..., A^(dimension - 1) b) from b = `start` (by default ones), and H = Q^T A Q.
+    """An orthonormal basis Q of the Krylov space span(b, A b, ..., A^(dimension - 1) b), and H = Q^T A Q.
 
-    The residual is the largest entry of I - Q^T Q, the error that of the basis against Gram-Schmidt in NumPy with LAPACK's
-    QR.
+    matrix      A, a square matrix
+    dimension   number of basis vectors
+    start       b, default: ones
+    steps       Newton steps that normalise each vector, default: 18
+    options     see `punchcard.linalg`
+
+    Returns a `Krylov`; its residual is the largest entry of I - Q^T Q. Its error compares Q with Gram-Schmidt in NumPy,
+    which uses LAPACK's QR.
     """
     return _krylov("arnoldi", matrix, dimension, start, steps, options)
 
@@ -99,7 +113,7 @@ def lanczos(
     matrix: ArrayLike, dimension: int, start: ArrayLike | None = None, steps: int = NORMALISING,
     **options: Unpack[AlgebraOptions],
 ) -> Krylov:
-    """As `arnoldi`, for a symmetric matrix: H is tridiagonal, and its eigenvalues approach the outermost of A."""
+    """As `arnoldi`, for a symmetric matrix. H is tridiagonal, and its eigenvalues approximate the extreme ones of A."""
     a = as_matrix(matrix, "lanczos", square=True)
     if not np.array_equal(a, a.T):
         row, column = np.unravel_index(int(np.argmax(np.abs(a - a.T))), a.shape)

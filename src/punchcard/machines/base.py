@@ -61,50 +61,53 @@ NO_LIMIT = 1 << 62
 
 @checked
 class Machine(ABC, Generic[Program, State]):
-    """A looped transformer that executes programs, one instruction a loop. The weights never depend on the program.
+    """A looped transformer that executes programs, one instruction per loop. Its weights never depend on the program.
 
-        machine = punchcard.build(program)      `machine.model` is the `nn.Module`, `machine.layout` names its rows
-        card = machine.punch(program)           the program as the model's input, rows by columns
+        machine = punchcard.build(program)
+        machine.model                           the transformer, an `nn.Module`
+        machine.layout                          the names of the card's rows and columns
+        card = machine.punch(program)           the program as a card: the model's input, a tensor of rows and columns
+        card = machine.model(card)              one loop
+        machine.read(card)                      the state on a card
         machine.run(program)                    apply the model until the program halts
-        machine.read(card)                      the values on a card
 
-    A subclass defines its `kind` and `designs`, the sizes that a program needs (`sizes_for`) and a plain interpreter
-    (`oracle`). The rest has a default. See docs/your-own-machine.md.
+    A subclass must define `kind`, `designs`, `sizes_for` (the sizes that a program needs) and `oracle` (a plain
+    interpreter). All else has a default. See docs/your-own-machine.md.
     """
 
     kind: ClassVar[Kind]
     designs: ClassVar[Mapping[str, Any]]
-    """Designs by name, or what makes one."""
+    """Designs by name."""
     default_max_steps: ClassVar[int | None] = 100_000
     """Default of `max_steps`: instructions after which a run stops, or None for no limit."""
     compared: ClassVar[Check | None] = "end"
     """Default of `check`: when a run is compared with the interpreter."""
     has_ports: ClassVar[bool] = False
-    """Whether programs read input and write output, which is then what a run shows."""
+    """Whether programs read input and write output. If so, `punchcard run` prints the output instead of values."""
     instruction_size: ClassVar[int] = 1
-    """How far the program counter goes from an instruction to the next; anything else is a branch."""
+    """How much the program counter grows from an instruction to the next; any other change is a branch."""
     keeps_weights: ClassVar[bool] = False
-    """Whether weights are kept on disk: of a large machine of this package, whose formulas take long to work out."""
+    """Whether weights are cached on disk, for large machines that take long to build."""
 
     sizes: Any
     options: dict[str, Any]
-    """What the machine was built with, beside design and precision, as plain data."""
+    """The sizes and other options that the machine was built with, as plain data; without design and precision."""
     design: Design[Any]
     precision: Precision
     layout: Layout
     weights: Weights
-    """What the formulas give, as arrays, until somebody wants the `model`."""
+    """The weights as arrays. After the first use of `model`, the module owns them."""
     needed_bits: int = 0
-    """Significand bits that its sums need so that none is rounded; 0 where numbers are real and rounded anyway."""
+    """Significand bits that the number format needs so that no sum is rounded; 0 for machines of real numbers."""
 
     @property
     def model(self) -> LoopedTransformer:
-        """The weights as an `nn.Module`, which holds them from then on: what is changed there is run."""
+        """The transformer, an `nn.Module`. If you change its parameters, the machine runs with the changed ones."""
         return self.weights.module
 
     @cached_property
     def engine_cache(self) -> EngineCache:
-        """What engines prepared for this machine, so that a second run need not wait for it."""
+        """What engines have compiled for this machine, kept for the next run."""
         return EngineCache()
 
     # Building
@@ -112,7 +115,7 @@ class Machine(ABC, Generic[Program, State]):
     def build(
         self, sizes: Any, design: str | Design[Any], precision: AsPrecision | tuple[str, ...], options: Mapping[str, Any]
     ) -> None:
-        """Layout and model, by a design or its name. Of several number formats the first that is exact is taken."""
+        """Make layout and weights, for a design or its name. Of several number formats the first exact one is used."""
         name = design if isinstance(design, str) else design.name
         self.check_options(name, options)
         self.design = self.designs[name] if isinstance(design, str) else design
@@ -139,7 +142,7 @@ class Machine(ABC, Generic[Program, State]):
             f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: {self.advice()}")
 
     def check_options(self, design: str, options: Mapping[str, Any]) -> None:
-        """Refuse a design that there is not, and options that are not what the kind declares."""
+        """Raise an error for an unknown design, and for an option with a value that its kind does not allow."""
         if design not in self.designs:
             raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
                                  f"there are {', '.join(self.designs)}")
@@ -148,20 +151,20 @@ class Machine(ABC, Generic[Program, State]):
                 option.check(options.get(option.name))
 
     def memory_to_build(self) -> int:
-        """About how many bytes building takes at its peak, by the sizes alone."""
+        """Estimate the peak memory of building, in bytes. It depends on the sizes alone."""
         return building(self.design.weights(self.sizes, self.layout))
 
     def memory_to_run(self, engine: str = DEFAULT_ENGINE) -> int:
-        """About how many bytes a run takes at its peak, with what the machine has; by the sizes alone.
+        """Estimate the peak memory of a run in bytes, the machine included. It depends on the sizes alone.
 
-        Where the engine "auto" has to take one that runs tensors, that one has an estimate of its own.
+        If the engine "auto" must fall back to an engine that runs on tensors, the estimate of that engine is checked then.
         """
         if takes_packed(engine):
             return self.memory_to_build() + running_packed(packed_bytes(self.layout, self.precision.name))
         return self.memory_to_build() + running(self.layout.width, self.layout.columns)
 
     def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
-        """Refuse a run that would take more memory than the budget, before a card is punched."""
+        """Raise an error if a run would need more memory than the limit."""
         on = f" on the {engine} engine" * (engine != DEFAULT_ENGINE)
         require(self.memory_to_run(engine), f"a run of {self._sized()}{on}")
 
@@ -170,26 +173,26 @@ class Machine(ABC, Generic[Program, State]):
         return f"a {self.kind.name} machine with {sizes} ({self.layout.width} rows, {self.layout.columns} columns)"
 
     def compile(self, sizes: Any) -> list[LayerWeights]:
-        """The layers for sizes, as matrices."""
+        """Compile the layers for these sizes to matrices."""
         layout = self.design.layout(sizes)
         return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
 
     def formulas(self) -> list[Part]:
-        """The layers as the design wrote them: what `attend` and `assign` were given, worked out from sizes alone."""
+        """The layers as formulas, before they are compiled to matrices."""
         return self.design.layers(self.sizes, self.layout, self.precision)
 
     def advice(self) -> str:
-        """What to do about a number format that is too narrow."""
+        """The end of the error message for a number format that is too narrow: what to do."""
         return "use a wider number format, or a smaller machine"
 
     @classmethod
     @abstractmethod
     def sizes_for(cls, program: Program) -> dict[str, Any]:
-        """The options of a machine with room for a program. Only sizes: its content never reaches the weights."""
+        """The options of a machine that is large enough for a program. Sizes only: weights do not depend on programs."""
 
     @classmethod
     def for_program(cls, program: Program, **options: Any) -> Self:
-        """A machine with room for a program; options that are given come before the program's own sizes."""
+        """Build a machine that is large enough for a program. `options` override the program's own sizes."""
         known = {*inspect.signature(cls.__init__).parameters} - {"self"}
         if unknown := [name for name in options if name not in known]:
             raise PunchcardError(f"{unknown[0]} is not an option of a {cls.kind.name} machine"
@@ -198,7 +201,7 @@ class Machine(ABC, Generic[Program, State]):
         return cls(**{**cls.sizes_for(program), **given})
 
     def in_format(self, dtype: FormatName) -> Self:
-        """The same machine in another number format: its constants are chosen anew for that format."""
+        """Build the same machine in another number format, with constants chosen for that format."""
         return self.builder()(**self.options, design=self.design.name, precision=self._precision_in(dtype))
 
     def _precision_in(self, dtype: FormatName) -> Precision:
@@ -211,7 +214,7 @@ class Machine(ABC, Generic[Program, State]):
     # Cards
 
     def pack(self, program: Program) -> PackedCard:
-        """The card of a program, packed: as its design punches it. A program that does not fit is refused."""
+        """The card of a program in packed form, which takes less memory. Raises an error if it does not fit."""
         if type(self).punch is not Machine.punch:  # a machine that punches tensors
             return PackedCard.of(self.layout, self.punch(program))
         return self._packed(program)
@@ -223,35 +226,35 @@ class Machine(ABC, Generic[Program, State]):
         return card
 
     def punch(self, program: Program) -> Tensor:
-        """The card of a program as a tensor."""
+        """The card of a program: a tensor of rows by columns, the model's input. Raises an error if it does not fit."""
         self.layout.check_room()
         return self._packed(program).tensor()
 
     def content(self, program: Program) -> Any:
-        """What the design punches of a program, by default the program itself."""
+        """The part of a program that is written to the card. Default: the program itself."""
         return program
 
     def check_fits(self, program: Program) -> None:
-        """Refuse a program that needs more than the machine has."""
+        """Raise `ProgramError` if a program needs a larger machine."""
         for name, wanted in self.sizes_for(program).items():
             if wanted > self.options[name]:
                 raise ProgramError(f"the program needs {name}={wanted}, the machine has {name}={self.options[name]}: "
                                    f"build it with {name}={wanted} or more")
 
     def read_all(self, cards: Cards) -> list[State]:
-        """The states on a batch of cards. A batch of packed cards is a list."""
+        """The states on a batch of cards: a tensor (batch, rows, columns), or a list of packed cards."""
         self.layout.check(cards)
         if isinstance(cards, PackedCard) or (not isinstance(cards, list | tuple) and cards.ndim != 3):
             raise PunchcardError(f"read_all takes a batch of cards, not one of shape {tuple(cards.shape)}: use read")
         return self.states(cards) if len(cards) else []
 
     def states(self, cards: Cards) -> list[State]:
-        """The states on a batch of one or more cards, by default as its design reads them."""
+        """The states on a batch of one or more cards. Default: read by the design."""
         states: list[State] = self.design.read(self.sizes, self.layout, cards)
         return states
 
     def read(self, card: Card) -> State:
-        """The state on a card."""
+        """The state on one card: memory, program counter and so on."""
         self.layout.check(card)
         if isinstance(card, PackedCard):
             return self.states([card])[0]
@@ -260,30 +263,30 @@ class Machine(ABC, Generic[Program, State]):
         return self.states(card[None])[0]
 
     def read_own(self, program: Program, card: Card) -> State:
-        """What of the state on a card is the program's; a machine with much room reads no more than that."""
+        """The program's part of the state on a card. A machine with a large memory may read that part only."""
         return self.own(program, self.read(card))
 
     def readout(self, program: Program, card: Card) -> Readout:
-        """What a run shows of a card; a machine with much room reads no more than that."""
+        """The values on a card that a run reports. A machine with a large memory may read these only."""
         state = self.read_own(program, card)
         return Readout(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
 
     def check_type(self, program: object) -> None:
-        """Refuse a program of another kind of machine."""
+        """Raise an error if a program is for another kind of machine."""
         if not self.kind.is_for(program):
             raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
 
     @property
     def halting(self) -> tuple[Pattern, ...]:
-        """The patterns that the card shows once a program has halted."""
+        """The patterns of values on the card that mean that the program has halted."""
         return self.design.halting(self.sizes)
 
     def own(self, program: Program, state: State) -> State:
-        """What of a state is the program's: a machine may have more room."""
+        """The program's part of a state. The machine may be larger than the program."""
         return state
 
     def values(self, program: Program, state: State) -> dict[str, Any]:
-        """The values of a program's own state by name."""
+        """The values in a program's state, by name."""
         return {}
 
     def real_variables(self, program: Program) -> Mapping[str, RealVariable]:
@@ -291,17 +294,17 @@ class Machine(ABC, Generic[Program, State]):
         return {}
 
     def at_halt(self, program: Program, state: State) -> bool:
-        """Whether the next instruction is a halt, which the card may not show yet."""
+        """Whether the next instruction is a halt, even if the card has no halting pattern yet."""
         return False
 
     def column_name(self, column: int, program: Program | None = None) -> str:
-        """What a column of the card is: its region and number; with a program, the name that it has there."""
+        """The name of a column: its region and number or, with a program, its name in the program."""
         return self.layout.column_name(column)
 
     def observe(
         self, program: Program | None = None, callback: Callable[[Snapshot], None] | None = None, *, layers: bool = True
     ) -> AbstractContextManager[Observed]:
-        """Watch the model at work (see `punchcard.trace`), with columns by the names that a program gives them."""
+        """Record what each layer does, as `punchcard.observe` does, with the program's names for columns."""
         from punchcard.trace import observe
 
         return observe(self.model, self.layout, callback, layers=layers, names=lambda j: self.column_name(j, program))
@@ -310,22 +313,22 @@ class Machine(ABC, Generic[Program, State]):
         self, program: Program, inputs: Sequence[str], outputs: Sequence[str], *, engine: str = DEFAULT_ENGINE,
         max_steps: int | None = None, checkpoint: bool = True,
     ) -> ProgramLayer:
-        """A program as a layer of another network, with gradients: see `punchcard.as_layer`."""
+        """Turn a program into an `nn.Module` with gradients: see `punchcard.as_layer`."""
         from punchcard.export.layer import as_layer
 
         return as_layer(self, program, inputs, outputs, engine=engine, max_steps=max_steps, checkpoint=checkpoint)
 
     def circuit(self) -> Circuit:
-        """What every row block, head, formula and hidden unit is and computes: see `punchcard.circuit`."""
+        """What each row block, head, formula and hidden unit computes: see `punchcard.circuit`."""
         from punchcard.export.circuit_builder import circuit
 
         return circuit(self)
 
     def meaning(self, card: Meaning) -> None:
-        """Say what a loop does, for a proof: see `punchcard.machines.meaning` and docs/proof.md.
+        """Declare what one loop does, for a proof: see `punchcard.machines.meaning` and docs/proof.md.
 
-        Without it a proof shows that every head is hard, that no sum is rounded, that what the layout says of bits holds
-        again, and that nothing changes but what may.
+        Default: nothing is declared. Then a proof shows that each softmax is one-hot, that no sum is rounded, that bits
+        stay bits, and that only rows change which the layout declares as changing.
         """
         for block in self.layout.blocks:
             for region in block.changes:
@@ -333,26 +336,26 @@ class Machine(ABC, Generic[Program, State]):
                     card.leave(block.name, region)
 
     def prove(self, *, seconds: float | None = None, progress: Callable[[str, int], None] | None = None) -> Certificate:
-        """Prove that one loop of these weights is the machine's step, for every card: see `punchcard.prove`."""
+        """Prove that one loop of these weights is one step of the machine, for every card: see `punchcard.prove`."""
         from punchcard.proof.prover import prove
 
         return prove(self, seconds=seconds, progress=progress)
 
     def stages(self) -> Sequence[Stage]:
-        """How a proof of a loop is cut into stages and cases, each with a meaning of its own; without any, it is not."""
+        """The stages of the proof of a loop. Empty: proven in one piece."""
         return ()
 
     # Running
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
-        """The I/O host of a run that makes its last loop at `last`, or None if the machine has no ports.
+        """The I/O host of a run, or None if the machine has no ports.
 
-        A card that was given alone has no program.
+        `last` is the last loop of the run. `program` is None if the run was given a card.
         """
         return None
 
     def check_mark(self, program: Program, mark: Mark) -> None:
-        """Refuse a mark that no run of a program comes to, as far as the card alone tells."""
+        """Raise an error if a mark cannot be a point in a run of this program. Only its card is checked."""
         fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.raw_card)]
         if not all(np.isfinite(field).all() for field in fields):
             raise PunchcardError("the card holds an entry that is not finite")
@@ -362,14 +365,14 @@ class Machine(ABC, Generic[Program, State]):
         self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
-        """What checks that a program keeps its promises: a watch for every loop, and actions at marks.
+        """Checks that a program keeps what it declares, such as its range: a watch for each loop, and actions at marks.
 
-        `again(mark, loops, watch)` makes the loops after a mark anew, up to a number.
+        `again(mark, loops, watch)` repeats the run from a mark up to loop number `loops`.
         """
         return None, ()
 
     def unchecked(self, program: Program, loops: int) -> tuple[str, ...]:
-        """Notes on what `guard` could not check in so many loops, since it did not see each of them."""
+        """Notes on what `guard` could not check in a run of so many loops, because it did not see each of them."""
         return ()
 
     def run(
@@ -385,13 +388,19 @@ class Machine(ABC, Generic[Program, State]):
         begin: Mark | None = None,
         keep: PeriodicAction | None = None,
     ) -> Result[State]:
-        """Run a program until it ends or has executed `max_steps` instructions, those before `begin` included.
+        """Run a program until it halts or has executed `max_steps` instructions. Nothing is compared: see `punchcard.run`.
 
-        input, output   of machines with ports: bytes, a binary file, or a function; a file is flushed before an input is
-                        waited for, at the end, and at least every 0.05 seconds
-        controls        what is called between loops; its ports are served beside the machine's own
-        guarded         stop with an error where a program breaks a promise (see the machine)
-        begin           the mark to go on from, by default the program's punched card;  keep  is given marks of the run
+        engine      the engine that applies the model, default: "auto", the fastest one that can run it
+        max_steps   default: set by the machine. Instructions before `begin` count too
+        input       what the program reads: bytes, a binary file, or a function
+        output      where its output goes: a binary file or a function. A file is flushed before each wait for input, at the
+                    end, and at least every 0.05 seconds
+        controls    functions to call between loops: see `Controls`
+        guarded     True: raise an error if the program violates what it declares, such as a FLEQ program's range
+        begin       the mark to continue from, default: the start of the program
+        keep        called with marks of the run, to save them
+
+        Returns a `Result`.
         """
         return run_program(self, program, engine=engine, max_steps=max_steps, input=input, output=output, controls=controls,
                            guarded=guarded, begin=begin, keep=keep)
@@ -408,15 +417,19 @@ class Machine(ABC, Generic[Program, State]):
         threads: int | None = None,
         device: str | None = None,
     ) -> Batch[State]:
-        """Run programs, or cards, side by side on this machine; each ends by itself. Every result is that of `run`.
+        """Run a batch of programs or cards on this machine, in parallel. Each result is the one that `run` gives.
 
-        inputs     the input of each, of machines with ports
-        controls   `interrupted` and `progress`; the loops are those of all runs together
-        threads    how many; by default one for each core
-        device     "cuda" for an NVIDIA GPU; by default where the cards are, and programs on the CPU
+            results = machine.run_batch([program.with_values({"a": a}) for a in range(100)])
 
-        A program that does not fit is refused before the first loop. What goes wrong in a run is the fault of its result and
-        leaves the others alone. A card has no program: its result has a state, and no values by name.
+        given      a list of programs or cards, or a tensor (batch, rows, columns)
+        inputs     the input of each program, for machines with ports
+        controls   `interrupted` and `progress` only; loops are counted over all runs together
+        threads    number of threads, default: one per core
+        device     "cuda" for an NVIDIA GPU, default: the device of the cards; programs run on the CPU
+
+        Returns a `Batch`, a sequence of `Result`. If a program does not fit, an error is raised before the first loop. An
+        error in a run becomes `fault` of its result, and the other runs continue. The result of a card has a state, but no
+        values by name.
         """
         from punchcard.machines.batch import run_batch
 
@@ -424,22 +437,22 @@ class Machine(ABC, Generic[Program, State]):
                          guarded=guarded, threads=threads, device=device)
 
     def last_loop(self, max_steps: int | None) -> int:
-        """The loop after which a run of so many instructions stops."""
+        """The last loop of a run that is limited to so many instructions."""
         limit = self.default_max_steps if max_steps is None else max_steps
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         return NO_LIMIT if limit is None else self.design.warm_up + limit
 
     def engine_for(self, wanted: str) -> str:
-        """The engine that is prepared: where somebody observes the model, the one that passes through its layers."""
+        """The engine to use. While the model is observed, "auto" is the engine that calls its layers."""
         return OBSERVED if wanted == DEFAULT_ENGINE and self.weights.is_observed else wanted
 
     def steps(self, loops: int, *, ended: bool) -> int:
-        """Instructions executed in so many loops of a run; `ended` by a halting pattern, or not."""
+        """Instructions executed in so many loops. `ended`: whether the run ended by a halting pattern."""
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
     def result(self, program: Program | None, course: RunOutcome, begin: Mark, host: Host | None) -> Result[State]:
-        """The end of a run; one of a card has no program."""
+        """The `Result` of a run. `program` is None if the run was given a card."""
         mark = course.mark
         seen = Readout({}) if program is None else self.readout(program, mark.raw_card)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
@@ -462,20 +475,20 @@ class Machine(ABC, Generic[Program, State]):
 
     @abstractmethod
     def oracle(self, program: Program, read: Read, write: Write) -> Interpreter[State]:
-        """A plain interpreter of a program, with this machine's sizes."""
+        """A plain interpreter for a program, without a transformer, with this machine's sizes."""
 
     def comparison(self, program: Program, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None) -> Comparison:
-        """What compares a run with the interpreter; `kept` is what a judge of the same run remembered."""
+        """The comparison of a run with the interpreter. `kept` is its saved state, if the run is resumed."""
         return EndComparison(self, program) if check == "end" else LockstepComparison(self, program, begin)
 
     @classmethod
     def check_mode(cls, wanted: bool | Check | None) -> Check | None:
-        """When a run is compared with the interpreter: as `wanted`, default: as the machine says."""
+        """When a run is compared with the interpreter, or None for never. Default: `compared` of the class."""
         usual: Check = cls.compared or "end"
         return cls.compared if wanted is None else (usual if wanted else None) if isinstance(wanted, bool) else wanted
 
     def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
-        """Where a card is not what the interpreter has: in what is the program's own, or in the rest of the machine."""
+        """The differences between a card and the interpreter's state, in words."""
         found, expected = self.read(card), oracle.state
         if found == expected:
             return []
@@ -488,62 +501,62 @@ class Machine(ABC, Generic[Program, State]):
         return wrong or [f"the state is {found}, the interpreter's {expected}"]
 
     def comparer(self, program: Program) -> Callable[[Card, Interpreter[State]], list[str]]:
-        """`differences` for a run that is compared after every loop; a large machine may look only at what has changed."""
+        """A function like `differences`, for use after every loop. A large machine may compare only what changed."""
         return partial(self.differences, program)
 
     def near(self, program: Program, found: State, expected: State) -> bool:
-        """Whether a state after a long run is the interpreter's, but for what rounding may have done."""
+        """Whether a state after a long run equals the interpreter's, up to rounding."""
         return found == expected
 
     def quickest(self, program: Program) -> Quick[State]:
-        """The quickest plain interpreter there is, to measure against."""
+        """The fastest plain interpreter in Python, for benchmarks."""
         return self.oracle(program, reader(b""), lambda byte: None)
 
     def in_c(self, program: Program) -> Quick[State] | None:
-        """The same in C, compiled now, or None if there is none. A `CompilerError` if it does not compile."""
+        """A plain interpreter in C, compiled now, or None if there is none. Raises `CompilerError` if gcc fails."""
         return None
 
     # Showing
 
     def trace_line(self, program: Program, before: Card, after: Card) -> str:
-        """What a loop did to a card, as a line of text. Default: the values after it."""
+        """One line of `punchcard run --trace`: what a loop did to a card. Default: the values after it."""
         state = self.own(program, self.read(after))
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
     def format_result(self, program: Program, result: Result[State]) -> str:
-        """The values at the end of a run, as lines of text."""
+        """The final values as lines of text, for `punchcard run`."""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
 
     def why_stopped(self, program: Program, result: Result[State]) -> str:
-        """Why a run stopped with a fault, as the program says it, or else as the machine does."""
+        """Why a run stopped with a fault, as a line of text."""
         return str(result.fault)
 
     def returned(self, program: Program, result: Result[State]) -> dict[str, Any]:
-        """What a program is run for, where it says so, as plain data by name: `--json` has it beside the values."""
+        """The returned values of a program that is a function, by name, for `punchcard run --json`. Default: none."""
         return {}
 
     def display_values(self, program: Program) -> list[DisplayValue]:
         """The values that a view shows, and where they are on the card. Default: what the layout declares.
 
-        One that is called "program counter" is where a run is: it counts as the instructions of `listing` are numbered.
+        A value with the name "program counter" marks the current line of `listing`.
         """
         return values_of_layout(self.layout)
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
-        """The program as people read it; `source` is the text of its file, where that is known and text."""
+        """The program's text, for a view. `source` is the text of its file, or None if there is none."""
         return Listing(lines_of(self.kind.disassemble(program) if source is None else source))
 
     def plain(self, value: Any) -> Any:
-        """A value by name as JSON has it."""
+        """A value as JSON data."""
         return value
 
     def title(self) -> str:
-        """The machine and its sizes in one line."""
+        """The machine and its sizes, in one line."""
         return f"{self.kind.name}, design {self.design.name!r}: {', '.join(f'{k} {v}' for k, v in self.options.items())}"
 
     def summary(self) -> dict[str, Any]:
-        """The machine's figures, as plain data."""
+        """The machine's figures (layers, heads, width, parameters, ...) as plain data: see `punchcard info`."""
         layers = self.weights.layers
         parameters, nonzero = self.weights.parameter_count()
         temperatures = [float(t) for layer in layers for t in layer.temperature]
@@ -558,13 +571,19 @@ class Machine(ABC, Generic[Program, State]):
     def plot(
         self, shown: Program | Card, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None
     ) -> Figure:
-        """A picture of a program's card, or of any card, with matplotlib: see `punchcard.plot`."""
+        """Draw a program's card, or any card, with matplotlib: see `punchcard.plot`."""
         from punchcard.view.pictures import plot
 
         return plot(self, shown, title=title, columns=columns, rows=rows)
 
     def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> object:
-        """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture."""
+        """For notebooks: a widget that steps through a run by loops, layers and heads.
+
+        input       the bytes that the program reads
+        max_steps   instructions after which the run ends, default: set by the machine
+
+        Without the package anywidget, a picture of the card.
+        """
         from punchcard.view.notebook import view
 
         self.check_type(program)
@@ -583,17 +602,20 @@ class Machine(ABC, Generic[Program, State]):
                 "precision": self.precision.describe(), "layout": self.layout.describe()}
 
     def save(self, path: str | Path) -> None:
-        """Write the machine to one safetensors file."""
+        """Save the machine, weights included, to a safetensors file."""
         storage.save(path, self.weights, self.describe())
 
     @classmethod
     def load(cls, path: str | Path, *, machines: Registry | None = None, **objects: Any) -> Self:
-        """The machine in a file that `save` wrote. `Machine.load` takes a file of any kind of machine.
+        """Load a machine from a file that `save` wrote. `Machine.load` loads any kind of machine.
 
-        machines   a registry with kinds of your own;  objects   what no file holds because it is code, such as your own
-                   function blocks (`blocks`)
+            machine = punchcard.Machine.load("machine.safetensors")
 
-        Description and weights must fit each other and this version's layout.
+        machines   a registry with your own kinds of machines
+        objects    what a file cannot hold because it is code: your own function blocks, as `blocks`
+
+        Raises `StorageError` if the file cannot be read, or if its weights do not fit its description or this version's
+        layout.
         """
         description, tensors = storage.load(path)
         found = cls
@@ -607,23 +629,23 @@ class Machine(ABC, Generic[Program, State]):
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any], source: str = "the description", **objects: Any) -> Self:
-        """A machine from what `describe` gave: the weights are what the formulas give. `source` is named in errors."""
+        """Build a machine from the data that `describe` returned. Errors name `source`."""
         build = cls.builder(**objects)
         return storage.rebuild(description, cls.kind.name, build, source)
 
     @classmethod
     def builder(cls, **objects: Any) -> Callable[..., Self]:
-        """What builds a machine from the options that `describe` gave."""
+        """The function that builds a machine from the options in a description."""
         if objects:
             raise PunchcardError(f"{', '.join(objects)}: a {cls.kind.name} machine is built from its description alone")
         return cls
 
     def store(self, program: Program) -> str:
-        """A program as a checkpoint keeps it; `restore` gives the same program."""
+        """A program as text, for a checkpoint. `restore` turns it into the same program."""
         return self.kind.disassemble(program)
 
     def restore(self, text: str) -> Program:
-        """A program from what `store` gave."""
+        """The program from the text that `store` returned."""
         program: Program = self.kind.languages[0].assemble(text)
         return program
 

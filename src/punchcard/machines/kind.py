@@ -1,4 +1,4 @@
-"""What a kind of machine says of itself before one is built: name, programs, languages, options. No tensor here.
+"""The description of a kind of machine: name, programs, languages, options. It needs no tensors and no machine.
 
     Kind("turing", "a Turing machine", TuringProgram, [Language("Turing machine", (".tm",), assemble)], disassemble,
          options=(Option("squares", "squares of the tape"),))
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """Something that a machine is built with, or a language is read with: a keyword here, a flag on the command line.
+    """An option of a machine or of a language: a keyword in Python, a flag on the command line.
 
-    `flag` is by default the name; `choices` are the words that it takes; `many` are several, separated by commas.
+    name          the keyword;  about   its help text
+    type          int, float, str or bool
+    flag          the flag, default: `--name`
+    least, most   bounds of a number, default: none
+    choices       the allowed texts, default: any
+    many          True: a list of values, separated by commas on the command line
     """
 
     name: str
@@ -42,7 +47,7 @@ class Option:
         return self.flag or "--" + self.name.replace("_", "-")
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not of the option's type, not among its choices, or out of its bounds."""
+        """Raise `SizeError` if a value has the wrong type, is not one of the choices, or is out of bounds."""
         if self.many:
             good = isinstance(value, list | tuple) and all(isinstance(item, self.type) for item in value)
         elif self.choices:
@@ -69,10 +74,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Language:
-    """A format of files: `assemble(text, source, **options)` gives the program.
+    """A language, or file format, of programs. `assemble(text, source, **options)` returns the program.
 
-    `takes` are keywords that `assemble` has beyond its own `options`: sizes of the machine, so that a text that does not
-    fit is refused at its place, or `folder`, where the text's file lies.
+    about        name of the language, for messages
+    extensions   extensions of its files, such as ".subleq"
+    options      options of the language
+    takes        further keywords of `assemble`: sizes of the machine, so that an error can name the line that does not fit,
+                 or "folder", the folder of the file
     """
 
     about: str
@@ -81,18 +89,18 @@ class Language:
     options: tuple[Option, ...] = ()
     takes: tuple[str, ...] = ()
     check_value: Callable[[str, Any], None] | None = None
-    """Refuses a value of `--set` that the language does not have, by name and value."""
+    """Called with name and value of each `--set`; raises an error for a value that the language does not have."""
     binary: bool = False
-    """Whether files are bytes, and `assemble` is given those."""
+    """Whether files are binary. Then `assemble` gets bytes instead of text."""
     magic: bytes = b""
-    """How files of the language begin, where that tells them from others whatever they are called."""
+    """The first bytes of each file. A file with an unknown extension is recognised by them. Default: none."""
     owns: Callable[..., bool] | None = None
-    """Whether a text is of this language, where languages share an extension: given the text, its source and its options."""
+    """For languages that share an extension: called with text, source and options; whether the text is of this language."""
     sizes_itself: bool = False
-    """Whether the program says what machine it needs, so that only sizes that are given are for `assemble`."""
+    """Whether the program sets the sizes of its machine. Then `assemble` gets only the sizes that the user gave."""
 
     def read(self, content: str | bytes, source: str, options: Mapping[str, Any], folder: Path | None = None) -> Any:
-        """The program in a text or in bytes; of `options` those that the language takes. `folder` is where its file lies."""
+        """The program in a text or in bytes. Options that the language does not take are ignored."""
         known = {option.name for option in self.options} | set(self.takes)
         given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
         for option in self.options:
@@ -139,18 +147,20 @@ class Timing:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of machine.
+    """A kind of machine: its name, programs, languages and options.
 
-    program       the type of its programs, or "module:Class"
-    languages     what its programs are written in; `disassemble` writes the first
-    options       what its machines are built with, beside `design` and `precision`
-    designs       the names of its designs, the usual one first
-    write         a program as `punchcard asm` writes it, where that is not text in the first language
-    writers       the same by the extension of the file that is written, text or bytes
-    resolve       sizes as they will be, from those that are given: what a text must fit
-    parse_value   a value of `--set NAME=VALUE`, where programs have names
-    timing        what `punchcard bench` times by itself
-    machine       its class, or "module:Class"
+    name, about   its name, and a description for messages
+    program       the class of its programs, or "module:Class"
+    languages     the languages of its programs
+    disassemble   function from a program to text in the first language
+    options       options of its machines, beside `design` and `precision`
+    designs       names of its designs; the first is the default
+    write         function from a program to the output of `punchcard asm`, default: `disassemble`
+    writers       such functions by extension of the output file; they return text or bytes
+    resolve       function from the given sizes to all sizes, so that a program's text can be checked against them
+    parse_value   function from the text of `--set NAME=VALUE` to a value, or None if programs have no named values
+    timing        what `punchcard bench` measures without a FILE, or None
+    machine       the class of its machines, or "module:Class"
     """
 
     name: str
@@ -172,19 +182,19 @@ class Kind:
         return f"<Kind {self.name!r}: {self.about} ({files})>"
 
     def machine_class(self) -> type[AnyMachine]:
-        """The class of its machines; imported now, if it was not before."""
+        """The class of its machines, imported on first use."""
         if not self.machine:
-            raise PunchcardError(f"the kind {self.name!r} does not say what its machines are: name the class as `machine`")
+            raise PunchcardError(f"the kind {self.name!r} has no machine class: give it as `machine`")
         found: type[AnyMachine] = import_name(self.machine) if isinstance(self.machine, str) else self.machine
         return found
 
     def program_class(self) -> type:
-        """The class of its programs; imported now, if it was not before."""
+        """The class of its programs, imported on first use."""
         found: type = import_name(self.program) if isinstance(self.program, str) else self.program
         return found
 
     def is_for(self, program: object) -> bool:
-        """Whether a program is one of its own; a type that was never imported has no programs."""
+        """Whether a program is for this kind of machine. The class of programs is not imported."""
         if not isinstance(self.program, str):
             return isinstance(program, self.program)
         return any(f"{kind.__module__}:{kind.__qualname__}" == self.program for kind in type(program).__mro__)

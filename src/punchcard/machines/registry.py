@@ -30,9 +30,12 @@ ENTRY_POINTS = "punchcard.machines"
 
 
 class Registry:
-    """The kinds of machines that can be used, by name, by the type of their programs and by file extension.
+    """The known kinds of machines. A kind is found by its name, by the type of a program, or by a file extension.
 
-    It is immutable: `including` gives a larger registry.
+        machines = punchcard.kinds().including(MyMachine)
+        punchcard.load("program.mine", machines=machines)
+
+    A registry is immutable: `including` returns a larger one.
     """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
@@ -71,8 +74,8 @@ class Registry:
                 meaning = whose, option.type, option.spelling, option.choices, option.many
                 first, other = found.setdefault(option.name, (owner, meaning))
                 if meaning != other:
-                    raise PunchcardError(f"the option {option.name!r} of {owner!r} is {first!r}'s with another meaning: "
-                                         "give it another name")
+                    raise PunchcardError(f"the option {option.name!r} has another meaning in {owner!r} than in {first!r}: "
+                                         "rename it")
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._kinds.values())
@@ -81,31 +84,31 @@ class Registry:
         return f"<Registry of the machines {', '.join(self._kinds)}>"
 
     def including(self, *machines: type[AnyMachine] | Kind) -> Registry:
-        """A registry with these as well: classes of machines that have their `kind`, or kinds that name their class."""
+        """A registry with more kinds: give `Machine` classes that have a `kind`, or `Kind` values that name their class."""
         for machine in machines:
             if not isinstance(machine, Kind) and not isinstance(getattr(machine, "kind", None), Kind):
-                raise PunchcardError(f"{machine!r} is not a machine: a class of machines has a `kind`")
+                raise PunchcardError(f"{machine!r} is not a machine class: it has no `kind`")
         return Registry([*self, *(m if isinstance(m, Kind) else replace(m.kind, machine=m) for m in machines)])
 
     def kind(self, name: str) -> Kind:
-        """The kind of this name."""
+        """The kind with this name. Raises `PunchcardError` if there is none."""
         if name not in self._kinds:
             raise PunchcardError(f"unknown machine {name!r}{did_you_mean(name, self._kinds)}: there are "
                                  f"{', '.join(self._kinds)}")
         return self._kinds[name]
 
     def kind_of(self, program: object) -> Kind:
-        """The kind of machine that a program is for."""
+        """The kind of machine that runs this program. Raises `PunchcardError` if there is none."""
         for kind in self:
             if kind.is_for(program):
                 return kind
-        raise PunchcardError(f"a {type(program).__name__} is not a program of any machine here: there are "
+        raise PunchcardError(f"an object of type {type(program).__name__} is not a program of a known machine: there are "
                              f"{', '.join(self._kinds)}")
 
     def language_of(self, path: str | Path, options: Mapping[str, object] | None = None) -> tuple[Kind, Language]:
-        """The kind of machine and the language of a file, by its extension; of languages that share it, by its text.
+        """The kind of machine and the language of a file.
 
-        `options` are what the text would be read with.
+        The extension decides. If several languages share it, the file's text decides; `options` are those for reading it.
         """
         suffix = Path(path).suffix.lower()
         if len(self._sharing.get(suffix, ())) > 1:
@@ -132,14 +135,14 @@ class Registry:
         return self._languages[extension]
 
     def load(self, path: str | Path, **options: Any) -> Any:
-        """The program in a file. `options` are the language's own, and sizes that the text must fit."""
+        """Load a program from a file: see `punchcard.load`."""
         kind, language = self.language_of(path, options)
         content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
         _check_options(kind, language, Path(path).suffix, options)
         return language.read(content, str(path), options, Path(path).parent)
 
     def assemble(self, text: str, language: str, source: str = "", **options: Any) -> Any:
-        """The program in a text of a machine's own language, by the machine's name, or of the language of an extension."""
+        """Assemble a program from text: see `punchcard.assemble`."""
         if language in self._kinds:
             kind, found = self._kinds[language], self._kinds[language].languages[0]
         elif language.lower() in self._sharing:
@@ -153,11 +156,11 @@ class Registry:
         return found.read(text, source, options)
 
     def disassemble(self, program: object) -> str:
-        """A program as text that assembles to the same program."""
+        """Return a program as assembly text: see `punchcard.disassemble`."""
         return self.kind_of(program).disassemble(program)
 
     def build(self, program: object, **options: Any) -> AnyMachine:
-        """A machine with room for a program. Only its sizes are used; its content never reaches the weights."""
+        """Build a machine that is large enough for a program: see `punchcard.build`."""
         return self.kind_of(program).machine_class().for_program(program, **options)
 
 
@@ -176,7 +179,12 @@ def built_in() -> Registry:
 
 
 def installed(*machines: type[AnyMachine] | Kind) -> Registry:
-    """All machines: those of this package, of installed packages, and these, which replace others of their names."""
+    """A `Registry` of all kinds of machines: those of this package, of other installed packages, and of the arguments.
+
+    An argument replaces an installed kind that has the same name.
+
+        punchcard.kinds(MyMachine)
+    """
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
     found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]
@@ -187,5 +195,5 @@ def _brought(point: EntryPoint) -> Any:
     try:
         return point.load()
     except Exception as error:
-        raise PunchcardError(f"the machine {point.name!r} of an installed package, {point.value!r}, cannot be loaded: "
+        raise PunchcardError(f"cannot load the machine {point.name!r} of an installed package, {point.value!r}: "
                              f"{type(error).__name__}: {error}") from None

@@ -33,14 +33,20 @@ class Readout(NamedTuple):
 class Result(CardHolder, Generic[State]):
     """The end of a run: the last card, and what the program computed.
 
-    memory            final values by name; `state` is the whole state, `card` the last card as a tensor
-    reason            why it ended: "halted"; "fault", with `fault`; "steps", at the limit; "interrupted"; "stopped", by a
-                      port or at the first difference from the interpreter
-    steps, loops      instructions executed, and loops made; `begun` are the loops before a run was resumed
-    engine            the engine that made the loops; `notes` say why a faster one was not used, and what was not checked
-    seconds           time of the loops, without waiting for input; `compile_seconds`, time of compiling the weights
-    output, errors    the bytes that the program wrote to its output, and to its second stream since it was resumed
-    status            the exit status of a program that has halted, or None if the machine has none
+    memory            final values by name
+    state             the program's whole final state
+    card              the last card, as a tensor
+    reason            why the run ended: "halted"; "fault" (see `fault`); "steps": at the limit `max_steps`; "interrupted";
+                      "stopped": by a port, or at the first difference from the interpreter
+    steps, loops      how many instructions were executed, and how often the model was applied
+    begun             loops made before the run was resumed, default: 0
+    engine            the engine that was used
+    notes             why a faster engine was not used, and what was not checked
+    seconds           time of the loops, without waiting for input
+    compile_seconds   time for compiling the weights
+    output            the bytes that the program wrote to standard output
+    errors            the bytes that it wrote to standard error; of a resumed run, only those written since
+    status            the exit status of the program, or None if the machine has none
     """
 
     reading: Callable[[], State] = field(repr=False)
@@ -69,20 +75,22 @@ class Result(CardHolder, Generic[State]):
 
     @cached_property
     def state(self) -> State:
-        """What of the card's content is the program's; read when somebody asks, since a memory may be large."""
+        """The program's part of the card, as values. Read on first use, since a memory may be large."""
         return self.reading()
 
     @property
     def halted(self) -> bool:
+        """Whether the program reached its halt."""
         return self.reason == "halted"
 
     @property
     def interrupted(self) -> bool:
+        """Whether the run was interrupted from outside."""
         return self.reason == "interrupted"
 
     @property
     def steps_per_second(self) -> float | None:
-        """Loops of this run a second, or None where nothing was made or no time has passed."""
+        """Loops per second, without those before a resume. None if there were no loops, or no time was measured."""
         rate = (self.loops - self.begun) / self.seconds if self.loops > self.begun and self.seconds > 0 else math.nan
         return rate if math.isfinite(rate) else None
 
@@ -96,7 +104,7 @@ class Result(CardHolder, Generic[State]):
                            rows=rows)
 
     def summary(self) -> str:
-        """How the run ended, as text."""
+        """One line that says how the run ended."""
         ends = {"halted": "halted after", "fault": "stopped by a fault after", "steps": "not ended after",
                 "interrupted": "interrupted after", "stopped": "stopped after"}
         return f"{ends[self.reason]} {plural(self.steps, 'instruction')} in {plural(self.loops, 'loop')}"
@@ -116,10 +124,11 @@ class Result(CardHolder, Generic[State]):
 
 @dataclass(frozen=True)
 class Batch(Sequence[Result[State]], Generic[State]):
-    """The ends of runs that were made side by side, in the order in which they were given.
+    """The results of a batch of runs, in the order of the programs. A sequence of `Result`.
 
-    seconds           what all loops together took; `compile_seconds`, what it took to compile the weights
-    threads           how many threads made the loops
+    seconds           time of all loops together
+    compile_seconds   time for compiling the weights
+    threads           how many threads were used
     notes             why a faster engine was not used
     """
 
@@ -149,7 +158,7 @@ class Batch(Sequence[Result[State]], Generic[State]):
 
     @property
     def steps(self) -> int:
-        """Instructions executed by all together."""
+        """Instructions executed by all programs together."""
         return sum(result.steps for result in self.results)
 
     @property
@@ -159,17 +168,24 @@ class Batch(Sequence[Result[State]], Generic[State]):
 
     @property
     def steps_per_second(self) -> float | None:
-        """Instructions of all together a second, or None where nothing was made or no time has passed."""
+        """Instructions of all programs per second. None if there were none, or no time was measured."""
         return self.steps / self.seconds if self.steps and self.seconds > 0 else None
 
 
 @dataclass(frozen=True)
 class Report(Generic[State]):
-    """A run, and whether the plain interpreter agrees: True, False or None if they were not compared.
+    """The result of a run, and how it compares with the plain interpreter.
 
-    A machine that computes with real numbers has errors, relative to its range: of single instructions, each against
-    the exact function of what was on the card, with the largest bound among them and where the error was the largest; and
-    of the final memory against the interpreter's whole run.
+    result           the `Result` of the run
+    agrees           whether the interpreter agrees, or None if they were not compared
+    differences      what differs, in words
+
+    Machines that compute with real numbers have errors. These are relative to `range`, and None for other machines:
+
+    max_step_error   the largest error of an instruction: its result compared with the exact function of its operands
+    bound            the largest error bound of an instruction
+    worst            the instruction with the largest error
+    max_error        the largest difference of the final memory from the interpreter's
     """
 
     result: Result[State]
@@ -184,15 +200,16 @@ class Report(Generic[State]):
 
     @property
     def ok(self) -> bool:
+        """Whether the program halted, and the interpreter agrees or was not asked."""
         return self.result.halted and self.agrees is not False
 
     @property
     def why(self) -> str:
-        """Why it does not agree, in one line."""
+        """The differences from the interpreter, in one line."""
         return "; ".join(self.differences)
 
     def summary(self) -> str:
-        """Whether the interpreter agrees, as text."""
+        """One line that says whether the interpreter agrees."""
         if self.agrees is None:
             return "not compared with the interpreter"
         if not self.agrees:

@@ -98,7 +98,7 @@ def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
     found = [f"{name} differ" for name in COMPARED if name not in kept or kept[name] != fresh[name]]
     said = [[(str(claim.get("name")), str(claim.get("about"))) for claim in each]
             for each in (kept["claims"], fresh["claims"])]
-    found += [f"the claim {name!r} is not shown" for name, about in said[0] if (name, about) not in said[1]]
+    found += [f"the claim {name!r} is not proven" for name, about in said[0] if (name, about) not in said[1]]
     found += [f"the claim {name!r} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")

@@ -281,5 +281,5 @@ def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
 
 def _as_it_was(rows: str, column: Column) -> Term:
     if rows not in column.words:
-        raise ProofError(f"nothing is said of {rows!r} in {column.region}, which held no bits: `expect` it, or `leave` it")
+        raise ProofError(f"{rows!r} in {column.region} has no declared meaning and held no bits: `expect` it, or `leave` it")
     return column.words[rows]

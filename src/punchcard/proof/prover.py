@@ -32,18 +32,21 @@ def prove(
     machine: Machine[Any, Any], *, weights: Weights | None = None, seconds: float | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Certificate:
-    """A `Certificate`: for every card on which the layout's facts hold, one loop of these weights is the machine's step.
+    """Prove that one loop of these weights is one step of the machine, for every card that has the layout's facts.
 
-    weights    other weights than the machine's own
-    seconds    timeout of one solver query, default: none; the proof stops at the first timeout
-    progress   called with each claim as it begins, and the number of queries so far
+        certificate = punchcard.prove(machine)
+        certificate.proven
 
-    A false claim comes with a counterexample: a card, run by the model. Needs z3 (`pip install 'punchcard[proof]'`). See
-    docs/proof.md.
+    weights    weights to prove in place of the machine's own
+    seconds    timeout of one solver query, default: none. The proof stops at the first timeout
+    progress   called at the start of each claim with its name and the number of queries so far
+
+    Returns a `Certificate`. A false claim comes with a counterexample: a card on which the model was run. Raises
+    `ProofError` if z3 is not installed (`pip install 'punchcard[proof]'`). See docs/proof.md.
     """
     require_solver()
     if seconds is not None and not 0 < seconds < math.inf:
-        raise ProofError(f"seconds={seconds}: it must be a positive number, or None: as long as it needs")
+        raise ProofError(f"seconds={seconds}: it must be a positive number, or None for no timeout")
     import z3
 
     from punchcard.proof.certificate import Certificate

@@ -218,8 +218,8 @@ class PythonFile:
         if len(ready) == 1:
             return self.functions[ready[0]]
         there = f"the file has {', '.join(list(self.functions)[:20])}" if self.functions else "the file has no functions"
-        raise ProgramError(f"{self.source}: there is no main(), and not one decorated function without parameters: name the "
-                           f"function to run, such as --call NAME 1 2; {there}")
+        raise ProgramError(f"{self.source}: there is neither main() nor exactly one decorated function without parameters: "
+                           f"name the function to run, such as --call NAME 1 2; {there}")
 
     def _decorators(self, node: ast.FunctionDef, found: FunctionSource) -> None:
         for decorator in node.decorator_list:

@@ -23,9 +23,24 @@ INTEGER_CALLS = ("print", "input")
 
 
 def program(function: Callable[..., Any] | None = None, *, machine: str | None = None, **options: Any) -> Any:
-    """A decorator: the function is compiled to a machine's program, and calling it runs it on a transformer.
+    """A decorator that compiles a Python function to a program. Calling the function runs it on a transformer.
 
-    `options` are those of the kind: `range`, `heads`, ... for arrays, `word_bits`, `check`, ... for integers.
+        @punchcard.program
+        def gcd(a: int, b: int) -> int:
+            while b:
+                a, b = b, a % b
+            return a
+
+        gcd(1071, 462)        # 21
+        gcd.run(1071, 462)    # a report, compared with Python
+        gcd.lower()           # the assembly text
+
+    machine    "fleq" for arrays, or "von-neumann" for integers. Default: "von-neumann" if an annotation is int, bool, str or
+               list[int], or if a function without parameters prints, reads input or is called `main`; else "fleq"
+    options    for arrays: `range`, `heads`, `precision`, `design`, `check`; for integers: `word_bits`, `memory`, `check`;
+               for both: `engine`, `max_steps`
+
+    Raises `ProgramError` if the function uses what the machine does not have. See docs/python.md.
     """
     if function is None:
         return lambda given: program(given, machine=machine, **options)

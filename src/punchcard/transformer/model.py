@@ -82,9 +82,11 @@ class TransformerLayer(nn.Module):
 
 
 class LoopedTransformer(nn.Module):
-    """TF(W; X): a stack of layers. A computer is this model applied to its own output, again and again.
+    """A stack of transformer layers, TF(W; X), as an `nn.Module`. Applied to its own output in a loop, it is a computer.
 
-    Cards may have leading batch dimensions: (..., d, n).
+        card = machine.model(card)      # one loop
+
+    A card has d rows and n columns; batch dimensions may come first: (..., d, n).
     """
 
     def __init__(self, width: int, shapes: Sequence[LayerShape], dtype: torch.dtype = torch.float64) -> None:
@@ -94,7 +96,7 @@ class LoopedTransformer(nn.Module):
         self.layers = nn.ModuleList(TransformerLayer(width, shape, dtype) for shape in shapes)
 
     def extra_repr(self) -> str:
-        """What torch prints of the model."""
+        """Sizes, for `print(model)`."""
         return f"{self.width} rows, {self.dtype}"
 
     def forward(self, card: Tensor) -> Tensor:
@@ -103,7 +105,7 @@ class LoopedTransformer(nn.Module):
         return card
 
     def stages(self, card: Tensor) -> list[Tensor]:
-        """The card before each layer and after its attention, and after the last layer."""
+        """The card before each layer and after its attention, then the card after the last layer."""
         found = [card]
         for layer in self.layers:
             assert isinstance(layer, TransformerLayer)
@@ -116,6 +118,6 @@ class LoopedTransformer(nn.Module):
         return tuple(layer.shape for layer in self.layers if isinstance(layer, TransformerLayer))
 
     def parameter_count(self) -> tuple[int, int]:
-        """How many parameters there are, and how many are not zero."""
+        """The number of parameters, and how many of them are not zero."""
         tensors = list(self.parameters())
         return sum(t.numel() for t in tensors), sum(int(torch.count_nonzero(t)) for t in tensors)

@@ -33,11 +33,14 @@ DTYPES = tuple(FORMATS)
 
 @dataclass(frozen=True, init=False)
 class Precision:
-    """The number format, and how sharp the attention is.
+    """The number format of a machine, and the temperature of its attention.
 
-    `temperature` None means that every head gets the least power of two that makes it hard. A number sets it by hand
-    for every head: then the softmax leaves a tail, nothing is guaranteed, and the designs' flat steps do what they can.
-    `gate` closes a ReLU in the columns where a formula must not act; it exceeds every gated form (see `gated`).
+        punchcard.build(program, precision=Precision("float32"))
+
+    dtype         "float64", "float32", "float16" or "bfloat16"
+    temperature   default: for each head, the least power of two that makes its softmax exactly one-hot. A number is used for
+                  every head instead; then the softmax may not be one-hot, and no result is guaranteed
+    gate          the constant that keeps a ReLU at 0 in columns where a formula must not act: a power of two, at least 8
     """
 
     name: str
@@ -60,7 +63,7 @@ class Precision:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The number format as torch has it."""
+        """The number format as a `torch.dtype`."""
         import torch
 
         found: torch.dtype = getattr(torch, self.name)
@@ -73,12 +76,12 @@ class Precision:
 
     @property
     def unit(self) -> float:
-        """What rounding may change a number by, relative to it."""
+        """The unit roundoff: the largest relative error of rounding."""
         return self.format.eps / 2
 
     @property
     def significand(self) -> int:
-        """Bits of the significand, the hidden one included: integers up to 2^significand are exact."""
+        """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
         return significand(self.name)
 
     def describe(self) -> dict[str, str | float | None]:

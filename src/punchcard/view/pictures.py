@@ -61,10 +61,14 @@ def new_figure(width: float, height: float) -> Figure:
 def plot(
     machine: Machine[Any, Any], shown: Any, *, title: str = "", columns: int = MOST, rows: Sequence[str] | None = None
 ) -> Figure:
-    """A picture of a program's card, or of any card, with matplotlib: row blocks as bands, regions as groups of columns.
+    """Draw a card with matplotlib. Row blocks are bands, and regions are groups of columns.
 
-    columns   about how many are drawn; those that hold something come first
-    rows      row blocks by name, default: all
+    shown     a program, whose first card is drawn, or a card
+    title     text above the picture, default: none
+    columns   about how many columns to draw; columns that are not empty come first
+    rows      names of the row blocks to draw, default: all
+
+    Returns a matplotlib `Figure`.
     """
     program = shown if machine.kind.is_for(shown) else None
     if program is None and not hasattr(shown, "ndim"):

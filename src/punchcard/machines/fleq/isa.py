@@ -136,7 +136,7 @@ class Returned:
 @checked
 @dataclass(frozen=True, eq=False)
 class FleqProgram:
-    """Instructions, variables with their initial values, labels, and the range within which every value stays."""
+    """A FLEQ program: instructions, variables with initial values, labels, and the range R: values stay within ±R."""
 
     instructions: tuple[Instruction, ...]
     variables: tuple[Variable, ...]
@@ -182,19 +182,19 @@ class FleqProgram:
 
     @property
     def columns(self) -> int:
-        """How many memory columns the variables take."""
+        """The number of memory columns that the variables need."""
         return sum(v.shape.columns for v in self.variables)
 
     @property
     def rows(self) -> int:
-        """The most rows of any variable."""
+        """The largest number of rows of a variable."""
         return max((v.shape.rows for v in self.variables), default=1)
 
     @property
     def size(self) -> int:
-        """d: the least size of a machine that holds every column, and every operand and result of a call.
+        """The least d of a machine for this program: no column, operand or result has more than d rows or columns.
 
-        A variable may have more columns than d, such as a data set whose columns are used one by one.
+        A variable may have more than d columns if they are used one by one, such as the points of a data set.
         """
         sizes = [self.rows]
         for instruction in self.instructions:
@@ -221,7 +221,7 @@ class FleqProgram:
         return memory
 
     def with_values(self, values: Mapping[str, ArrayLike]) -> FleqProgram:
-        """The same program with other initial values in the named variables; a vector may be given as a row."""
+        """A copy of the program with other initial values, by name. A vector may be given as a row."""
         shapes = {v.name: v.shape for v in self.variables}
         changed = dict(self.values)
         for name, value in values.items():
@@ -247,7 +247,7 @@ class FleqProgram:
         return str(column)
 
     def describe(self, number: int, pointers: Mapping[str, int], result: str = "") -> str:
-        """An instruction in words, with the pointers that it has at the moment, and what came out of its call."""
+        """An instruction as text, with the current values of its pointers and the result of its call."""
         instruction = self.instructions[number]
         if isinstance(instruction, Halt):
             return "halt"
@@ -270,7 +270,7 @@ class FleqProgram:
         return next((v.name for v in self.variables if v.address == address), self.column_name(address))
 
     def named(self, memory: Array) -> dict[str, Array]:
-        """The variables' values in a memory, by name."""
+        """The values of a memory, by the names of the variables."""
         return {v.name: np.array(memory[: v.shape.rows, v.address : v.columns.stop]) for v in self.variables}
 
 

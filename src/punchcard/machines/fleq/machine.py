@@ -55,14 +55,17 @@ LOOK_EVERY = 1_000_000
 
 @checked
 class FleqMachine(Machine[FleqProgram, FleqState]):
-    """A looped transformer that executes FLEQ programs over a set of function blocks, one instruction a loop.
+    """A looped transformer that executes FLEQ programs, one instruction per loop: real matrices, and a set of functions.
 
-    functions      names of built-in functions, or blocks of your own
+    functions      names of built-in functions such as "mul", or your own function blocks
     size           d: operands and results have at most d rows and d columns
-    memory         columns for variables and pointer constants;  instructions  room for instructions, the halt included
-    range          R: every value stays within ±R; a size of the machine, like d
-    heads          1, 2 or 3 heads for the soft products: more heads, smaller error
-    anchors        the paper's own matrix product, with anchors: larger error
+    memory         number of columns for variables and pointer constants
+    instructions   number of instructions that a program may have, with the halt
+    range          R: every value must stay within ±R
+    heads          heads of a matrix product, 1 to 3: more heads, smaller error
+    anchors        True: the paper's own matrix product, which has a larger error
+    design         "compact", "three-layer" or "paper"
+    precision      "float64", "float32" or a `Precision`
     """
 
     kind: ClassVar[Kind] = FLEQ
@@ -118,14 +121,14 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
-        """Its largest operand, memory columns, instructions and declared range, and the functions that it calls."""
+        """The program's largest operand, memory columns, instructions and range, and the functions that it calls."""
         return {"functions": program.used_functions() or ("add",), "size": program.size, "range": program.range,
                 "memory": max(1, program.columns + len(pointer_constants(program))),
                 "instructions": len(program.instructions)}
 
     @classmethod
     def for_program(cls, program: FleqProgram, **options: Any) -> FleqMachine:
-        """As for every machine; `blocks` are function blocks of your own, for functions that the program calls."""
+        """As `Machine.for_program`. `blocks` are your own function blocks, for functions that the program calls."""
         options |= {name: value for name, value in program.preferred.items() if options.get(name) is None}
         own = {block.name: block for block in options.pop("blocks", ())}
         names = options.pop("functions", None) or cls.sizes_for(program)["functions"]
@@ -134,7 +137,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
     @classmethod
     def builder(cls, *, blocks: Sequence[Block] = (), **objects: Any) -> Callable[..., FleqMachine]:
-        """Blocks of your own are code, which no file holds, so they are given again."""
+        """As `Machine.builder`. A file cannot hold your own function blocks, so give them again as `blocks`."""
         own = {block.name: block for block in blocks}
         make = super().builder(**objects)
         return lambda functions, **options: make(functions=[own.get(name, name) for name in functions], **options)
@@ -153,7 +156,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
     def guard_for(self, program: FleqProgram, card: Card) -> Guard:
-        """Checks a run of a program loop by loop; results may overshoot the range by their own error."""
+        """The check of a program's values after each loop. A result may exceed the range by its error bound."""
         return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
@@ -161,14 +164,14 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         self.design.meaning(card.reals)
 
     def bound(self, function: str) -> float:
-        """The largest error of an entry of a function's result, for operands and results within the range."""
+        """The error bound of a function: for each entry of its result, if operands and result are within the range."""
         if function not in self.blocks:
             raise PunchcardError(f"the machine has no function {function!r}{did_you_mean(function, self.blocks)}: it has "
                                  f"{', '.join(self.blocks)}")
         return float(self.blocks[function].bound(self.scale))
 
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
-        """The next instruction is one of the program's, and its pointers can be read."""
+        """As `Machine.check_mark`: the next instruction must be one of the program, with valid pointers."""
         super().check_mark(program, mark)
         self.guard_for(program, mark.raw_card)
 
@@ -176,10 +179,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
         *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
-        """Values stay within the range, flags are integers, pointers stay in the memory.
+        """Check that values stay within the range, flags are integers, and pointers stay inside the memory.
 
-        A run that is not looked at after every loop is looked at between parts of `LOOK_EVERY` loops, so that what a program
-        mends within a part goes unnoticed (see `PartGuard`).
+        If the run is not watched after every loop, it is checked every `LOOK_EVERY` loops. A violation that the program
+        undoes between two checks is not noticed (see `PartGuard`).
         """
         if every_loop:
             return self.guard_for(program, begin.raw_card).watch, ()
@@ -284,7 +287,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def comparison(
         self, program: FleqProgram, begin: Mark, check: Check, kept: Mapping[str, Any] | None = None
     ) -> StepErrors:
-        """Real numbers have errors: every instruction is compared with the exact function of what was on the card."""
+        """Each instruction is compared with the exact function of its operands on the card."""
         return StepErrors(self, program, begin.raw_card, Audit.of(kept) if kept else Audit())
 
     def near(self, program: FleqProgram, found: FleqState, expected: FleqState) -> bool:
@@ -321,7 +324,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
     def format_result(self, program: FleqProgram, result: Result[FleqState]) -> str:
-        """The variables; at the end of a program that says what it is run for, that alone."""
+        """The variables or, if the program is a function that has halted, its returned values."""
         values: Mapping[str, Any] = result.memory
         if result.halted and (wanted := program.results):
             names = ["result"] if len(wanted) == 1 else [f"result[{i}]" for i in range(len(wanted))]
@@ -331,7 +334,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return "\n".join([*lines, f"difference from NumPy {away:.1e}, {against}"] if away is not None else lines)
 
     def returned(self, program: FleqProgram, result: Result[FleqState]) -> dict[str, Any]:
-        """What a function returns, and how far it is from what NumPy computes, relative to the range."""
+        """The returned values of a function, and their distance from NumPy's, relative to the range."""
         wanted = program.results
         if not result.halted or not wanted:
             return {}

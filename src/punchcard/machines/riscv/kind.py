@@ -18,7 +18,7 @@ RISCV = Kind(
     options=(
         Option("memory", "memory words of the machine", least=1),
         Option("base", "address of the memory's first word"),
-        Option("multiply", "products and quotients, the M extension, also where the program has none", type=bool),
+        Option("multiply", "add the M extension (mul, div, ...) even if the program does not use it", type=bool),
     ),
     designs=DESIGNS,
     parse_value=parse_integer,

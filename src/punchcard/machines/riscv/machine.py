@@ -50,13 +50,13 @@ MOST_LISTED = 20_000
 
 @checked
 class RiscvMachine(Machine[RiscvProgram, RiscvState]):
-    """A looped transformer that executes RV32I programs, one instruction a loop.
+    """A looped transformer that executes RISC-V programs (RV32I or RV32IM), one instruction per loop.
 
-    memory      how many words there are, 2^16 by default
-    base        the address of the first one, a multiple of 4
-    multiply    whether it has the M extension, products and quotients, which needs 24 layers more and float64
-    design      "three-layer", or "two-layer": results lag one loop, in float64
-    precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
+    memory      number of memory words (of 32 bits), default: 2^16
+    base        the address of the first word, a multiple of 4
+    multiply    True: with the M extension (mul, div, ...), which takes 24 more layers and float64
+    design      "three-layer", or "two-layer", which stores results one loop later and needs float64
+    precision   a number format or a `Precision`. Default: float32 if it is exact, else float64
     """
 
     kind: ClassVar[Kind] = RISCV
@@ -232,7 +232,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return Listing(lines, [ListedInstruction(address, places.get(address), text) for address, text in found])
 
     def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
-        """A program shows itself by its output."""
+        """Empty: the output is the result."""
         return ""
 
     # Files

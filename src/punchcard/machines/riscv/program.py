@@ -63,15 +63,15 @@ class Segment:
 @checked
 @dataclass(frozen=True)
 class RiscvProgram:
-    """What is loaded before a run. All addresses are of bytes.
+    """A RISC-V program: what is in the memory before a run. All addresses are byte addresses.
 
-    segments   the content; what is between them is 0
-    entry      where execution begins
-    base       the first address of the memory
-    symbols    addresses that have a name
+    segments   the content of the memory; bytes outside all segments are 0
+    entry      address of the first instruction
+    base       address of the first byte of the memory
+    symbols    addresses by name
     lines      source lines by the address of the instruction
-    source     where the program comes from
-    multiply   whether it needs the M extension, if its file says so. Default: by its instructions
+    source     name of the program in error messages
+    multiply   whether the program needs the M extension. Default: found from its instructions
     """
 
     segments: tuple[Segment, ...]
@@ -110,7 +110,7 @@ class RiscvProgram:
 
     @property
     def where(self) -> str:
-        """How a message about the program begins."""
+        """The beginning of an error message about the program."""
         return f"{self.source}: " if self.source else ""
 
     @property
@@ -125,11 +125,11 @@ class RiscvProgram:
 
     @property
     def needed_words(self) -> int:
-        """The least memory that holds all segments."""
+        """The least number of memory words for all segments."""
         return -(-(self.end - self.base) // WORD_BYTES)
 
     def words(self, count: int) -> list[int]:
-        """A memory of so many words from the base on; refused when the program does not fit."""
+        """A memory of so many words with the program in it. Raises an error if it does not fit."""
         if self.needed_words > count:
             raise ProgramError(f"{self.where}the program needs {self.needed_words} words (up to address {self.end:#x}), the "
                                f"memory has {count}: use a memory of {self.needed_words} or more")
@@ -141,13 +141,13 @@ class RiscvProgram:
         return own + [0] * (count - len(own))
 
     def registers(self, count: int) -> list[int]:
-        """The registers before the first instruction: sp is at the end of a memory of so many words, the others are 0."""
+        """The initial registers: sp is the end of a memory of so many words, all others are 0."""
         found = [0] * len(REGISTERS)
         found[STACK_POINTER] = (self.base + WORD_BYTES * count) // STACK_ALIGNMENT * STACK_ALIGNMENT & MASK
         return found
 
     def with_values(self, values: Mapping[str, int]) -> RiscvProgram:
-        """The same program with other words at the named addresses."""
+        """A copy of the program with other words at the named addresses."""
         changed = self
         for name, value in values.items():
             if name not in self.symbols:
@@ -170,7 +170,7 @@ class RiscvProgram:
         return ordered, [by_address[place] for place in ordered]
 
     def name_of(self, address: int) -> str:
-        """The symbol at an address of the program, or before it: `main`, `main+8`; else the address."""
+        """The symbol of an address, such as `main` or `main+8`. The address itself, if no symbol is before it."""
         places, names = self._places
         index = bisect_right(places, address) - 1
         segment = bisect_right(self.segments, address, key=lambda each: each.address) - 1

@@ -59,7 +59,7 @@ class State:
 @checked
 @dataclass(frozen=True)
 class Program:
-    """Instructions, initial memory and symbols. The last instruction is a halt; every cell belongs to a symbol."""
+    """A SUBLEQ program: instructions, initial memory and symbols. The last instruction is a halt; each cell has a symbol."""
 
     instructions: tuple[Instruction, ...]
     memory: tuple[int, ...]
@@ -77,7 +77,7 @@ class Program:
         labels: Mapping[str, int] | None = None,
         lines: Sequence[int] = (),
     ) -> Program:
-        """A program from its parts. A final halt is added where it is missing; unnamed cells are called m0, m1, ..."""
+        """Make a program from its parts. A final halt is added if it is missing. Unnamed cells are called m0, m1, ..."""
         if not instructions:
             raise ProgramError("the program is empty: it needs at least one instruction")
         code = tuple(instructions)
@@ -123,11 +123,11 @@ class Program:
         return f"<Program: {plural(len(self.instructions), 'instruction')}, {plural(len(self.memory), 'cell')}: {cells}>"
 
     def cell_names(self) -> list[str]:
-        """A name for every memory cell: `list` is the first cell of an array, `list+1` the second."""
+        """The names of all memory cells. The cells of an array `list` are called `list`, `list+1`, ..."""
         return list(self._cell_names)
 
     def cell_name(self, cell: int) -> str:
-        """The name of one of them."""
+        """The name of a memory cell."""
         return self._cell_names[cell]
 
     @cached_property
@@ -135,7 +135,7 @@ class Program:
         return [f"{s.name}+{i}" if i else s.name for s in self.symbols for i in range(s.size)]
 
     def address(self, name: str) -> int:
-        """The number of the cell with this name."""
+        """The address of the cell with this name. Raises an error if there is none."""
         names = self.cell_names()
         name = name.removesuffix("+0")
         if name not in names:
@@ -144,7 +144,7 @@ class Program:
         return names.index(name)
 
     def with_values(self, values: Mapping[str, int]) -> Program:
-        """The same program with other initial values in the named cells."""
+        """A copy of the program with other initial values, by name: `program.with_values({"a": 12})`."""
         memory = list(self.memory)
         for name, value in values.items():
             if not isinstance(value, int):
@@ -153,7 +153,7 @@ class Program:
         return replace(self, memory=tuple(memory))
 
     def named(self, memory: Sequence[int]) -> dict[str, int]:
-        """Values of all cells by name."""
+        """The values of a memory by the names of its cells."""
         return dict(zip(self.cell_names(), memory, strict=True))
 
     def to_json(self) -> str:
@@ -168,7 +168,7 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """The inverse of `to_json`."""
+        """The program from the text that `to_json` returned."""
         try:
             data = json.loads(text)
             if not isinstance(data, dict):

@@ -35,11 +35,11 @@ MOST_SHOWN = 512
 
 @checked
 class SubleqMachine(Machine[Program, State]):
-    """A looped transformer that executes SUBLEQ programs, one instruction a loop.
+    """A looped transformer that executes SUBLEQ programs, one instruction per loop.
 
-    word_bits      N, the bits of a word; words wrap modulo 2^N
-    memory         how many cells a program may have
-    instructions   how many instructions, the final halt included
+    word_bits      N, the number of bits in a word; arithmetic is modulo 2^N
+    memory         number of memory cells
+    instructions   number of instructions that a program may have, with the final halt
     design         "paper" (nine layers), "two-layer" or "one-layer"
     precision      a number format ("float64", "float32", ...) or a `Precision`
     """

@@ -157,9 +157,10 @@ class ImageState:
 @checked
 @dataclass(frozen=True)
 class Image:
-    """Words to be loaded at address 0, 1, 2, ...; the rest of the memory is 0. `source` says where they come from.
+    """A program of the von Neumann machine: the words at address 0, 1, 2, ... The rest of the memory is 0.
 
-    A word may be written as a signed or as an unsigned number: with N bits, from -2^(N-1) to 2^N - 1.
+    A word of N bits may be given as a signed or an unsigned number, from -2^(N-1) to 2^N - 1. `source` is the name of the
+    program in error messages.
     """
 
     words: tuple[int, ...]
@@ -200,7 +201,7 @@ class Image:
         return f"<Image: {self._where}{plural(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
 
     def with_values(self, values: Mapping[str, int]) -> Image:
-        """The same image with other words at the named addresses."""
+        """A copy of the image with other words at the named addresses."""
         words = list(self.words)
         for name, value in values.items():
             if name not in self.labels:
@@ -213,7 +214,7 @@ class Image:
         return replace(self, words=tuple(words))
 
     def name_of(self, address: int) -> str:
-        """The label at an address, or before it: `loop`, `loop+2`; else the address."""
+        """The label of an address, such as `loop` or `loop+2`. The address itself, if no label is before it."""
         index = bisect_right(self._places, address, key=itemgetter(0)) - 1
         place, name = self._places[index] if index >= 0 else (0, "")
         return str(address) if not name else name if place == address else f"{name}+{address - place}"
@@ -224,12 +225,12 @@ class Image:
         return sorted((place, name) for name, place in self.labels.items())
 
     def loaded(self, word_bits: int, memory: int, dialect: Dialect = STANDARD) -> list[int]:
-        """All cells of a memory that holds the image, as unsigned numbers; refused when it does not fit."""
+        """A whole memory with the image in it, as unsigned numbers. Raises an error if it does not fit."""
         own = self.unsigned(word_bits, memory, dialect)
         return own + [0] * (memory - len(own))
 
     def unsigned(self, word_bits: int, memory: int, dialect: Dialect = STANDARD) -> list[int]:
-        """The image's own words as unsigned numbers; refused when it does not fit a memory."""
+        """The words of the image as unsigned numbers. Raises an error if it does not fit the memory."""
         if len(self.words) > memory:
             raise ProgramError(f"{self._where}the image has {len(self.words)} words, the memory {memory} cells: "
                                f"{dialect.larger(len(self.words), word_bits)}")

@@ -29,13 +29,13 @@ VON_NEUMANN = Kind(
         Language("SUBLEQ assembly, one memory", (".asq",), asq.assemble, takes=("word_bits", "dialect")),
         Language("memory image, decimal words", images.EXTENSIONS, images.parse, takes=("word_bits", "memory", "dialect")),
         Language("Brainfuck", (".bf",), brainfuck.assemble, options=(
-            Option("cells", "what a cell holds", str, choices=brainfuck.CELLS),
-            Option("eof", "what the end of the input does", str, choices=brainfuck.ENDS_OF_INPUT),
-            Option("tape", "cells of the tape", least=1, most=MAX_CELLS),
+            Option("cells", "size of a cell", str, choices=brainfuck.CELLS),
+            Option("eof", "what `,` stores at the end of the input", str, choices=brainfuck.ENDS_OF_INPUT),
+            Option("tape", "number of cells of the tape", least=1, most=MAX_CELLS),
         ), takes=("word_bits", "memory", "dialect")),
-        Language("Python, integers", (".py",), LazyFunction("punchcard.python.files:assemble"), options=(
+        Language("Python (integers)", (".py",), LazyFunction("punchcard.python.files:assemble"), options=(
             Option("call", "the function to run, and its arguments", str),
-            Option("check_overflow", "a result that does not fit a word is an error", bool),
+            Option("check_overflow", "stop with an error if a result does not fit a word", bool),
         ), takes=("word_bits", "memory"), owns=LazyFunction("punchcard.python.files:is_for_integers"), sizes_itself=True),
     ),
     disassemble=writer.disassemble,
@@ -45,7 +45,7 @@ VON_NEUMANN = Kind(
     options=(
         Option("word_bits", "bits of a word", flag="--bits"),
         Option("memory", "memory cells of the machine", least=1),
-        Option("dialect", "where the ports are", str, choices=tuple(DIALECTS)),
+        Option("dialect", "which addresses are the ports", str, choices=tuple(DIALECTS)),
     ),
     designs=DESIGNS,
     resolve=resolve,

@@ -41,12 +41,12 @@ MOST_SHOWN = 64
 
 @checked
 class VonNeumannMachine(Machine[Image, ImageState]):
-    """A looped transformer that executes SUBLEQ images, one instruction a loop.
+    """A looped transformer that executes SUBLEQ images (code and data in one memory), one instruction per loop.
 
-    word_bits   N, the bits of a word; words wrap modulo 2^N
-    memory      how many cells there are, 2^min(N, 16) by default; at most 2^N
-    precision   a number format or a `Precision`; by default the narrower of float32 and float64 that is exact
-    dialect     "standard", "adds", "subtracts" or "sic1" (see `isa`)
+    word_bits   N, the number of bits in a word; arithmetic is modulo 2^N
+    memory      number of memory cells, at most 2^N. Default: 2^min(N, 16)
+    precision   a number format or a `Precision`. Default: float32 if it is exact, else float64
+    dialect     where the ports for input and output are: "standard", "adds", "subtracts" or "sic1". See docs/von-neumann.md
     """
 
     kind: ClassVar[Kind] = VON_NEUMANN
@@ -77,7 +77,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     @classmethod
     def sizes_for(cls, program: Image) -> dict[str, Any]:
-        """Those that it was compiled for; other images may use cells beyond their own, so the memory is the default one."""
+        """The sizes that the image was compiled for. Default: the default memory, since images may use further cells."""
         sizes = {"word_bits": program.word_bits, "memory": program.memory}
         return {name: size for name, size in sizes.items() if size is not None}
 
@@ -216,7 +216,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             raise ProgramError("the program is not an object with words, source and labels") from None
 
     def format_result(self, program: Image, result: Result[ImageState]) -> str:
-        """An image shows itself by its output."""
+        """Empty: the output is the result."""
         return ""
 
 

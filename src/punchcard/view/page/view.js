@@ -255,7 +255,7 @@ export class View {
   }
 
   on_breakpoint(instructions) {
-    if (!instructions.length) this.tell(this.about.counter ? "No instruction stands at the program counter." : NO_COUNTER);
+    if (!instructions.length) this.tell(this.about.counter ? "There is no instruction at the program counter." : NO_COUNTER);
     const set = instructions.some((one) => this.breakpoints.has(one));
     for (const one of instructions) this.breakpoints[set ? "delete" : "add"](one);
     this.redraw();

@@ -84,7 +84,7 @@ def take_statement(line: Line) -> Statement | Halt:
         return Statement(action)
     line.take()
     if not line.at("if", "goto"):
-        raise line.wrong(f"after `;` stands a branch of the same instruction, and {_BRANCH}; comments begin with #")
+        raise line.wrong(f"after `;` comes a branch of the same instruction, and {_BRANCH}; comments begin with #")
     branch = _take_branch(line)
     line.finish("the branch")
     return Statement(action, branch)

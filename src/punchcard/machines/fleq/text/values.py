@@ -42,7 +42,7 @@ def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -
         raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
     if line.at(":"):
         raise line.wrong("a variable is declared as `name kind values`, without a colon")
-    kind = line.take_name(f"after {name.text!r} stands its kind, which is matrix, vector or scalar, and it")
+    kind = line.take_name(f"after {name.text!r} comes its kind, which is matrix, vector or scalar, and it")
     if kind.text not in KINDS:
         raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
     shape = _take_shape(line, kind.text, room)

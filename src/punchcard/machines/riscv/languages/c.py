@@ -25,7 +25,7 @@ OPTIONS = (
     Option("cc", "the compiler: gcc, clang or a command", str),
     Option("cflags", "options for the compiler, such as '-O0 -DN=8'", str),
     Option("march", "instructions that the compiler may use", str, choices=ARCHITECTURES),
-    Option("libc", "the C library; picolibc where it is installed", str, choices=LIBRARIES),
+    Option("libc", "the C library; default: picolibc if it is installed", str, choices=LIBRARIES),
 )
 
 LINKED = ("-lm", "-lc")
