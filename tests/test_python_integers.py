@@ -307,11 +307,11 @@ def test_a_file_is_parsed_and_never_executed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "call", "said"), [
     ("def f(:\n", None, "prog.py:1:7: this is not Python"),
-    ("x = 1\n", None, "there is no main"),
+    ("x = 1\n", None, r"there is neither main\(\) nor"),
     ("def f(a: int):\n    return a\n", "g 1", "there is no function 'g'"),
     ("def f(a: int):\n    return a\n", "f(x)", r"call='f\(x\)'"),
     ("def f(a: int):\n    return a\n", "f x", "a='x': it must be an integer"),
-    ("@cache\ndef f(a: int):\n    return a\n", "f 1", "only @program"),
+    ("@cache\ndef f(a: int):\n    return a\n", "f 1", "the only decorator of a function in a program file is @program"),
     ("@pc.program(word_bits=n())\ndef f(a: int):\n    return a\n", "f 1", "must be a constant"),
     ("def f(a: int):\n    return a\n" + "x = " + "(" * 300 + "1" + ")" * 300, "f 1", "prog.py"),
 ])

@@ -178,7 +178,7 @@ def test_what_is_mended_within_a_part_is_not_seen(monkeypatch: pytest.MonkeyPatc
     program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)\ny = sub(y, x)")
     machine = punchcard.build(program)
     assert machine.run(program, engine="scratchpad").memory["y"] == 12
-    for options in ({"engine": "dense"}, {"engine": "scratchpad", "watch": lambda loop, card: None}):
+    for options in ({"engine": "dense"}, {"engine": "scratchpad", "controls": Controls(watch=lambda loop, card: None)}):
         with pytest.raises(ProgramError, match="'y' became 24"):
             machine.run(program, **options)
     monkeypatch.setattr(fleq, "LOOK_EVERY", 1)
