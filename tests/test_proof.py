@@ -251,7 +251,7 @@ def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:
         ([str(program), "-o", str(program)], "would be written over"),
         (["--verify", str(path), "-o", str(path)], "would be written over"),
         (["-o", str(tmp_path)], "Is a directory"),
-        (["--verify", str(path), "--bits", "9"], "all options of machines away"),
+        (["--verify", str(path), "--bits", "9"], "do not give FILE, --machine or options of a machine"),
     ):
         result = CliRunner().invoke(main, ["prove", *options])
         assert result.exit_code == 2, options

@@ -11,7 +11,7 @@ import pytest
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.packing import alike, family, pack
-from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, steps_of
+from punchcard.engines.lowered.bits.steps import Total
 from punchcard.engines.lowered.bits.sums import aligned
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
@@ -83,30 +83,6 @@ def test_functions_of_few_bits() -> None:
 
 
 # Steps
-
-
-def test_steps_of_a_piecewise_linear_function() -> None:
-    """What is found is the function at every integer; what has few flat parts, with kinks between integers, is found."""
-    rng, found = random.Random(2), 0
-    for _ in range(1500):
-        low = rng.randint(-20, 5)
-        high = low + rng.randint(0, 24)
-        units = [(rng.choice((-4, -2, -1, 1, 2, 4)), rng.choice((-2, -1, 1, 2)), rng.randint(-20, 20))
-                 for _ in range(rng.randint(1, 4))]
-        if rng.random() < 0.6:  # a step for every pair
-            units = [(sign * c, f, b - shift) for c, f, b in units for sign, shift in ((1, 0), (-1, abs(f)))]
-
-        def value(at: int, units: list[tuple[int, int, int]] = units) -> int:
-            return sum(c * max(0, f * at + b) for c, f, b in units)
-
-        steps = steps_of(low, high, [(-b, f) for _, f, b in units], value)
-        values = [value(at) for at in range(low, high + 1)]
-        if steps is None:
-            continue
-        found += len(steps) > 1
-        assert len(steps) <= MOST_STEPS + 1
-        assert [next(v for place, v in reversed(steps) if place <= at) for at in range(low, high + 1)] == values
-    assert found > 200
 
 
 def random_total(rng: random.Random, leaves: list[Word]) -> Total:

@@ -11,16 +11,10 @@ import numpy as np
 from punchcard.errors import ProofError
 from punchcard.transformer.expression import Array
 from punchcard.transformer.softmax import Scores, hard_lead
+from punchcard.transformer.sparse import sparse_rows
 from punchcard.transformer.weights import NAMES, LayerArrays
 
 Row = list[tuple[int, Fraction]]
-
-
-def sparse(matrix: Array) -> list[Row]:
-    """The entries of each row that are not 0, exactly."""
-    return [[(int(i), Fraction(float(row[i]))) for i in row.nonzero()[0]] for row in matrix]
-
-
 NEVER = Fraction(1 << 64)
 """A lead that no score has."""
 
@@ -44,12 +38,12 @@ class Layer:
             if not np.isfinite(getattr(arrays, name)).all():
                 raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
         self.heads = [
-            HeadWeights(sparse(key), sparse(query), sparse(value),
+            HeadWeights(sparse_rows(key, Fraction), sparse_rows(query, Fraction), sparse_rows(value, Fraction),
                         least_lead(dtype, float(temperature), _largest(key, query, sizes)))
             for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
                                                       strict=True)
         ]
-        self.w1, self.w2 = sparse(arrays.w1), sparse(arrays.w2)
+        self.w1, self.w2 = sparse_rows(arrays.w1, Fraction), sparse_rows(arrays.w2, Fraction)
         self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
         self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
 

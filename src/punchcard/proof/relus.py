@@ -12,7 +12,7 @@ import z3
 
 from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, gated, settings, unit, vector, width
 from punchcard.proof.solver import Solver
-from punchcard.proof.steps import GatedStep, at_least, jumps_of, merged_steps, steps_of
+from punchcard.proof.steps import GatedStep, at_least, gated_steps, jumps_of, merged_steps
 
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
@@ -80,7 +80,7 @@ class Relus:
                 left += [(weight, base * slope + Form(bias)) for weight, slope, bias, _ in group]
             else:
                 total += steps[0]
-                found += steps_of(base, steps[1], self.bits) if steps[1] else []
+                found += gated_steps(base, steps[1], self.bits) if steps[1] else []
         return total, found, left
 
     def _settled(self, total: Form) -> Form:

@@ -1,7 +1,6 @@
 """Sums of ReLUs that are flat but for steps, as gated conditions.
 
-A hidden unit of a design of bits is mostly part of a step: relu(f + 1) - relu(f) is [f >= 0] for an integer form. A step
-often has a gate, bits without which it cannot hold:
+Where the steps are, `transformer/relu_steps.py` says. A step often has a gate, bits without which it cannot hold:
 
     [f >= least]  =  [all literals hold]  and  [the rest of f >= least]
 
@@ -19,6 +18,7 @@ from itertools import pairwise
 import z3
 
 from punchcard.proof.forms import ONE, ZERO, Bits, Form, Term, unit, vector, width
+from punchcard.transformer.relu_steps import period_of, steps_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GatedStep:
         return z3.And(*held, self.condition)
 
 
-def steps_of(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[GatedStep]:
+def gated_steps(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[GatedStep]:
     """A function of a form by its jumps, each at a least value, as steps. It is 0 below the first."""
     told = [bits.compared(base - Form(at)) for at, _ in jumps]
     if None not in told:
@@ -67,16 +67,13 @@ def _set(form: Form, literals: Mapping[int, int]) -> Form:
 def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
     """Whether a form is from one place to the next, from the third to the fourth, and so on: a bit, if they are regular."""
     scale = unit([form])
-    period = places[1] - places[0] if len(places) > 1 else ZERO
-    power = int(period / scale) if period else 0
-    if (len(places) > 2 and power * scale == period and power & power - 1 == 0
-            and all(after - before == period for before, after in pairwise(places))
-            and form.low >= places[0] - period and form.high < places[-1] + period
-            and (places[0] - form.constant) % scale == 0):
-        moved = form - Form(places[0] - period)
-        size = max(width(moved.low, moved.high, scale), power.bit_length() + 1)
-        place = power.bit_length() - 1
-        return z3.Extract(place, place, vector(moved, scale, size, bits)) == 1
+    counts = [place / scale for place in places]
+    if len(places) > 2 and all(count.denominator == 1 for count in counts):
+        found = period_of(int(form.low / scale), int(form.high / scale), [int(count) for count in counts])
+        if found is not None and 2 * found.length == 1 << found.bits:
+            moved = form - Form(places[0] - found.length * scale)
+            size = max(width(moved.low, moved.high, scale), found.bits + 1)
+            return z3.Extract(found.bits - 1, found.bits - 1, vector(moved, scale, size, bits)) == 1
     reached = [at_least(form, place, bits) for place in places]
     spans = [z3.And(start, z3.Not(stop)) for start, stop in zip(reached[::2], reached[1::2], strict=False)]
     if len(places) % 2:
@@ -122,22 +119,18 @@ def jumps_of(
 ) -> tuple[Fraction, list[tuple[Fraction, Fraction]]] | None:
     """sum of weight * relu(slope * base + bias) as a start and jumps, each at a least value; None where it is not flat.
 
-    The base is a multiple of its unit. Between two kinks the sum is linear, so it is flat if it is equal at both ends.
+    The base is a multiple of its unit, so the sum is a function of an integer.
     """
     scale = unit([base])
-    points = {base.low, base.high}
-    for _, slope, bias in units:
-        below = (-bias / slope // scale) * scale
-        points |= {below, below + scale}
-    ordered = sorted(point for point in points if base.low <= point <= base.high)
-    values = [sum((w * max(slope * point + bias, ZERO) for w, slope, bias in units), ZERO) for point in ordered]
-    jumps = []
-    for low, high, before, after in zip(ordered, ordered[1:], values, values[1:], strict=False):
-        if before != after:
-            if high - low != scale:
-                return None
-            jumps.append((high, after - before))
-    return values[0], jumps
+    scaled = [(weight, slope * scale, bias) for weight, slope, bias in units]
+
+    def value(at: int) -> Fraction:
+        return sum((weight * max(slope * at + bias, ZERO) for weight, slope, bias in scaled), ZERO)
+
+    steps = steps_of(int(base.low / scale), int(base.high / scale), [(-bias, slope) for _, slope, bias in scaled], value)
+    if steps is None:
+        return None
+    return steps[0][1], [(at * scale, after - before) for (_, before), (at, after) in pairwise(steps)]
 
 
 def above(form: Form, limit: Fraction, bits: Bits) -> Term:
@@ -169,4 +162,4 @@ def equal(form: Form, bits: Bits) -> Term:
     return vector(form, scale, width(form.low, form.high, scale), bits) == 0
 
 
-__all__ = ["ONE", "GatedStep", "above", "at_least", "equal", "jumps_of", "merged_steps", "steps_of"]
+__all__ = ["ONE", "GatedStep", "above", "at_least", "equal", "gated_steps", "jumps_of", "merged_steps"]

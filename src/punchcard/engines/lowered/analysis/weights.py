@@ -15,6 +15,7 @@ from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.exactness import rows_of_numbers
 from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
+from punchcard.transformer.sparse import sparse_rows
 from punchcard.transformer.weights import LayerArrays, Weights
 
 ROUNDING = 2.0**-40
@@ -182,16 +183,7 @@ def _layer(layer: LayerArrays, dtype: str, numbers: npt.NDArray[np.bool_]) -> La
         temperature = float(layer.temperature[head])
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
-        values = {row: entries for row, entries in enumerate(_sparse(value[head])) if entries}
-        heads.append(HeadLists(_sparse(key[head]), _sparse(query[head]), values, temperature, dtype,
+        values = {row: entries for row, entries in enumerate(sparse_rows(value[head], float)) if entries}
+        heads.append(HeadLists(sparse_rows(key[head], float), sparse_rows(query[head], float), values, temperature, dtype,
                                  score_roundings(key[head], query[head], numbers)))
-    return LayerLists(heads, w1, b1[:, 0], _sparse(w1), _sparse(w2.T), _sparse(b2.T)[0])
-
-
-def _sparse(matrix: Array) -> list[Sparse]:
-    """The entries of each row that are not 0."""
-    found: list[Sparse] = [[] for _ in matrix]
-    rows, columns = np.nonzero(matrix)
-    for row, column, entry in zip(rows.tolist(), columns.tolist(), matrix[rows, columns].tolist(), strict=True):
-        found[row].append((column, entry))
-    return found
+    return LayerLists(heads, w1, b1[:, 0], sparse_rows(w1, float), sparse_rows(w2.T, float), sparse_rows(b2.T, float)[0])

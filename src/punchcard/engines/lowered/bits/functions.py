@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
 from punchcard.engines.lowered.bits.node_rules import NODES
 from punchcard.engines.lowered.bits.packing import family, pack, pack_any
-from punchcard.engines.lowered.bits.steps import Total, steps_of, table_of_steps
+from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, table_of_steps
 from punchcard.engines.lowered.bits.sums import Sum, Units, aligned, needed_terms, odd_and_power, without_gates
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
@@ -36,6 +36,7 @@ from punchcard.engines.lowered.bits.table import (
 )
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node, arguments_first
+from punchcard.transformer.relu_steps import steps_of
 from punchcard.words.word import Word
 
 FEW_BITS = 3
@@ -364,7 +365,7 @@ class BitFunctions:
             return None
         total, unit, start = found
         kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
-        steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start))
+        steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start), MOST_STEPS)
         return None if steps is None else table_of_steps(self.words, total, steps)
 
     def _affine(self, node: Node) -> tuple[Sum, int] | None:

@@ -1,8 +1,7 @@
 """Functions of an integer that are flat but for steps: which integer operation they are.
 
-A sum of ReLUs of a linear form over bits is piecewise linear in an integer T. On the integers from its least to its
-greatest value it changes only where a ReLU opens; between two such places its ends tell all of it. Where it is flat
-there, it is one of
+A sum of ReLUs of a linear form over bits is piecewise linear in an integer T. Where it is flat but for steps (see
+`transformer/relu_steps.py`), it is one of
 
     a bit of T + k              the steps lie 2^p apart
     whether (T + k) mod 2^p is below a limit   the steps repeat after 2^p
@@ -11,13 +10,13 @@ there, it is one of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from punchcard.engines.lowered.bits.builder import FULL, WordBuilder
 from punchcard.engines.lowered.bits.table import BitTable, bit_table, constant_table, without_idle_bits
 from punchcard.engines.lowered.rules import RuleTable
+from punchcard.transformer.relu_steps import Period, period_of
 from punchcard.words.word import Word
 
 MOST_STEPS = 6
@@ -61,31 +60,8 @@ class Total:
         return None
 
 
-def steps_of(low: int, high: int, kinks: Sequence[tuple[int, int]], value: Callable[[int], int]) -> Steps | None:
-    """Where a piecewise linear function of an integer takes which value, if it has steps alone: (from, value) in order.
-
-    `kinks` are fractions, between which the function is linear.
-    """
-    places = {low, high}
-    for numerator, denominator in kinks:
-        below = numerator // denominator
-        places |= {place for place in (below, below + 1) if low <= place <= high}
-    found: Steps = []
-    before = low
-    for place in sorted(places):
-        now = value(place)
-        if not found or found[-1][1] != now:
-            if found and place - before > 1:
-                return None
-            found.append((place, now))
-            if len(found) > MOST_STEPS + 1:
-                return None
-        before = place
-    return found
-
-
 def table_of_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable:
-    """The function of `steps_of`, over bits."""
+    """A function by its steps, over bits."""
     found = STEPS.first(words, total, steps)
     assert found is not None  # the last rule always applies
     return found
@@ -156,30 +132,13 @@ def compare_with_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTab
     return without_idle_bits(ordered, table)
 
 
-class Period(NamedTuple):
-    """Where the second of two values begins, for how long it lasts, and that it begins again after 2^bits."""
-
-    first: int
-    length: int
-    bits: int
-
-
 def _period(total: Total, steps: Steps) -> Period | None:
     """The period of a function with two values that alternate, from the least to the greatest T."""
     places = [place for place, _ in steps[1:]]
-    if len({value for _, value in steps}) != 2 or len(places) < 2:
+    if len({value for _, value in steps}) != 2:
         return None
-    first, length = places[0], places[1] - places[0]
-    if len(places) == 2:  # any period that is long enough
-        most = max(first - total.low + length, total.high - first + 1)
-        bits = (most - 1).bit_length()
-    else:
-        bits = (places[2] - first).bit_length() - 1
-    period = 1 << bits
-    ends = [first + k // 2 * period + k % 2 * length for k in range(len(places) + 1)]
-    if bits >= FULL - 1 or first - total.low > period - length or places != ends[:-1] or total.high >= ends[-1]:
-        return None
-    return Period(first, length, bits)
+    found = period_of(total.low, total.high, places)
+    return found if found is not None and found.bits < FULL - 1 else None
 
 
 def _least(number: int, bits: int) -> int:
