@@ -11,6 +11,7 @@ so. Machines with real numbers say more (`RealMeaning`). Proofs implement both (
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
@@ -20,11 +21,12 @@ from punchcard.words.word import Word
 Number = TypeVar("Number")
 
 
-class Entry:
+class Entry(ABC):
     """A number in one row of a column, which may be a real one. Proofs know more of it."""
 
+    @abstractmethod
     def __add__(self, other: Self) -> Self:
-        raise NotImplementedError
+        """The sum of two entries."""
 
 
 class ColumnBefore(Protocol):
