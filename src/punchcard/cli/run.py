@@ -136,11 +136,11 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
 
 def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
     """A run at its beginning: the program in a file on a machine for it."""
-    from punchcard.machines.checked_run import begin
-
     program, kind, options = load_program(file, given, registry)
     if settings:
         program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
+    from punchcard.machines.checked_run import begin
+
     return begin(program, kind.machine_class().for_program(program, **options))
 
 

@@ -59,12 +59,10 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `cache` is where
     prepared code is looked for and kept, beyond what is on disk.
     """
-    check_engine(name)
-    engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
-    if not _takes_packed(engine):
+    if not takes_packed(name):
         model, card = as_module(model), as_tensor(card)
-    runner: Runner = engine(model, layout, card, loops=loops, cache=cache)
-    return runner
+    engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
+    return engine(model, layout, card, loops=loops, cache=cache)
 
 
 def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
@@ -98,11 +96,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
 def takes_packed(name: str) -> bool:
     """Whether the named engine can run a packed card as it is: else it is made a tensor."""
     check_engine(name)
-    return _takes_packed(ENGINES[name])
-
-
-def _takes_packed(engine: Engine) -> bool:
-    return bool(getattr(engine, "takes_packed", False))
+    return bool(getattr(ENGINES[name], "takes_packed", False))
 
 
 def check_engine(name: str) -> None:

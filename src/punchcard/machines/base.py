@@ -221,8 +221,9 @@ class Machine(ABC, Generic[Program, State]):
 
     def _packed(self, program: Program) -> PackedCard:
         self.check_fits(program)
+        content = self.content(program)
         card = PackedCard.blank(self.layout, self.precision.name)
-        self.design.punch(self.sizes, self.layout, self.content(program), card)
+        self.design.punch(self.sizes, self.layout, content, card)
         return card
 
     def punch(self, program: Program) -> Tensor:

@@ -137,9 +137,11 @@ class Registry:
     def load(self, path: str | Path, **options: Any) -> Any:
         """Load a program from a file: see `punchcard.load`."""
         kind, language = self.language_of(path, options)
+        given = _arguments(kind, language, Path(path).suffix, options)
+        if "folder" in language.takes:
+            given["folder"] = Path(path).parent
         content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
-        _check_options(kind, language, Path(path).suffix, options)
-        return language.read(content, str(path), options, Path(path).parent)
+        return language.assemble(content, str(path), **given)
 
     def assemble(self, text: str, language: str, source: str = "", **options: Any) -> Any:
         """Assemble a program from text: see `punchcard.assemble`."""
@@ -152,8 +154,7 @@ class Registry:
             raise ProgramError(f"unknown language {language!r}{did_you_mean(language, known)}: there are {', '.join(known)}")
         if found.binary:
             raise ProgramError(f"{found.about} ({language}) is not text: load it from a file")
-        _check_options(kind, found, language, options)
-        return found.read(text, source, options)
+        return found.assemble(text, source, **_arguments(kind, found, language, options))
 
     def disassemble(self, program: object) -> str:
         """Return a program as assembly text: see `punchcard.disassemble`."""
@@ -164,12 +165,18 @@ class Registry:
         return self.kind_of(program).machine_class().for_program(program, **options)
 
 
-def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, object]) -> None:
-    """Refuse what neither the language nor its machine has."""
-    known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
+def _arguments(kind: Kind, language: Language, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a language takes; those of its machine are ignored, and others refused."""
+    taken = {*(option.name for option in language.options), *language.takes}
+    known = {*taken, *(option.name for option in kind.options), "design", "precision"}
     for option in options:
         if option not in known:
             raise ProgramError(f"{option} is not an option for {language.about} ({name}){did_you_mean(option, known)}")
+    given = {option: value for option, value in options.items() if option in taken and value is not None}
+    for each in language.options:
+        if each.name in given:
+            each.check(given[each.name])
+    return given
 
 
 @cache

@@ -16,9 +16,6 @@ from punchcard.machines.subleq.designs.base import (
     SubleqDesign,
     SubleqSizes,
     card_facts,
-    punch_commands,
-    punch_positions,
-    punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
@@ -58,7 +55,7 @@ class SubleqPaper(SubleqDesign):
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
             sizes.regions,
-            [*card_facts(sizes, "command.a", "command.b", "command.c"), COUNTER_FACT],
+            lambda: [*card_facts(sizes, self.command_rows), COUNTER_FACT],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -90,10 +87,7 @@ class SubleqPaper(SubleqDesign):
         ]
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        punch_words(layout, content, card)
-        punch_commands(layout, content, card)
-        punch_positions(layout, card)
-        layout.put(card, "inside", "scratchpad", 1.0)
+        super().punch(sizes, layout, content, card)
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column]})
         # Overwritten by the first read; any pointers will do.
         layout.put(card, "pointer", "scratchpad", -1.0)

@@ -25,9 +25,6 @@ from punchcard.machines.subleq.designs.base import (
     filled,
     is_eof,
     is_instruction,
-    punch_commands,
-    punch_positions,
-    punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
@@ -66,10 +63,12 @@ class SubleqTwoLayer(SubleqDesign):
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             sizes.regions,
-            [*card_facts(sizes, "command.a", "command.b", "command.c"),
-             *filled(sizes, "scratchpad", "instructions"),
-             Fact("scratchpad", lambda column: self._goes_on(sizes, column),
-                  "the current instruction surely jumps, as EOF does, or another follows it")],
+            lambda: [
+                *card_facts(sizes, self.command_rows),
+                *filled(sizes, "scratchpad", "instructions"),
+                Fact("scratchpad", lambda column: self._goes_on(sizes, column),
+                     "the current instruction surely jumps, as EOF does, or another follows it"),
+            ],
         )
 
     def _goes_on(self, sizes: SubleqSizes, column: ColumnWords) -> Word:
@@ -99,12 +98,9 @@ class SubleqTwoLayer(SubleqDesign):
         ]
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        punch_words(layout, content, card)
+        super().punch(sizes, layout, content, card)
         for region in ("scratchpad", "instructions"):
             layout.put(card, "memory", region, -1.0)
-        punch_commands(layout, content, card)
-        punch_positions(layout, card)
-        layout.put(card, "inside", "scratchpad", 1.0)
         start = sizes.instruction_column
         layout.put_numbers(card, "scratchpad", {"pointer.a": [sizes.zero_column], "pointer.b": [sizes.minus_one_column],
                                                 "pointer.c": [start], "following": [start]})
