@@ -106,10 +106,10 @@ def make_run(registry: Registry) -> click.Command:
                 write_whole(stats, json.dumps(fields) + "\n")
             if as_json:
                 print_json(fields)
-        display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                            name=str(file or resume))
+        status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                                     name=str(file or resume))
         sys.stdout.flush()
-        sys.exit((report.result.status or 0) if report.ok else 1)
+        sys.exit(status)
 
     return run
 

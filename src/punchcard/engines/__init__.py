@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.engines import auto
 from punchcard.engines.base import Engine, Run, Runner
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
@@ -17,20 +18,19 @@ ENGINES: dict[str, Engine] = {
     "dense": LazyFunction("punchcard.engines.dense:Dense"),
     "scratchpad": LazyFunction("punchcard.engines.scratchpad:Scratchpad"),
     "lowered": LazyFunction("punchcard.engines.lowered:Lowered", takes_packed=True),
-    "auto": LazyFunction("punchcard.engines.auto:prepare", takes_packed=True),
+    "auto": auto.prepare,
 }
-BATCH_ENGINES: dict[str, LazyFunction] = {
+BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": LazyFunction("punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
-    "auto": LazyFunction("punchcard.engines.auto:batch"),
+    "auto": auto.batch,
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
-GPU_BATCH_ENGINES: dict[str, LazyFunction] = {
+GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch_runner:GpuBatchRunner"),
-    "auto": LazyFunction("punchcard.engines.auto:gpu_batch"),
+    "auto": auto.gpu_batch,
 }
 """The same with `device="cuda"`."""
-LOWERED_OR_SLOWER = LazyFunction("punchcard.engines.auto:lowered_or_slower", takes_packed=True)
 
 __all__ = [
     "ENGINES",
@@ -61,7 +61,7 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     """
     if not takes_packed(name):
         model, card = as_module(model), as_tensor(card)
-    engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
+    engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
     return engine(model, layout, card, loops=loops, cache=cache)
 
 
@@ -87,8 +87,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     if device == "cuda" and name not in batches:
         raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, batches))}")
     if name in batches:
-        batch: BatchRunner = batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
-        return batch
+        return batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
     return SequentialBatchRunner(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Run, Runner
+from punchcard.engines.base import Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
@@ -42,6 +42,7 @@ MOST_DECLINED = 16
 """Loops in a row that a slower engine makes one by one. Then it makes more at a time, twice as many at each turn."""
 
 
+@taking_packed
 def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
             cache: EngineCache | None = None) -> Runner:
     """See `Engine`."""
@@ -68,6 +69,7 @@ def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Steppin
     return Scratchpad(as_module(model), layout, as_tensor(card))
 
 
+@taking_packed
 def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                       cache: EngineCache | None = None) -> Runner:
     """The lowered engine where it applies, and a slower one where it does not."""

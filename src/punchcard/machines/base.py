@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.budget import building, require, running, running_packed
+from punchcard.budget import PACKED, building, require, running
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.card.packed import PackedCard, packed_bytes
@@ -95,6 +95,8 @@ class Machine(ABC, Generic[Program, State]):
     design: Design[Any]
     precision: Precision
     layout: Layout
+    halting: tuple[Pattern, ...]
+    """The patterns of values on the card that mean that the program has halted."""
     weights: Weights
     """The weights as arrays. After the first use of `model`, the module owns them."""
     needed_bits: int = 0
@@ -120,10 +122,12 @@ class Machine(ABC, Generic[Program, State]):
         self.check_options(name, options)
         self.design = self.designs[name] if isinstance(design, str) else design
         self.sizes, self.options = sizes, dict(options)
+        formats = [as_precision(each) for each in (precision if isinstance(precision, tuple) else (precision,))]
+        self.halting = self.design.halting(sizes)
         self.layout = self.design.layout(sizes)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
-        for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
+        for wanted in formats:
             self.precision = wanted
             key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
             found = key and weight_cache.find(key)
@@ -160,7 +164,7 @@ class Machine(ABC, Generic[Program, State]):
         If the engine "auto" must fall back to an engine that runs on tensors, the estimate of that engine is checked then.
         """
         if takes_packed(engine):
-            return self.memory_to_build() + running_packed(packed_bytes(self.layout, self.precision.name))
+            return self.memory_to_build() + PACKED * packed_bytes(self.layout, self.precision.name)
         return self.memory_to_build() + running(self.layout.width, self.layout.columns)
 
     def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
@@ -220,10 +224,9 @@ class Machine(ABC, Generic[Program, State]):
         return self._packed(program)
 
     def _packed(self, program: Program) -> PackedCard:
-        self.check_fits(program)
-        content = self.content(program)
         card = PackedCard.blank(self.layout, self.precision.name)
-        self.design.punch(self.sizes, self.layout, content, card)
+        self.check_fits(program)
+        self.design.punch(self.sizes, self.layout, self.content(program), card)
         return card
 
     def punch(self, program: Program) -> Tensor:
@@ -276,11 +279,6 @@ class Machine(ABC, Generic[Program, State]):
         """Raise an error if a program is for another kind of machine."""
         if not self.kind.is_for(program):
             raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
-
-    @property
-    def halting(self) -> tuple[Pattern, ...]:
-        """The patterns of values on the card that mean that the program has halted."""
-        return self.design.halting(self.sizes)
 
     def own(self, program: Program, state: State) -> State:
         """The program's part of a state. The machine may be larger than the program."""
@@ -363,8 +361,7 @@ class Machine(ABC, Generic[Program, State]):
         self.read(mark.raw_card)
 
     def guard(
-        self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
-        *, every_loop: bool,
+        self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """Checks that a program keeps what it declares, such as its range: a watch for each loop, and actions at marks.
 

@@ -103,7 +103,7 @@ def significand(dtype: FormatName) -> int:
 
 def _is_finite(value: Any) -> bool:
     """Whether a value is a number that a float holds, and not infinite."""
-    return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 
 
 def as_precision(value: Precision | FormatName) -> Precision:

@@ -51,11 +51,10 @@ class Lowered(Runner):
             raise LoweringError("the batch is empty")
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        weights = Weights.of(model)
-        packed = [packed_card(weights, layout, one) for one in cards]
-        started = time.perf_counter()
-        known = (cache or EngineCache()).compiled_models(weights.digest())
-        self.states = [CardState(find_or_compile(weights, layout, one, known), one) for one in packed]
+        packed = [packed_card(name_of(model.dtype), layout, one) for one in cards]
+        started, weights = time.perf_counter(), Weights.of(model)
+        cache = of_weights(cache or EngineCache(), weights.digest())
+        self.states = [CardState(find_or_compile(weights, layout, one, cache.compiled_models), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
         self.log = OutputLog()
@@ -197,9 +196,9 @@ def as_packed(layout: Layout, card: Card) -> Card:
         return card
 
 
-def packed_card(weights: Weights, layout: Layout, card: Card) -> PackedCard:
-    """A card for which there may be code."""
-    if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
+def packed_card(dtype: str, layout: Layout, card: Card) -> PackedCard:
+    """A card for which there may be code, of a model with this number format."""
+    if dtype not in REALS or name_of(card.dtype) != dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
     if isinstance(card, PackedCard):
         packed = card
@@ -216,6 +215,13 @@ def packed_card(weights: Weights, layout: Layout, card: Card) -> PackedCard:
         if field is not None and field.dtype.kind == "f" and not float(np.max(np.abs(field))) <= limit:
             raise LoweringError(f"{block.name} holds {float(np.max(np.abs(field))):g}, more than its limit {limit:g}")
     return packed
+
+
+def of_weights(cache: EngineCache, digest: bytes) -> EngineCache:
+    """A cache for the weights with this digest; what it has for others, also in the same tensors, is forgotten."""
+    if cache.digest != digest:
+        cache.digest, cache.compiled_models = digest, []
+    return cache
 
 
 def find_or_compile(weights: Weights, layout: Layout, card: PackedCard, known: list[CompiledModel]) -> CompiledModel:

@@ -70,7 +70,7 @@ class SubleqOneLayer(SubleqDesign):
     pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         outside = holding("bits", *OUTSIDE)
         scratchpad = holding("bits", "scratchpad")
         return Layout(
@@ -94,7 +94,7 @@ class SubleqOneLayer(SubleqDesign):
                 RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
                 RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
             ],
-            sizes.regions,
+            regions,
             lambda: self._facts(sizes),
         )
 

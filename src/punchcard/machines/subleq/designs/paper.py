@@ -37,7 +37,7 @@ class SubleqPaper(SubleqDesign):
     halting_register: ClassVar[str] = "pointer.b"
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
@@ -54,7 +54,7 @@ class SubleqPaper(SubleqDesign):
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
-            sizes.regions,
+            regions,
             lambda: [*card_facts(sizes, self.command_rows), COUNTER_FACT],
         )
 

@@ -47,7 +47,7 @@ class SubleqTwoLayer(SubleqDesign):
     counter_offset: ClassVar[int] = 1
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
@@ -62,7 +62,7 @@ class SubleqTwoLayer(SubleqDesign):
                          holds=holding("bits", "scratchpad"), changes=("scratchpad",)),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
-            sizes.regions,
+            regions,
             lambda: [
                 *card_facts(sizes, self.command_rows),
                 *filled(sizes, "scratchpad", "instructions"),
