@@ -16,7 +16,7 @@ from punchcard.card.layout import Layout
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.writing import Gates, appear, vanish
 from punchcard.machines.riscv.isa import WORD_BITS, Instruction
-from punchcard.primitives.add import number
+from punchcard.primitives.bits import number
 from punchcard.primitives.literals import absent, bits_where, conjunction
 from punchcard.primitives.quotient import digit_of, times
 from punchcard.transformer.build import Part, assign, clear
