@@ -11,9 +11,8 @@ from punchcard.machines.riscv.designs.decode import source_of
 from punchcard.machines.riscv.designs.execute import Checks
 from punchcard.machines.riscv.designs.formulas import BRANCHES, Branch, NextCounter, appear, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES, Instruction
-from punchcard.primitives.add import number
-from punchcard.primitives.carry import sum_where
-from punchcard.primitives.compare import equal_where, less_where
+from punchcard.primitives.bits import number
+from punchcard.primitives.gated_words import equal_where, less_where, sum_where
 from punchcard.primitives.literals import absent, bits_where, conjunction, step_where
 from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, stack

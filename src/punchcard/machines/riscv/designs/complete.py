@@ -15,11 +15,9 @@ from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import ResultPlace
 from punchcard.machines.riscv.designs.formulas import rewrite, vanish
 from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
-from punchcard.primitives.carry import offset_where, sum_where
-from punchcard.primitives.compare import less_where
+from punchcard.primitives.gated_words import left_where, less_where, offset_where, right_where, sign_where, sum_where
 from punchcard.primitives.literals import Cube, as_numbers, bits_where, conjunction
-from punchcard.primitives.overwrite import clip_where
-from punchcard.primitives.shift import left_where, right_where, sign_where
+from punchcard.primitives.memory import clip_where
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Expression, stack
 

@@ -12,11 +12,20 @@ from punchcard.machines.riscv.designs.base import HALF
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, fixed_bits
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear
 from punchcard.machines.riscv.isa import Instruction, operation_of
-from punchcard.primitives.add import number
-from punchcard.primitives.carry import carry_where, from_where, offset_where, sum_where
+from punchcard.primitives.bits import number
+from punchcard.primitives.gated_words import (
+    and_where,
+    carry_where,
+    from_where,
+    left_where,
+    offset_where,
+    or_where,
+    right_where,
+    sign_where,
+    sum_where,
+    xor_where,
+)
 from punchcard.primitives.literals import absent, as_numbers, conjunction, step_where, zero_where
-from punchcard.primitives.logic import and_where, or_where, xor_where
-from punchcard.primitives.shift import left_where, right_where, sign_where
 from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, stack
 

@@ -31,7 +31,7 @@ from punchcard.machines.riscv.designs.base import HALF, OTHER_SINK, SINK, RiscvS
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear, replace_where, vanish
 from punchcard.machines.riscv.designs.layout import passing
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, Instruction
-from punchcard.primitives.add import number
+from punchcard.primitives.bits import number
 from punchcard.primitives.literals import absent, bits_where, conjunction
 from punchcard.primitives.quotient import digit_of, digit_where, negative_where, size_where, times
 from punchcard.transformer.build import Part, assign, clear

@@ -14,10 +14,10 @@ from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import fixed_bits, immediate_sources, source_of
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, rewrite, vanish
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
-from punchcard.primitives.add import number
-from punchcard.primitives.carry import from_where, offset_where
+from punchcard.primitives.bits import number
+from punchcard.primitives.gated_words import from_where, offset_where
 from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
-from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.memory import clip_where
 from punchcard.transformer.build import Part, clear
 from punchcard.transformer.expression import Expression, stack
 

@@ -8,9 +8,7 @@ from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.execute import arithmetic
 from punchcard.machines.riscv.designs.formulas import Branch, LayerFormulas, NextCounter, appear, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS, Instruction
-from punchcard.primitives.carry import offset_where, sum_where
-from punchcard.primitives.compare import equal_where, less_where
-from punchcard.primitives.lanes import lane_where, merged_where
+from punchcard.primitives.gated_words import equal_where, lane_where, less_where, merged_where, offset_where, sum_where
 from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
 from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, stack

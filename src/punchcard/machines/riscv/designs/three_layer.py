@@ -34,7 +34,7 @@ from punchcard.machines.riscv.designs.layout import (
     places,
 )
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision

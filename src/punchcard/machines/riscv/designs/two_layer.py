@@ -39,7 +39,7 @@ from punchcard.machines.riscv.designs.layout import (
     whole_facts,
 )
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.memory import store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, rows, stack
 from punchcard.transformer.precision import Precision
