@@ -24,13 +24,13 @@ from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, Sequential
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LoweringError
-from punchcard.transformer.weights import Model, as_module
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from punchcard.engines.lowered.gpu.device import Device
     from punchcard.engines.stepping import Stepping
+    from punchcard.transformer.weights import Model
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
@@ -60,6 +60,8 @@ def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Steppin
     """The fastest engine for cards of this size that makes any loop; `why` it is needed."""
     if isinstance(card, PackedCard):
         card.layout.check_room(f" ({why})")
+    from punchcard.transformer.weights import as_module
+
     if card.shape[-1] * math.prod(card.shape) // card.shape[-2] <= FEW_SCORES:
         from punchcard.engines.dense import Dense
 
@@ -150,9 +152,9 @@ class Alternating(Runner):
                 break
         self.compile_seconds = self._fast.compile_seconds
         self._declined += declined
-        self.notes = (*self._fast.notes, *_counted(self._declined))
-        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0],
-                       notes=(*self._fast.notes, *_counted(declined)), made=made,
+        notes, self.notes = ((*self._fast.notes, *(f"{count} {what}" for what, count in counted.items()))
+                             for counted in (declined, self._declined))
+        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=notes, made=made,
                        compile_seconds=self.compile_seconds - before)
 
     def _slower(self, card: Card, why: str) -> Stepping:
@@ -162,7 +164,3 @@ class Alternating(Runner):
         else:
             self._slow.take(as_tensor(card))
         return self._slow
-
-
-def _counted(declined: Counter[str]) -> tuple[str, ...]:
-    return tuple(f"{count} {what}" for what, count in declined.items())

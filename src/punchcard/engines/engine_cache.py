@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 class EngineCache:
     """The compiled models of one machine: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights that were compiled, which `digest` names. With other weights the cache starts empty.
+    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
+    empty.
     """
 
-    digest: bytes = b""
+    model: object = None
+    """The digest of the weights, and the description of the layout."""
     compiled_models: list[CompiledModel] = field(default_factory=list)

@@ -37,7 +37,7 @@ from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Write, reader
-from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
+from punchcard.transformer.build import Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
@@ -125,6 +125,8 @@ class Machine(ABC, Generic[Program, State]):
         formats = [as_precision(each) for each in (precision if isinstance(precision, tuple) else (precision,))]
         self.halting = self.design.halting(sizes)
         self.layout = self.design.layout(sizes)
+        for pattern in self.halting:
+            self.layout.check_pattern(pattern)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
         for wanted in formats:
@@ -134,7 +136,7 @@ class Machine(ABC, Generic[Program, State]):
             if found:
                 self.weights, self.needed_bits = found
                 return
-            layers = self.compile(sizes)
+            layers = [compile_layer(part, self.layout.width) for part in self.design.layers(sizes, self.layout, wanted)]
             self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
             if self.needed_bits <= wanted.significand:
                 self.weights = to_weights(layers, self.layout.width, wanted)
@@ -175,11 +177,6 @@ class Machine(ABC, Generic[Program, State]):
     def _sized(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.options.items() if type(value) is int)
         return f"a {self.kind.name} machine with {sizes} ({self.layout.width} rows, {self.layout.columns} columns)"
-
-    def compile(self, sizes: Any) -> list[LayerWeights]:
-        """Compile the layers for these sizes to matrices."""
-        layout = self.design.layout(sizes)
-        return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
 
     def formulas(self) -> list[Part]:
         """The layers as formulas, before they are compiled to matrices."""

@@ -67,12 +67,14 @@ class Registry:
     def _check_options(self) -> None:
         """Two options of one name must mean the same, since they share a flag."""
         found: dict[str, tuple[str, object]] = {}
+        self._spellings: dict[str, str] = {}
         for kind in self:
             own = [(kind.name, "a machine's", option) for option in kind.options]
             own += [(language.about, "a language's", option) for language in kind.languages for option in language.options]
             for owner, whose, option in own:
                 meaning = whose, option.type, option.spelling, option.choices, option.many
                 first, other = found.setdefault(option.name, (owner, meaning))
+                self._spellings[option.name] = option.spelling
                 if meaning != other:
                     raise PunchcardError(f"the option {option.name!r} has another meaning in {owner!r} than in {first!r}: "
                                          "rename it")
@@ -134,9 +136,34 @@ class Registry:
                 return kind, language
         return self._languages[extension]
 
+    def machine_options(self, kind: Kind, given: Mapping[str, Any], language: Language | None = None) -> dict[str, Any]:
+        """The given options that a machine of one kind is built with. One of another kind or language is refused."""
+        own = {option.name for option in kind.options} | {"design", "precision"}
+        reading = {option.name for option in language.options} if language is not None else set()
+        what = f"{kind.name} machines" if language is None else f"{language.extensions[0]} programs"
+        for name in given:
+            if name not in own | reading:
+                raise PunchcardError(f"{self._spellings.get(name, name)} is not for {what}")
+        design = given.get("design")
+        if design is not None and kind.designs and design not in kind.designs:
+            raise PunchcardError(f"--design {design} is not for {kind.name} machines: choose {', '.join(kind.designs)}")
+        return {name: value for name, value in given.items() if name in own}
+
+    def load_with(self, path: str | Path, given: Mapping[str, Any]) -> tuple[Any, Kind, Language, dict[str, Any]]:
+        """The program in a file, which must fit what is given; its kind and language, and options of a machine for it."""
+        kind, language = self.language_of(path, given)
+        options = self.machine_options(kind, given, language)
+        sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
+        plugged = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
+        reading = {option.name: given[option.name] for option in language.options if option.name in given}
+        wanted = {name: value for name, value in sizes.items() if name not in plugged} | reading
+        return self._read(kind, language, path, wanted), kind, language, options
+
     def load(self, path: str | Path, **options: Any) -> Any:
         """Load a program from a file: see `punchcard.load`."""
-        kind, language = self.language_of(path, options)
+        return self._read(*self.language_of(path, options), path, options)
+
+    def _read(self, kind: Kind, language: Language, path: str | Path, options: Mapping[str, Any]) -> Any:
         given = _arguments(kind, language, Path(path).suffix, options)
         if "folder" in language.takes:
             given["folder"] = Path(path).parent

@@ -221,11 +221,10 @@ class Report(Generic[State]):
 
     def lines(self, machine: AnyMachine) -> Iterator[str]:
         """How the run ended, what ran it, and whether the interpreter agrees, line by line."""
-        result, layout = self.result, machine.layout
+        result, layout, rate = self.result, machine.layout, self.result.steps_per_second
         ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
         yield (f"{ending} after {plural(result.steps, 'instruction')} in {plural(result.loops, 'loop')} of a transformer "
                f"with {plural(len(machine.weights.layers), 'layer')}, {layout.width} rows and {layout.columns} columns")
-        rate = result.steps_per_second
         speed = f", {rate:,.0f} steps a second" if rate is not None else ""
         compiling = f", compiled in {result.compile_seconds:.2f} s" if result.compile_seconds else ""
         yield f"engine {result.engine}{speed}{compiling}" + f", resumed after {result.begun:,} loops" * bool(result.begun)

@@ -52,7 +52,7 @@ class Precision:
             raise PrecisionError(f"temperature {temperature}: it must be a positive number")
         if not (_is_finite(gate) and gate >= MIN_GATE and math.log2(gate).is_integer()):
             raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
-        name = name_of(dtype)
+        name = dtype if isinstance(dtype, str) else name_of(dtype)
         if name not in FORMATS:
             raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
         for field, value in (("name", name), ("temperature", temperature), ("gate", gate)):
@@ -83,7 +83,7 @@ class Precision:
     @property
     def significand(self) -> int:
         """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
-        return significand(self.name)
+        return 1 - round(math.log2(self.format.eps))
 
     def describe(self) -> dict[str, str | float | None]:
         """The precision as plain data, for saving."""
