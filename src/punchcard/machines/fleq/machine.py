@@ -18,9 +18,8 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue
-from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
@@ -111,7 +110,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         sizes = self.designs[design].with_blocks(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
         # incr_pointer must know where an instruction's fields are
-        blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
+        blocks = [PointerFunction(b.name, fields) if isinstance(b, PointerFunction) else b for b in blocks]
         self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
         plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
         self.reader = FleqReader(plugged)
@@ -149,10 +148,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
             return function
-        if function == "reset_pointer":
-            return ResetPointer()
-        if function == "incr_pointer":
-            return IncrPointer([])
+        if function in POINTER_FUNCTIONS:
+            return PointerFunction(function)
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
     def guard_for(self, program: FleqProgram, card: Card) -> Guard:

@@ -16,9 +16,10 @@ from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
+from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
@@ -149,19 +150,6 @@ class FleqContent:
     code: Array
 
 
-@dataclass(frozen=True)
-class Scales:
-    """Constants of a machine's layers, chosen from sizes, range and number format."""
-
-    gate: float
-    big: float
-    reach: float
-    unit: float
-    flag_bound: float
-    flag_shift: float
-    """A flag is read with this added to it: see `flag_shift`."""
-
-
 def flag_shift(bound: float, unit: float) -> float:
     """A number so large that v + shift is on a grid, in a number format: all sums that decide a branch are then exact.
 
@@ -198,6 +186,7 @@ class FleqDesign(Design[FleqSizes]):
     """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
     flag_bound: float
     flag_shift: float
+    """A flag is read with this added to it: see `flag_shift`."""
 
     def with_blocks(
         self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0
@@ -219,7 +208,7 @@ class FleqDesign(Design[FleqSizes]):
         """The rows and regions of the card."""
 
     @abstractmethod
-    def formulas(self, scales: Scales) -> list[Part]:
+    def formulas(self, work: Workspace) -> list[Part]:
         """The layers, first to last."""
 
     @abstractmethod
@@ -242,8 +231,7 @@ class FleqDesign(Design[FleqSizes]):
         self.scale = Scale(sizes.size, self.range, precision.unit)
         self.flag_bound = 2.0 ** math.ceil(math.log2(self.range + 2))
         self.flag_shift = flag_shift(self.flag_bound, precision.unit)
-        return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
-                                    self.flag_bound, self.flag_shift))
+        return self.formulas(Workspace(layout, sizes.size, GATE, self._big(precision), self.scale.reach, precision.unit))
 
     def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
         self.punch_constants(card)
@@ -409,11 +397,11 @@ class FleqDesign(Design[FleqSizes]):
             gap=store_gap(length),
         )
 
-    def erase(self, gate: float) -> Part:
+    def erase(self) -> Part:
         """Erase what a written column held; nothing arrives in the scratchpad itself."""
         data, incoming, outside, stale = self.rows("data", "incoming", "outside", "stale")
-        return (assign(data, data - gated(data, stale, gate))
-                + assign(incoming, incoming - gated(incoming, outside, gate)))
+        return (assign(data, data - gated(data, stale, GATE))
+                + assign(incoming, incoming - gated(incoming, outside, GATE)))
 
     def merge(self) -> Part:
         """Add what was written to what was erased; one of the two is 0."""

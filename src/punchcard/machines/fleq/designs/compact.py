@@ -21,7 +21,7 @@ from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
-from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
@@ -102,9 +102,8 @@ class CompactDesign(FleqDesign):
         heads = 3 + max((getattr(t, "heads", 1) for t in self.transports), default=1)
         return layout.width * ((8 + heads) * layout.width + 2 * sum(t.units(sizes.size) for t in self.transports))
 
-    def formulas(self, scales: Scales) -> list[Part]:
-        work = Workspace(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
-        return [self._fetch(work), self._read(work), self._function(work), self._write(work, scales)]
+    def formulas(self, work: Workspace) -> list[Part]:
+        return [self._fetch(work), self._read(work), self._function(work), self._write(work)]
 
     def _fetch(self, work: Workspace) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
@@ -196,15 +195,15 @@ class CompactDesign(FleqDesign):
         moved = Expression(value[written], np.zeros(len(written)), np.zeros((len(written), 0)), value[:0], np.zeros(0))
         return attend(query=stack(*queries), key=stack(*keys), value=moved, into=into, gap=1.0, temperature=1.0)
 
-    def _write(self, work: Workspace, scales: Scales) -> Part:
+    def _write(self, work: Workspace) -> Part:
         """Store the result, read the flag, branch, and leave the scratchpad clean."""
         one, pc, flag, p = work.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
-        value = flag - scales.flag_shift * one
-        leq_p, leq_pc = (step_and(-value, bits, one, scales.flag_bound) for bits in (p, pc))
+        value = flag - self.flag_shift * one
+        leq_p, leq_pc = (step_and(-value, bits, one, self.flag_bound) for bits in (p, pc))
         return (
-            self.store(self.field("flag"), shift=scales.flag_shift)
-            + self.erase(scales.gate)
+            self.store(self.field("flag"), shift=self.flag_shift)
+            + self.erase()
             + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",
                               "active", *self._own_rows()])
