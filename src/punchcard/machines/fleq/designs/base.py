@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from punchcard.budget import building, require, running_packed
-from punchcard.card.encoding import Numbers, pointer_bits
+from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
@@ -246,13 +246,36 @@ class FleqDesign(Design[FleqSizes]):
 
     def memory(self, card: Cards) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        content = self.card.array(card, "data", "memory") + self.card.array(card, "incoming", "memory")
-        return content[..., : self.sizes.size, :].astype(np.float64)
+        return self.contents(card, "memory")[..., : self.sizes.size, :].astype(np.float64)
 
     def counter(self, card: Cards) -> Numbers:
         """The number of the next instruction."""
         column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
         return np.asarray(column - self.sizes.instruction_column)
+
+    def contents(self, card: Cards, region: str) -> Array:
+        """The columns of a region, whole: data, and what has just been written."""
+        return self.card.array(card, "data", region) + self.card.array(card, "incoming", region)
+
+    def instruction(self, card: Card, number: int) -> Array:
+        """The column of an instruction, as an array of its own."""
+        return self.contents(card, "instructions")[:, number].copy()
+
+    def fields(self, instruction: Array, names: Iterable[str] | None = None) -> dict[str, int]:
+        """The fields in an instruction's column, or some of them, as numbers."""
+        return {name: int(decode_unsigned(instruction[self.sizes.field_rows(name), None])[0])
+                for name in names or self.sizes.instruction_parts()}
+
+    def pointers(self, instruction: Array) -> dict[str, int]:
+        """The pointers in an instruction's column, as memory columns and (p) as an instruction's number."""
+        memory, code = self.sizes.memory_column, self.sizes.instruction_column
+        return {name: address - (code if name == "p" else memory)
+                for name, address in self.fields(instruction, POINTERS).items()}
+
+    def next_is(self, instruction: int) -> Pattern:
+        """What is on the card when an instruction is next."""
+        bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
+        return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
     def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:
         return (Pattern("halted", "scratchpad", (1,)),)

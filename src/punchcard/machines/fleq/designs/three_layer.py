@@ -43,7 +43,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
@@ -255,8 +255,7 @@ class ThreeLayerFleqDesign(CompactDesign):
     def begin(self, card: Card, instruction: Array) -> None:
         """The registers of the instruction that a run begins with."""
         sizes, columns = self.sizes, self.columns
-        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0])
-               for name in sizes.instruction_parts()}
+        has = self.fields(instruction)
         lanes = np.array([column.lane for column in columns])
         starts = np.array([has[column.operand] for column in columns])
         widths = np.array([has[f"{column.operand}_width"] for column in columns])
