@@ -20,7 +20,7 @@ from punchcard.machines.fleq.blocks.block import (
     Transposition,
 )
 from punchcard.machines.fleq.blocks.chosen import ChosenFunction
-from punchcard.machines.fleq.blocks.curves import Exponential, OddTable, Positive, Sigmoid, Tabulated, Tanh
+from punchcard.machines.fleq.blocks.curves import SIGMOIDS, TANGENTS, exponential, positive, tabulated
 from punchcard.machines.fleq.blocks.entries import EntriesFunction
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
@@ -56,9 +56,9 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "maximum": lambda f: Elementwise(f, lambda a, b, one: b + relu(a - b), error=3.0),
         "minimum": lambda f: Elementwise(f, lambda a, b, one: b - relu(b - a), error=3.0),
         "transpose": Transposition,
-        "sigmoid": lambda f: EntriesFunction(f, Sigmoid()),
-        "tanh": lambda f: EntriesFunction(f, Tanh()),
-        "positive": lambda f: EntriesFunction(f, Positive(limit)),
+        "sigmoid": lambda f: EntriesFunction(f, SIGMOIDS),
+        "tanh": lambda f: EntriesFunction(f, TANGENTS),
+        "positive": lambda f: EntriesFunction(f, positive(limit)),
         "inverse": lambda f: FittedFunction(f, _fitted(f, TERMS, 2 * unit)),
         "loss_slope": lambda f: ChosenFunction(f, _loss_slopes(2 * unit)),
         "sqrt": lambda f: FittedFunction(f, _fitted(f, ROOT_TERMS, 2 * unit)),
@@ -78,10 +78,9 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
         raise ProgramError(f"function {name!r} does not tell a domain, as exp_m16_4 does, for -16 to 4")
     base, low, high = domain
     if base == "exp":
-        return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
-    table, smooth = _table(base, low, high, 2 * unit), FITTED[base].smooth
-    curve = OddTable(name, table, smooth, unit) if FITTED[base].both else Tabulated(name, table, smooth)
-    return EntriesFunction(fitted_function(*domain), curve)
+        return EntriesFunction(fitted_function(*domain), exponential(name, high, unit))
+    table, rule = _table(base, low, high, 2 * unit), FITTED[base]
+    return EntriesFunction(fitted_function(*domain), tabulated(name, table, rule.smooth, unit if rule.both else None))
 
 
 @cache
