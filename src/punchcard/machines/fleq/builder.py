@@ -226,13 +226,8 @@ class Builder:
         if target.shape != shape:
             given = " and ".join(str(place.shape) for place in places)
             raise ProgramError(f"{rule.name} of {given} is {shape}, but '{target}' is {target.shape}")
-        shapes = *(place.shape for place in places), None
-
-        def action(numbers: _Numbers) -> Call:
-            columns = *map(numbers.column, places), None
-            return Call(rule.name, columns[0], columns[1], numbers.column(target), shapes[0], shapes[1], target.shape)
-
-        self._step(action, (*places, target), goto, if_leq)
+        self._step(lambda numbers: Call.of(rule.name, [(numbers.column(place), place.shape) for place in places],
+                                           (numbers.column(target), target.shape)), (*places, target), goto, if_leq)
         return target
 
     def incr_pointer(self, label: str, field: Field, *, goto: str | None = None, if_leq: Operand | None = None) -> None:

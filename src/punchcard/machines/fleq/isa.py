@@ -58,6 +58,13 @@ class Call:
     b_shape: Shape | None
     c_shape: Shape
 
+    @classmethod
+    def of(cls, function: str, operands: Sequence[tuple[int, Shape]], result: tuple[int, Shape]) -> Call:
+        """A call of one or two operands, each a memory column and a shape."""
+        (a, a_shape), *second = operands
+        b, b_shape = second[0] if second else (None, None)
+        return cls(function, a, b, result[0], a_shape, b_shape, result[1])
+
     @property
     def operand_shapes(self) -> dict[Field, Shape]:
         """The shapes of its operands, by field."""
@@ -307,4 +314,4 @@ def with_pointer(step: Step, field: Field, value: int) -> Step:
     """A copy of an instruction with another value of one of its pointers."""
     if step.branch is not None and field in ("flag", "p"):
         return replace(step, branch=replace(step.branch, **{"target" if field == "p" else "flag": value}))
-    return replace(step, action=replace(step.action, **{field: value}))  # type: ignore[type-var, arg-type]
+    return replace(step, action=replace(step.action, **{field: value}))  # type: ignore[type-var]

@@ -156,7 +156,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                      rounding=4 * self.unit * self.range)
 
     def meaning(self, card: Meaning) -> None:
-        self.design.meaning(card.reals)
+        from punchcard.machines.fleq.meaning import tell
+
+        tell(self.design, card.reals)
 
     def bound(self, function: str) -> float:
         """The error bound of a function: for each entry of its result, if operands and result are within the range."""

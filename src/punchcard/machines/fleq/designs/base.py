@@ -20,7 +20,6 @@ from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import number
 from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
 from punchcard.primitives.bits import bit_of
@@ -212,11 +211,8 @@ class FleqDesign(Design[FleqSizes]):
         """The layers, first to last."""
 
     @abstractmethod
-    def punch_constants(self, card: Card) -> None:
-        """Everything on the card that does not depend on the program."""
-
-    def meaning(self, card: RealMeaning) -> None:
-        """What a loop does, for a proof: see `machines.fleq.meaning`."""
+    def _standing(self) -> dict[tuple[str, str], Array]:
+        """What never changes, by block and region: rows by columns, or one column for all."""
 
     def step_mismatches(self, card: Card, after: Card) -> Any:
         """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
@@ -437,8 +433,8 @@ class FleqDesign(Design[FleqSizes]):
             part += clear(self.row(name))
         return part
 
-    def punch_shared(self, card: Card) -> None:
-        """Positions, indicators, the constant columns and the initial program counter."""
+    def punch_constants(self, card: Card) -> None:
+        """All that does not depend on the program: positions, indicators, constants and the initial program counter."""
         sizes, layout = self.sizes, self.card
         for region in FleqSizes.OUTSIDE:
             place = layout.region(region)
@@ -450,3 +446,5 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "scratch", "scratchpad", 1.0)
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column] * sizes.scratchpad})
         layout.put(card, "halted", "scratchpad", -1.0)
+        for (name, region), values in self._standing().items():
+            layout.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

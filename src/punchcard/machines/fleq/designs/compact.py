@@ -16,14 +16,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
-from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step_and
@@ -86,7 +85,6 @@ class CompactDesign(FleqDesign):
         return Layout(blocks, self.sizes.regions, lambda: card_facts(self.sizes, self.blocks, self._standing()))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
-        """What never changes, by block and region: rows by columns, or one column for all."""
         found = {(constant.name, "scratchpad"): np.array([constant.of(column) for column in self.columns]).T
                  for constant in self._constants()}
         for t in self.transports:
@@ -212,16 +210,6 @@ class CompactDesign(FleqDesign):
     def _own_rows(self) -> list[str]:
         """The transports' rows, which are 0 between loops."""
         return [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import compact
-
-        compact(self, card)
-
-    def punch_constants(self, card: Card) -> None:
-        self.punch_shared(card)
-        for (rows_name, region), values in self._standing().items():
-            self.card.put(card, rows_name, region, values if region == "scratchpad" else float(values[0, 0]))
 
 
 def _transports(blocks: Sequence[Block]) -> tuple[Transport, ...]:

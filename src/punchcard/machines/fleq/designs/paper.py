@@ -19,13 +19,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.lemmas import LemmaWorkspace
 from punchcard.machines.fleq.blocks.workspace import Workspace, one_hot
 from punchcard.machines.fleq.designs.base import GATE, FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
-from punchcard.machines.meaning import RealMeaning
 from punchcard.primitives.add import increment_bits
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.correct import correct
@@ -99,7 +98,6 @@ class PaperFleqDesign(FleqDesign):
                       lambda: card_facts(self.sizes, self.blocks, self._standing(), merged=True))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
-        """What never changes, by block and region: rows by columns, or one column for all."""
         d, s = self.sizes.size, self.sizes.scratchpad
         columns = [self._constants(q) for q in range(s)]
         found = {(name, "scratchpad"): np.array([column[name] for column in columns]).T for name in columns[0]}
@@ -195,13 +193,3 @@ class PaperFleqDesign(FleqDesign):
             assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
             assign(pc, correct(pc)),
         ]
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import paper
-
-        paper(self, card)
-
-    def punch_constants(self, card: Card) -> None:
-        self.punch_shared(card)
-        for (name, region), values in self._standing().items():
-            self.card.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

@@ -48,8 +48,7 @@ from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
-from punchcard.machines.fleq.facts import card_facts, register_facts
-from punchcard.machines.meaning import RealMeaning
+from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
 from punchcard.primitives.add import increment_bits, number
 from punchcard.primitives.address import ADDRESS_GAP
 from punchcard.primitives.step import step, step_and
@@ -57,8 +56,6 @@ from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
 from punchcard.transformer.gate import gated
 
-REGISTERS = ("read_idle", "write_idle", "deep", "over", "off")
-"""What follows from an instruction's bits, 0 or 1, in each column of the scratchpad; of the other one in rows `jump_...`."""
 REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
 
@@ -67,11 +64,6 @@ class ThreeLayerFleqDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import three_layer
-
-        three_layer(self, card)
 
     @property
     def pointer_functions(self) -> list[str]:

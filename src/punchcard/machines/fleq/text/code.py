@@ -105,9 +105,7 @@ class Code:
             given = " and ".join(map(str, shapes))
             raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}",
                                     self.source)
-        a, b = operands[0], operands[1] if len(operands) == 2 else None
-        return Call(function.name, a.address, None if b is None else b.address, target.address,
-                    a.shape, None if b is None else b.shape, target.shape)
+        return Call.of(function.name, [operand[2:] for operand in operands], target[2:])
 
     def _function(self, name: Token, operands: list[_Place]) -> tuple[Function, list[_Place]]:
         """The function of this name, and its operands in that function's order."""
