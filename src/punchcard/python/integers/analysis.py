@@ -14,7 +14,7 @@ from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import CHAR, NONE, TEXT, AbstractValue, Names, Unreached, join_names, number, truth
 from punchcard.python.intervals import Interval
-from punchcard.python.parameters import parameters_of
+from punchcard.python.source import parameters_of
 
 MOST_ROUNDS = 60
 MOST_LOOPS = 7
@@ -133,11 +133,7 @@ class StatementTypes:
         return names
 
     def _annotated(self, node: ast.AnnAssign, names: Names) -> Names:
-        if node.value is None:
-            return names
-        names = dict(names)
-        self.assign(node.target, self.expressions.value(node.value, names), names)
-        return names
+        return names if node.value is None else self._assign(ast.Assign([node.target], node.value), names)
 
     def _augmented(self, node: ast.AugAssign, names: Names) -> Names:
         names = dict(names)

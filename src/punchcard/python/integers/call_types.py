@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from punchcard.python.integers.expression_types import ExpressionTypes
 from punchcard.python.integers.functions import IntegerFunction, is_call, is_text
 from punchcard.python.integers.values import NONE, TEXT, AbstractValue, Names, Unreached, join_all, number, truth
-from punchcard.python.parameters import bind
+from punchcard.python.source import bind_arguments
 
 
 class CallTypes:
@@ -205,5 +205,5 @@ def arguments_of(function: IntegerFunction, node: ast.Call, called: IntegerFunct
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
         function.source.fail(node, "* in a call is not in the integer subset")
     named = {str(keyword.arg): keyword.value for keyword in node.keywords}
-    found = bind(called.source, node.args, named, called.defaults, lambda why: function.source.fail(node, why))
+    found = bind_arguments(called.source, node.args, named, called.defaults, lambda why: function.source.fail(node, why))
     return {name: found[name] if name in found else called.default(name) for name in called.parameters}

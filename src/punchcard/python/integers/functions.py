@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
 from punchcard.python.integers.values import AbstractValue
-from punchcard.python.parameters import defaults_of, parameters_of
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, defaults_of, parameters_of
 
 Constant: TypeAlias = bool | int | str | Sequence["Constant"]
 """A value from outside the functions: a number, a text, or a list or tuple of them."""
