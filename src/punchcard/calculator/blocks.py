@@ -49,11 +49,6 @@ class Blocks:
         """Every value stays within ± this."""
         return RANGES[self.significand]
 
-    @property
-    def reach(self) -> float:
-        """The largest product that the machine's mul is built for."""
-        return REACH
-
     def error(self, function: Function, magnitude: float) -> float:
         """The bound of a function's block, for operands and results up to a magnitude."""
         return self.block(function).bound(Scale(1, magnitude, self.unit))

@@ -39,8 +39,7 @@ from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function
 from punchcard.primitives.bits import successor_bits
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 Formula = Callable[[Expression, Expression, Expression], Expression]
 

@@ -26,8 +26,7 @@ from punchcard.machines.fleq.blocks.transport import Share
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.functions import Array, Function
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
 @dataclass(frozen=True, eq=False)

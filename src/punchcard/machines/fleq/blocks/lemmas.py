@@ -17,8 +17,7 @@ from types import MappingProxyType
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, Rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, stack
 
 
 @dataclass(frozen=True)

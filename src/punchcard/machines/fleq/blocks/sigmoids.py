@@ -31,8 +31,7 @@ from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.machines.fleq.functions import Array, Smooth, sigmoid
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 FIT_MARGIN = 1.25
 """A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""

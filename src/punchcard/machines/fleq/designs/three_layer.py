@@ -49,12 +49,10 @@ from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
-from punchcard.primitives.add import increment_bits, number
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.step import step, step_and
+from punchcard.primitives.bits import increment_bits, number, step, step_and
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
 
 REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
