@@ -16,7 +16,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, Controls, prepare
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
-from punchcard.machines.checked_run import begin
+from punchcard.machines.checkpoint import begin
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine

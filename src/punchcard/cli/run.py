@@ -119,7 +119,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import Progress
     from punchcard.engines import Controls
-    from punchcard.machines.checked_run import resume
+    from punchcard.machines.checkpoint import resume
 
     ports = saved.machine.has_ports
     with (
@@ -140,7 +140,7 @@ def _begun(file: Path, settings: tuple[str, ...], given: Mapping[str, Any], regi
     program, kind, language, options = registry.load_with(file, given)
     if settings:
         program = with_settings(program, settings, kind, language)
-    from punchcard.machines.checked_run import begin
+    from punchcard.machines.checkpoint import begin
 
     return begin(program, kind.machine_class().for_program(program, **options))
 

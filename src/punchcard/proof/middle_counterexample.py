@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING
 
 from punchcard.card.formats import AnyArray
-from punchcard.machines.stages import Case, Stage
+from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.cards import make_card
 from punchcard.proof.concrete import says_what_it_means, stage_step, step
 from punchcard.proof.counterexample import (

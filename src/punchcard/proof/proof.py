@@ -25,7 +25,7 @@ from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
-from punchcard.machines.stages import Case, Stage
+from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.claims import Claims, Progress
 from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
-from punchcard.machines.display_values import DisplayValue
-from punchcard.machines.listing import ListedInstruction, Listing
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing
 from punchcard.view.protocol import (
     AboutReply,
     BlockReply,

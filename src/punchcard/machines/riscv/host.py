@@ -17,13 +17,12 @@ from collections.abc import Mapping, Sequence
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
 from punchcard.errors import PunchcardError
-from punchcard.machines.ports import Host
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
-from punchcard.machines.running import Mark
+from punchcard.machines.running import Host, Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
 
 BYTE = 0xFF

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from punchcard.machines.meaning import Addend, Meaning
+from punchcard.machines.meaning import Addend, Case, Meaning
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import Class
 from punchcard.machines.riscv.designs.extension import (
@@ -28,7 +28,6 @@ from punchcard.machines.riscv.designs.extension import (
 )
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
 from punchcard.machines.riscv.meaning import ELSE
-from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
 FIRST, STEPS = 1, 2

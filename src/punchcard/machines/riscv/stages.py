@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import Fact
+from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout, RowBlock, holding
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Case, Meaning, Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import source_of
@@ -37,7 +36,6 @@ from punchcard.machines.riscv.meaning import (
 )
 from punchcard.machines.riscv.numbers import alike, tell_numbers
 from punchcard.machines.riscv.semantics import Operands
-from punchcard.machines.stages import Case, Stage
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
 
 Pending: TypeAlias = tuple[Word, Word] | None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import AnyFact, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.machines.von_neumann.addresses import AddressMap
 from punchcard.words.word import Word, all_of, any_of
 

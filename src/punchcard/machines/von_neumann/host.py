@@ -16,8 +16,7 @@ from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
 from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import PunchcardError
-from punchcard.machines.ports import Host
-from punchcard.machines.running import Mark
+from punchcard.machines.running import Host, Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.machines.von_neumann.design import VonNeumannDesign
