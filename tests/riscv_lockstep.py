@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from punchcard.engines import Controls, prepare
-from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.oracle import RiscvInterpreter
+from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
 from tests.riscv_cases import program_of, random_registers, random_words
 

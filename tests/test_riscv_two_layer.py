@@ -15,10 +15,9 @@ from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, sett
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.isa import encode
-from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.oracle import RiscvInterpreter
+from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter
 from tests.riscv_cases import program_of
 from tests.riscv_lockstep import compare, random_program
 from tests.riscv_random import endless

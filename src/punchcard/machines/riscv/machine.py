@@ -34,8 +34,7 @@ from punchcard.machines.riscv.host import RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
-from punchcard.machines.riscv.lagging import LaggingInterpreter
-from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of

@@ -192,9 +192,5 @@ class VonNeumannDesign(Design[AddressMap]):
 
     def read(self, sizes: AddressMap, layout: Layout, card: Cards) -> tuple[Numbers, Numbers]:
         """The cells, unsigned, and the program counter, of a card or of each card of a batch."""
-        return layout.numbers(card, "memory", "memory"), self.counter(sizes, layout, card)
-
-    def counter(self, sizes: AddressMap, layout: Layout, card: Cards) -> Numbers:
-        """The program counter alone."""
         after = layout.numbers(card, "counter", "scratchpad")[..., 0]
-        return (after - INSTRUCTION) % (1 << sizes.word_bits)
+        return layout.numbers(card, "memory", "memory"), (after - INSTRUCTION) % (1 << sizes.word_bits)
