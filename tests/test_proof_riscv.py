@@ -21,7 +21,7 @@ from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.meaning import ELSE
+from punchcard.machines.riscv.numbers import ELSE
 from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
