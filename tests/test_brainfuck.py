@@ -15,10 +15,10 @@ from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import brainfuck
-from punchcard.machines.von_neumann.languages import brainfuck_oracle as plain
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.brainfuck import Cells, EndOfInput
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
+from tests.brainfuck_reference import run as run_plainly
 from tests.cases import EXAMPLES, ROOT
 
 TAPE = 12
@@ -56,7 +56,7 @@ def test_agrees_with_the_interpreter(text: str, input: bytes, cells: Cells, eof:
     """Output and tape. The last move makes the machine store the current cell."""
     text += ">.<"
     modulus = 256 if cells == "byte" else 1 << 16
-    expected = plain.run(text, input=input, tape=TAPE, modulus=modulus, end_of_input=END[eof], max_steps=3_000)
+    expected = run_plainly(text, input=input, tape=TAPE, modulus=modulus, end_of_input=END[eof], max_steps=3_000)
     done = ran(text, input, cells=cells, eof=eof)
     if expected.halted:
         assert done.stop == "halted"
@@ -194,7 +194,7 @@ def test_examples(name: str, input: bytes, output: bytes) -> None:
     assert isinstance(image, Image)
     done = run(image, input=input, memory=len(image))
     assert (done.output, done.stop) == (output, "halted")
-    assert plain.run(path.read_text(), input=input).output == output
+    assert run_plainly(path.read_text(), input=input).output == output
     assert re.search(rf"^\| `{name}` \|.*\| {len(image)} \| {done.steps} \|$", DOCS, re.MULTILINE)
 
 

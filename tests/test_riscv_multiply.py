@@ -14,11 +14,10 @@ from scipy.sparse import csr_array
 import punchcard
 from punchcard.machines.riscv.designs import three_layer
 from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, WORD_BITS, encode
 from punchcard.machines.riscv.languages import c, elf, elf_writer
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.machine import RiscvMachine, multiplies
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.transformer.build import compile_layer, to_weights
