@@ -17,7 +17,12 @@ from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
 MAGIC = b"\x7fELF"
 RISCV = 243
 ADVICE = "compile with -march=rv32im -mabi=ilp32"
-FLAG_COMPRESSED, FLAGS_FLOAT, FLAG_EMBEDDED = 0x1, 0x6, 0x8
+FLAGS = {
+    0x1: "the program has compressed instructions, which the machine does not have",
+    0x6: "the program passes numbers in floating-point registers, which the machine does not have",
+    0x8: "the program is for RV32E, with 16 registers",
+}
+"""Flags that a file must not have."""
 EXTENSIONS = ("i", "m", "zmmul", "zifencei", "zicsr")
 """Extensions that a file may name. Of zicsr no instruction may be there."""
 _TYPES = {"ET_REL": "a relocatable object: link it first", "ET_CORE": "a core dump",
@@ -30,16 +35,16 @@ EXECUTED = 4
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
     """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
     where = f"{source}: " if source else ""
-    _check_ident(data, where)
     try:
+        _check_ident(data)
         elf = opened(data)
-        _check_header(elf, where)
-        segments = list(_segments(elf, data, where))
+        _check_header(elf)
+        segments = list(_segments(elf, data))
         symbols = dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
-        names = _check_extensions(elf, data, where)
-    except ProgramError:
-        raise
+        names = _check_extensions(elf, data)
+    except ProgramError as error:
+        raise ProgramError(f"{where}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
         reason = f"{type(error).__name__}: {shortened(str(error))}"
         raise ProgramError(f"{where}the ELF file is damaged or cut off: {reason}") from None
@@ -50,47 +55,37 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
                         None if names is None else not {"m", "zmmul"}.isdisjoint(names))
 
 
-def _check_ident(data: bytes, where: str) -> None:
+def _check_ident(data: bytes) -> None:
     """The first bytes, which say how to read the others."""
     if not data.startswith(MAGIC):
-        raise ProgramError(f"{where}the file does not begin as an ELF file does ({shortened(data[:4])})")
+        raise ProgramError(f"the file does not begin as an ELF file does ({shortened(data[:4])})")
     if len(data) < 52:
-        raise ProgramError(f"{where}the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
+        raise ProgramError(f"the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
     machine = int.from_bytes(data[18:20], "big" if data[5] == 2 else "little")
     if machine != RISCV:
-        raise ProgramError(f"{where}this is an ELF file for {_machine_name(machine)}, not for RISC-V: compile with a RISC-V "
-                           "compiler")
+        from elftools.elf.enums import ENUM_E_MACHINE
+
+        names = (name.removeprefix("EM_") for name, value in ENUM_E_MACHINE.items() if value == machine)
+        raise ProgramError(f"this is an ELF file for {next(names, f'machine {machine}')}, not for RISC-V: compile with a "
+                           "RISC-V compiler")
     if data[4] == 2:
-        raise ProgramError(f"{where}this is a 64-bit ELF file, and the machine has 32 bits: {ADVICE}")
+        raise ProgramError(f"this is a 64-bit ELF file, and the machine has 32 bits: {ADVICE}")
     if data[5] == 2:
-        raise ProgramError(f"{where}this is a big-endian ELF file, and the machine is little-endian: {ADVICE}")
+        raise ProgramError(f"this is a big-endian ELF file, and the machine is little-endian: {ADVICE}")
     if data[4] != 1 or data[5] != 1:
-        raise ProgramError(f"{where}the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
+        raise ProgramError(f"the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
 
 
-def _machine_name(number: int) -> str:
-    from elftools.elf.enums import ENUM_E_MACHINE
-
-    names = (name.removeprefix("EM_") for name, value in ENUM_E_MACHINE.items() if value == number)
-    return next(names, f"machine {number}")
-
-
-def _check_header(elf: Any, where: str) -> None:
-    header = elf.header
-    if header["e_type"] != "ET_EXEC":
-        what = _TYPES.get(str(header["e_type"]), f"of type {header['e_type']}")
-        raise ProgramError(f"{where}the ELF file is not an executable: it is {what}")
-    flags = int(header["e_flags"])
-    if flags & FLAG_COMPRESSED:
-        raise ProgramError(f"{where}the program has compressed instructions, which the machine does not have: {ADVICE}")
-    if flags & FLAGS_FLOAT:
-        raise ProgramError(f"{where}the program passes numbers in floating-point registers, which the machine does not "
-                           f"have: {ADVICE}")
-    if flags & FLAG_EMBEDDED:
-        raise ProgramError(f"{where}the program is for RV32E, with 16 registers: {ADVICE}")
+def _check_header(elf: Any) -> None:
+    kind = str(elf.header["e_type"])
+    if kind != "ET_EXEC":
+        raise ProgramError(f"the ELF file is not an executable: it is {_TYPES.get(kind, f'of type {kind}')}")
+    for flags, problem in FLAGS.items():
+        if int(elf.header["e_flags"]) & flags:
+            raise ProgramError(f"{problem}: {ADVICE}")
 
 
-def _segments(elf: Any, data: bytes, where: str) -> Iterator[Segment]:
+def _segments(elf: Any, data: bytes) -> Iterator[Segment]:
     """What is loaded. Bytes go where the file wants them loaded; memory is needed also where the program will have them."""
     for number in range(elf.num_segments()):
         header = elf.get_segment(number).header
@@ -99,11 +94,11 @@ def _segments(elf: Any, data: bytes, where: str) -> Iterator[Segment]:
         start, size, memory = (int(header[name]) for name in ("p_offset", "p_filesz", "p_memsz"))
         physical, virtual = int(header["p_paddr"]), int(header["p_vaddr"])
         if start + size > len(data):
-            raise ProgramError(f"{where}the ELF file is cut off: segment {number} ends at byte {start + size}, the file at "
+            raise ProgramError(f"the ELF file is cut off: segment {number} ends at byte {start + size}, the file at "
                                f"{len(data)}")
         if size > memory:
-            raise ProgramError(f"{where}segment {number} of the ELF file has {size} bytes in the file and {memory} in the "
-                               "memory: the file is damaged")
+            raise ProgramError(f"segment {number} of the ELF file has {size} bytes in the file and {memory} in the memory: "
+                               "the file is damaged")
         content = data[start : start + size]
         if physical == virtual or not size:
             yield Segment(virtual, content, memory)
@@ -125,22 +120,22 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes, where: str) -> list[str] | None:
+def _check_extensions(elf: Any, data: bytes) -> list[str] | None:
     """The extensions that a file's attributes name, or None; one that the machine does not have is refused."""
     architecture = _architecture(elf)
     if not architecture:
         return None
     if not architecture.startswith("rv32"):
-        raise ProgramError(f"{where}the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
+        raise ProgramError(f"the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
     wrong = [name for name in names if name not in EXTENSIONS]
     if wrong:
         many = "extensions" if len(wrong) > 1 else "extension"
         what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
-        raise ProgramError(f"{where}the program uses {what}, which the machine does not have: {ADVICE}")
+        raise ProgramError(f"the program uses {what}, which the machine does not have: {ADVICE}")
     place = _register_access(elf, data) if "zicsr" in names else None
     if place is not None:
-        raise ProgramError(f"{where}the instruction at {place:#x} uses a control register (zicsr), which the machine does "
+        raise ProgramError(f"the instruction at {place:#x} uses a control register (zicsr), which the machine does "
                            f"not have: {ADVICE}")
     return names
 

@@ -85,13 +85,6 @@ class Directives:
             raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}", self._source)
         return number
 
-    def _more(self, line: Line) -> bool:
-        """Whether another operand follows."""
-        if not line.at(","):
-            return False
-        line.take()
-        return True
-
     def _fill_with(self, token: Token, one: bytes, count: int) -> None:
         """So many times the same bytes. Zeros take no memory here, so there may be many."""
         size = len(one) * count
@@ -112,7 +105,7 @@ class Directives:
         while True:
             token = line.ahead
             self._here.add(Datum(token, self._expression(line), size), size)
-            if not self._more(line):
+            if not line.take_if(","):
                 return
 
     def _text(self, name: Token, line: Line) -> None:
@@ -123,18 +116,18 @@ class Directives:
             line.take()
             data = unescaped(token.text[1:-1], token, self._source) + (b"" if name.text == ".ascii" else b"\0")
             self._here.add(data, len(data))
-            if not self._more(line):
+            if not line.take_if(","):
                 return
 
     def _space(self, name: Token, line: Line) -> None:
         size = self._number(line, "the size", range(END_OF_ADDRESSES))
-        value = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
+        value = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         self._fill_with(name, bytes([value & 0xFF]), size)
 
     def _fill(self, name: Token, line: Line) -> None:
         count = self._number(line, "the count", range(END_OF_ADDRESSES))
-        size = self._number(line, "the size", range(9)) if self._more(line) else 1
-        value = self._number(line, "the value", range(-(1 << 31), 1 << 32)) if self._more(line) else 0
+        size = self._number(line, "the size", range(9)) if line.take_if(",") else 1
+        value = self._number(line, "the value", range(-(1 << 31), 1 << 32)) if line.take_if(",") else 0
         self._fill_with(name, (value & MASK).to_bytes(8, "little")[:size], count)
 
     def _align(self, name: Token, line: Line) -> None:
@@ -147,9 +140,9 @@ class Directives:
         section = self._here
         size = -section.length % step
         fill: int | None = None
-        if self._more(line) and not line.at(","):
+        if line.take_if(",") and not line.at(","):
             fill = self._number(line, "the byte", range(-128, 256))
-        if self._more(line) and size > self._number(line, "the most bytes", range(1 << 32)):
+        if line.take_if(",") and size > self._number(line, "the most bytes", range(1 << 32)):
             return
         section.alignment = max(section.alignment, step)
         if fill is None and section.group == "text" and section.length % WORD_BYTES == 0:
@@ -164,7 +157,7 @@ class Directives:
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
                               f"{self._here.length:#x}, where the section is", self._source)
-        fill = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
+        fill = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         if fill:
             self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)
         else:
@@ -174,17 +167,15 @@ class Directives:
 
     def _set(self, name: Token, line: Line) -> None:
         token = line.take_name("what is set")
-        if not self._more(line):
-            raise line.wrong(f"a ',' must follow the name: {name.text} {token.text}, 5")
+        line.take_mark(",", f"a ',' must follow the name: {name.text} {token.text}, 5")
         self._assembly.set_name(token, expressions.parse(line, self._assembly.names.local))
 
     def _common(self, name: Token, line: Line) -> None:
         """Zeros with a name, in .bss."""
         token = line.take_name("the name of the space")
-        if not self._more(line):
-            raise line.wrong("a ',' and the size must follow")
+        line.take_mark(",", "a ',' and the size must follow")
         size = self._number(line, "the size", range(END_OF_ADDRESSES))
-        step = self._number(line, "the alignment", range(1, (1 << MAX_ALIGNMENT) + 1)) if self._more(line) else WORD_BYTES
+        step = self._number(line, "the alignment", range(1, (1 << MAX_ALIGNMENT) + 1)) if line.take_if(",") else WORD_BYTES
         back = self._assembly.section
         self._assembly.enter(".bss", "bss")
         section = self._here
@@ -203,7 +194,7 @@ class Directives:
         section, flags = line.take_run(_SECTION).strip('"'), ""
         if not section:
             raise line.wrong("the name of a section must be here")
-        while self._more(line):
+        while line.take_if(","):
             if line.at("@", "%"):
                 line.take()
             flags += line.take().text.strip('"') if flags == "" else ""
