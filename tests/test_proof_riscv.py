@@ -27,7 +27,7 @@ from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.mutations import mutations
 from tests.riscv_cards import cards_of_cases
-from tests.riscv_random import endless
+from tests.riscv_cases import endless
 
 pytest.importorskip("z3")
 
