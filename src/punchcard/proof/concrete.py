@@ -17,6 +17,7 @@ from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
 from punchcard.proof.solver import Solver
+from punchcard.transformer.weights import Weights
 
 
 class SeenColumns(Columns):
@@ -52,8 +53,13 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
     if not says_what_it_means(machine):
         raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
     before = np.array(as_array(card), dtype=np.float64)
-    whole = Stage("", (0, len(machine.weights.layers)), machine.layout, machine.layout, machine.meaning)
+    whole = whole_loop(machine, machine.weights)
     return stage_step(whole, before, before if found is None else np.array(as_array(found), dtype=np.float64))
+
+
+def whole_loop(machine: Machine[Any, Any], weights: Weights) -> Stage:
+    """All layers as one stage, without cases."""
+    return Stage("", (0, len(weights.layers)), machine.layout, machine.layout, machine.meaning)
 
 
 def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:

@@ -27,11 +27,10 @@ from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
 from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer
-from punchcard.proof.middle_counterexample import middle_counterexample
 from punchcard.proof.obligation import Obligation
-from punchcard.proof.real_counterexample import real_counterexample
 from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
@@ -53,8 +52,7 @@ class Proof:
         self.machine, self.layout = machine, machine.layout
         self.weights = weights if weights is not None else machine.weights
         self.claims = Claims(Solver(seconds), progress)
-        self.stages = tuple(machine.stages()) or (
-            Stage("", (0, len(self.weights.layers)), self.layout, self.layout, machine.meaning),)
+        self.stages = tuple(machine.stages()) or (whole_loop(machine, self.weights),)
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
@@ -78,11 +76,7 @@ class Proof:
 
     def counterexample(self, failed: Failed) -> Counterexample | None:
         """A card for a failed claim; None where there is none to show, as for numbers of bits."""
-        if failed.model is None:
-            return None
-        if self.has_reals:
-            return real_counterexample(self, failed)
-        return (counterexample if self.obligation.begin is self.layout else middle_counterexample)(self, failed)
+        return counterexample(self, failed)
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
