@@ -57,12 +57,6 @@ class Attention:
         self._taken: dict[object, list[Form]] = {}
         self._keys: dict[object, dict[int, Form]] = {}
 
-    def begin(self) -> None:
-        """Columns that a head might find, once it is known which case is looked at."""
-        for region in self.layout.regions:
-            if not self.columns.is_listed(region.name):
-                self.others[region.name] = self.columns.fresh(region.name, f"other {region.name}")
-
     def take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         """What a head gives to a column."""
         query = [weighted(row, self._loop.after(column, number)) for row in weights.query]

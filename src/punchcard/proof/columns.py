@@ -62,8 +62,7 @@ class Columns:
         self._listed: dict[str, bool] = {}
         self._shared: dict[tuple[str, str], dict[str, Term]] = {}
         """The words of blocks that are the same in all columns of a region."""
-        self.held: dict[Column, list[Form]] = {}
-        """The contents of columns."""
+        self._contents_of: dict[Column, list[Form]] = {}
         self.known_contents: KnownContents | None = None
         self.promised: list[tuple[str, Term, list[Form]]] = []
         """Columns whose contents are known by promise: region, number, entries."""
@@ -331,7 +330,9 @@ class Columns:
 
     def constants(self, column: Column, rows: str) -> list[float]:
         """The constants of a column."""
-        values = self._constants[column.region, rows]
+        values = self._constants.get((column.region, rows))
+        if values is None:
+            raise ProofError(f"{rows!r} in {column.region} holds no constants")
         if values.shape[1] == 1:
             return [float(value) for value in values[:, 0]]
         return [float(value) for value in values[:, self.offset(column.region, column.place)]]
@@ -384,7 +385,7 @@ class Columns:
             limit = UNLIMITED if first.limit is None else Fraction(first.limit)
             names = [f"{contents.name} {row} of {column.name}" for row in range(first.size)]
             held = [self.bits.real(Real(name, -limit, limit)) for name in names]
-        self.held[column] = held
+        self._contents_of[column] = held
         if len(contents.blocks) == 1:
             column.rows[self.layout.rows(first.name)] = held
             return
@@ -393,6 +394,12 @@ class Columns:
         column.rows[self.layout.rows(contents.blocks[1])] = there
         # the rest of it, so that the two together are the contents, term by term
         column.rows[self.layout.rows(first.name)] = [form - other for form, other in zip(held, there, strict=True)]
+
+    def contents_of(self, column: Column) -> list[Form]:
+        """The contents of a column."""
+        if column not in self._contents_of:
+            raise ProofError(f"{column.region} holds no contents")
+        return self._contents_of[column]
 
     def _word(self, column: Column, contents: Contents) -> Term:
         of = self.known_contents

@@ -85,10 +85,6 @@ class SymbolicLoop:
         """Whether there are real numbers on the card."""
         return any(block.real for block in self.layout.blocks)
 
-    def begin(self) -> None:
-        """Columns that a head might find, once it is known which case is looked at."""
-        self.heads.begin()
-
     def after(self, column: Column, layer: int) -> Sequence[Form]:
         """The rows of a column after so many layers."""
         if layer == 0 or column.region in self._still:

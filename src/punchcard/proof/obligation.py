@@ -23,7 +23,6 @@ from punchcard.proof.layer_weights import Layer
 from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
 from punchcard.proof.real_claims import RealClaims
-from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -43,28 +42,26 @@ class Obligation:
         self.regions = [name for name in names if self.case is None or name in self._own]
         self.columns = Columns(stage.begin, Bits(), self.solver, self.case)
         self.loop = SymbolicLoop(layers, self.columns, () if self.case is None else set(names) - self._own)
-        self.meaning: ProofMeaning = ProofMeaning(self.columns, self.loop, self.name)
-        self.reals: RealClaims | None = None
+        self.meaning = ProofMeaning(self.columns, self.loop, self.name)
+        self.reals = RealClaims(self) if self.loop.has_reals else None
         self._after: dict[Column, dict[str, Term]] = {}
         self._misplaced: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
-        if self.loop.has_reals:
-            meaning = RealProofMeaning(self.loop, self.name)
-            self.meaning, self.reals = meaning, RealClaims(self, meaning)
-        else:
-            self._begin()
 
     def _begin(self) -> None:
-        """Columns that a head might find, and any of each region."""
-        self.loop.begin()
-        self.any = {region.name: self.columns.pool(region.name) if self.columns.is_listed(region.name)
-                    else [self.columns.fresh(region.name, f"any {region.name}")] for region in self.begin.regions}
+        """Columns that a head might find, and any of each region, once it is known which case is looked at."""
+        listed, fresh = self.columns.is_listed, self.columns.fresh
+        names = [region.name for region in self.begin.regions]
+        self.loop.heads.others |= {name: fresh(name, f"other {name}") for name in names if not listed(name)}
+        self.any = {name: self.columns.pool(name) if listed(name) else [fresh(name, f"any {name}")] for name in names}
 
     def run(self) -> None:
         """Show all claims of this part."""
+        if self.reals is None:
+            self._begin()
         self.stage.meaning(self.meaning)
         if self.reals is not None:
-            if self.name is None and self.reals.meaning.cases:
+            if self.name is None and self.meaning.cases:
                 self.reals.split()
                 return
             self._begin()

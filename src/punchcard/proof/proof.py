@@ -31,7 +31,6 @@ from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.layer_weights import NEVER, Layer
 from punchcard.proof.obligation import Obligation
-from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -115,7 +114,7 @@ class Proof:
         for stage in self.stages:
             self._show(stage)
             meaning = self.obligation.meaning
-            cases: list[Case | str] = [*stage.cases, *(meaning.cases if isinstance(meaning, RealProofMeaning) else ())]
+            cases: list[Case | str] = [*stage.cases, *meaning.cases]
             for case in cases:
                 if self._only is None or (case if isinstance(case, str) else case.name) in self._only:
                     self._show(stage, case)
@@ -129,7 +128,7 @@ class Proof:
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
         meaning = self.obligation.meaning
-        if isinstance(meaning, RealProofMeaning):
+        if self.has_reals:
             if case is None:
                 self.promises += meaning.promises
                 self.promises += [f"{rows} is an integer, up to {float(tolerance):g}"

@@ -20,7 +20,7 @@ from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Fact, Holds, Indicates
 from punchcard.proof.column import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.real_meaning import Kept, Midway, RealProofMeaning
+from punchcard.proof.meaning import Kept, Midway
 from punchcard.proof.solver import Failed
 from punchcard.proof.steps import equal
 
@@ -34,8 +34,8 @@ Words = Mapping[Column, Mapping[str, Term]]
 class RealClaims:
     """What an obligation shows of real numbers."""
 
-    def __init__(self, obligation: Obligation, meaning: RealProofMeaning) -> None:
-        self._of, self.meaning, self._loop, self._layout = obligation, meaning, obligation.loop, obligation.begin
+    def __init__(self, obligation: Obligation) -> None:
+        self._of, self.meaning, self._loop, self._layout = obligation, obligation.meaning, obligation.loop, obligation.begin
         self._claims, self._solver, self._named = obligation.claims, obligation.solver, obligation.claim_name
 
     def split(self) -> None:
