@@ -17,11 +17,10 @@ import z3
 
 from punchcard.proof.column import Column, ColumnCode
 from punchcard.proof.forms import NOTHING, ZERO, Form, Real, Term, choose, gated, weighted
-from punchcard.proof.layer_weights import HeadWeights
 from punchcard.proof.steps import above, at_least, equal
 
 if TYPE_CHECKING:
-    from punchcard.proof.loop import SymbolicLoop
+    from punchcard.proof.loop import HeadWeights, SymbolicLoop
 
 ROUNDED = Fraction(1, 1 << 8)
 """More than roundings make of a mean, in any number format."""

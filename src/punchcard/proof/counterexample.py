@@ -201,7 +201,7 @@ def _another(proof: Proof, why: tuple[Any, ...], tries: random.Random) -> z3.Mod
                 value = 1 if few else tries.getrandbits(word.size())
                 (short if few else long).append(word == z3.BitVecVal(value, word.size()))
     tries.shuffle(long)
-    return proof.solver.case(why, [*short, *(long[:MOST_WISHES] if proof.has_reals else long)])
+    return proof.obligation.solver.case(why, [*short, *(long[:MOST_WISHES] if proof.has_reals else long)])
 
 
 def _chosen_numbers(proof: Proof, model: z3.ModelRef) -> Chosen:

@@ -12,7 +12,7 @@ import z3
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entries, Entry, Halves, RealMeaning
-from punchcard.proof.column import Column, unknown
+from punchcard.proof.column import Column, joined, unknown, with_parts
 from punchcard.proof.columns import Columns, KnownContents
 from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
 from punchcard.proof.loop import PromisedInteger, SymbolicLoop
@@ -195,6 +195,14 @@ class ProofMeaning:
     def leave(self, rows: str, region: str) -> None:
         self.columns.layout.rows(rows)
         self.only_where(rows, region, FALSE)
+
+    def says(self, block: RowBlock, region: str) -> bool:
+        """Whether anything is said of what a block or a part of it holds."""
+        return any((name, region) in self.expected for name in block.names)
+
+    def leaves_open(self, block: RowBlock, region: str) -> bool:
+        """Whether a block or a part of it may hold any bits somewhere."""
+        return any((name, region) in self.where for name in block.names)
 
     def expected_term(self, rows: str, column: Column) -> Term | None:
         """The word at some rows of a column after the loop, or None if nothing is said of it."""
@@ -400,16 +408,14 @@ def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> di
     """The words of a block and its parts in a column after the loop, as the machine means them."""
     whole = meaning.expected_term(block.name, column)
     if whole is not None:
-        return with_parts(block, whole)
+        return with_parts(block.name, block.parts, whole)
     found = {}
-    for part in block.parts:
-        name = f"{block.name}.{part}"
+    for name in block.names[1:]:
         meant = meaning.expected_term(name, column)
         found[name] = meant if meant is not None else _as_it_was(name, column)
     if all(word is column.words.get(name) for name, word in found.items()):
         return {block.name: _as_it_was(block.name, column), **found}
-    pieces = list(found.values())
-    return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
+    return {block.name: joined(found.values()), **found}
 
 
 def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: Column) -> Term | None:
@@ -423,15 +429,6 @@ def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: C
     whole, own = (block.name, column.region), (rows, column.region)
     mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
     return None if mentioned or rows == block.name else _as_it_was(rows, column)
-
-
-def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
-    """A block's word, and those of its parts."""
-    found, first = {block.name: word}, 0
-    for part, size in block.parts.items():
-        found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-        first += size
-    return found
 
 
 def _as_it_was(rows: str, column: Column) -> Term:

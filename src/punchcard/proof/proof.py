@@ -26,10 +26,10 @@ from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
-from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.certificate import Claims, Progress
 from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
-from punchcard.proof.layer_weights import NEVER, Layer
+from punchcard.proof.loop import NEVER, Layer
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
@@ -95,10 +95,6 @@ class Proof:
 
     def _obligation(self, stage: Stage, case: Case | str | None = None) -> Obligation:
         return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
-
-    @property
-    def solver(self) -> Solver:
-        return self.obligation.solver
 
     def show(self, stage: str, case: str | None = None) -> None:
         """Show the claims of one part: a stage without its cases, or one case of it."""

@@ -6,7 +6,7 @@
     holds    contents stay as they were, or are replaced, real numbers included
     facts    the facts hold again, but for what a program promises
 
-A real number is followed as in `real_relus`: none of these claims depends on what a soft head makes of it.
+A real number is followed as in `relus`: none of these claims depends on what a soft head makes of it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class RealClaims:
         for fact in self._layout.facts:
             name, columns = self._named(f"again: {fact.about}"), self._of.any[fact.region]
             if isinstance(fact, Holds):
-                if self._of.is_meant(self._layout.place(fact.rows).block, fact.region):
+                if self.meaning.says(self._layout.place(fact.rows).block, fact.region):
                     raise Failed(f"{name}, which the step changes", None)
             elif isinstance(fact, Contents):
                 if fact.region not in changed:
