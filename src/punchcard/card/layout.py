@@ -172,7 +172,7 @@ class Layout:
         self.width = max((s.stop for s in self._rows.values()), default=0)
         self.columns = max((s.stop for s in self._columns.values()), default=0)
         for block in self.blocks:
-            start = self._rows[block.name].start
+            start = self.rows(block.name).start
             for part, size in block.parts.items():
                 self._rows[f"{block.name}.{part}"] = slice(start, start + size)
                 start += size
