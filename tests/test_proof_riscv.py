@@ -174,7 +174,7 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert np.array_equal(after, found.after)
     assert not np.array_equal(step(subject, found.card, after), after)
 
-    monkeypatch.setattr("punchcard.proof.middle_counterexample.FROM_THE_START", 0)
+    monkeypatch.setattr("punchcard.proof.counterexample.FROM_THE_START", 0)
     found = proof.counterexample(failed.value)
     assert found is not None
     assert found.layers == (2, 3)
