@@ -89,6 +89,11 @@ class RowBlock:
         """Whether it holds numbers that are not bits, in some region."""
         return bool({"real", "fixed"} & set(self.holds.values()))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its rows: its own, and those of its parts."""
+        return self.name, *(f"{self.name}.{part}" for part in self.parts)
+
 
 @dataclass(frozen=True)
 class Region:

@@ -30,8 +30,9 @@ from punchcard.machines.display_values import DisplayValue, Listing, RealVariabl
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
+from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Host, Mark, PeriodicAction, RunOutcome, run_program
+from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.streams import Input, Output, Read, Write, reader
 from punchcard.transformer.build import Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits

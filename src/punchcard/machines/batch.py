@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import BatchRunner, Controls, Port, Run, Watch, prepare_batch
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
-from punchcard.machines.running import Host, Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat
+from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat
 from punchcard.machines.streams import Input, reader, writer
 
 if TYPE_CHECKING:

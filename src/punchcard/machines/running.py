@@ -8,18 +8,18 @@ ends with the card of a run in one.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from punchcard.card.layout import Card, CardHolder, Layout, Pattern, as_tensor
+from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
+from punchcard.machines.ports import Host
 from punchcard.machines.result import Result
 from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
 
@@ -76,37 +76,6 @@ class RunOutcome:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     compile_seconds: float = 0.0
-
-
-class Host(ABC):
-    """Serves the events of a run between loops, and says why it ended, where the card does not.
-
-    Its ports are given the card as the engine has it, a tensor or packed: they use calls of the layout.
-
-    ended   "halted", "fault" or "interrupted", once the host has stopped the run
-    fault   what went wrong, as the machine's interpreter says it
-    errors  what the program wrote to its second stream, where its machine has such a thing
-    status  the exit status of a program that has halted, where its machine has such a thing
-    """
-
-    ended: Literal["halted", "fault", "interrupted"] | None = None
-    fault: Any = None
-    errors: bytes = b""
-    status: int | None = None
-
-    @property
-    @abstractmethod
-    def ports(self) -> Mapping[Pattern, Port]:
-        """What to call at which pattern."""
-
-    @property
-    @abstractmethod
-    def traffic(self) -> Traffic:
-        """What has passed so far."""
-
-    def begin(self, card: Card) -> Card:
-        """The card to begin with, where something was left to do when the run was stopped."""
-        return card
 
 
 def run_parts(
