@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from punchcard import cli
-from punchcard.cli.display import Progress
+from punchcard.cli.display import Progress, RunProgress
 from punchcard.cli.exit_status import BUG, FAILED, ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
@@ -208,7 +207,7 @@ def test_sigterm_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, inside: str, argumen
 
 def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
-    monkeypatch.setattr(Progress, "made", asked_to_stop)
+    monkeypatch.setattr(RunProgress, "made", asked_to_stop)
     result = invoke("run", MULTIPLY, "--engine", "dense", "--checkpoint", str(path))
     assert result.exit_code == 1
     assert result.stderr == ("punchcard: interrupted: instruction 1 would have been next\n"
@@ -221,14 +220,14 @@ def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_sigterm_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table, weights = tmp_path / "t.csv", tmp_path / "w.npz"
     table.write_text("x,y\n1,2\n2,3\n")
-    seen: list[int] = []
+    seen: list[str] = []
 
-    def show(bar: object, stage: Any) -> None:
-        seen.append(stage.epoch)
-        if seen.count(2) == 1:
+    def show(progress: object, text: str, *more: object, **named: object) -> None:
+        seen.append(text.partition(",")[0])
+        if seen.count("epoch 2 of 5") == 1:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(import_module("punchcard.cli.learn").Bar, "show", show)
+    monkeypatch.setattr(Progress, "show", show)
     result = invoke("learn", str(table), "--target", "y", "--epochs", "5", "--rate", "0.01", "--engine", "scratchpad",
                     "--save", str(weights))
     assert (result.exit_code, weights.exists()) == (1, True)

@@ -13,14 +13,13 @@ from punchcard import __version__
 from punchcard.cli.assemble import make_asm, make_disasm
 from punchcard.cli.bench import make_bench
 from punchcard.cli.calc import calc
-from punchcard.cli.debug import make_debug
 from punchcard.cli.export import make_export
 from punchcard.cli.info import make_info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.prove import make_prove
 from punchcard.cli.run import make_run
 from punchcard.cli.terminal import Group
-from punchcard.cli.view import make_view
+from punchcard.cli.view import make_debug, make_view
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import installed
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, ProgramCommand, language_options
+from punchcard.cli.options import Given, language_options, program_command
 from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
@@ -33,10 +33,8 @@ def _writing(
 ) -> click.Command:
     """A command that reads a program of any of these kinds, and writes it."""
 
-    @click.command(name, cls=ProgramCommand, help=about)
-    @click.argument("file", type=click.Path(path_type=Path))
+    @program_command(registry, language_options(registry), required=True, name=name, help=about)
     @click.option("-o", "--output", help="File to write.  [default: standard output]")
-    @language_options(registry)
     def command(file: Path, output: str | None, **given: Any) -> None:
         check_apart(None if output == "-" else output, file)
         write_output(write(*_program(file, given, registry), Path(output or "").suffix), output)

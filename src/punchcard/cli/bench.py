@@ -10,13 +10,12 @@ import click
 
 from punchcard.cli.options import (
     Given,
-    ProgramCommand,
-    file_argument,
     given_flags,
     language_options,
     memory_option,
     names,
     numbers,
+    program_command,
     size_options,
 )
 from punchcard.cli.run import load_program
@@ -42,8 +41,7 @@ def make_bench(registry: Registry) -> click.Command:
                 raise click.BadParameter(f"{name!r} is not one of {', '.join(designs)}.")
         return chosen
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
+    @program_command(registry, [*size_options(registry), *language_options(registry), memory_option])
     @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
                   help="The kind of machine.  [default: all]")
     @click.option("--columns", callback=numbers, metavar="N,N,...",
@@ -51,8 +49,6 @@ def make_bench(registry: Registry) -> click.Command:
     @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Designs to measure.")
     @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
                   help="Engines to measure, beside dense.  [default: all]")
-    @size_options(registry)
-    @language_options(registry)
     @click.option("--max-steps", type=click.IntRange(1), help="With FILE: instructions per run.  [default: until it ends]")
     @click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
                   help="Seconds per timed run.  [default: 0.1]")
@@ -60,7 +56,6 @@ def make_bench(registry: Registry) -> click.Command:
                   help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
     @click.option("--batch", type=click.IntRange(1), metavar="N",
                   help="Also measure a batch of N runs on the lowered engine, on all cores: steps of all runs together.")
-    @memory_option
     @click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
     @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
     def bench(

@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.formatting import plural
@@ -19,25 +19,65 @@ from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report, Result
 from punchcard.machines.running import Mark
 
-PATIENCE = 1.0  # seconds before a run counts as long
-REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
+if TYPE_CHECKING:
+    from rich import progress
+
+PATIENCE = 1.0
+"""Seconds before a run counts as long."""
+REMARK_EVERY = 10.0
+"""Seconds between remarks when standard error is not a terminal."""
 
 
 class Progress:
-    """Follows a run: prints every loop that it watches, or says how far a long run has come, unless it is to be silent."""
+    """How far a command has come: a line on a terminal, with a bar if the end is known; else a remark every ten seconds."""
 
-    def __init__(self, machine: AnyMachine, program: Any, mark: Mark, *, trace: bool, silent: bool = False) -> None:
-        self._machine, self._program, self._card = machine, program, mark.raw_card
-        self._quiet = trace or silent
+    def __init__(self, patience: float | None = None) -> None:
+        """`patience`: seconds before the first line. Default: none on a terminal, else as between two remarks."""
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status = self._console.status("")
-        self._begun, self._begin, self._next = 0, 0.0, 0.0
+        self._patience, self._next = patience, 0.0
+        self._line: progress.Progress | None = None
+        self.wait()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._status.stop()
+        if self._line is not None:
+            self._line.stop()
+
+    def wait(self) -> None:
+        """Begin to wait for the first line now."""
+        usual = 0.0 if self._console.is_terminal else REMARK_EVERY
+        self._next = time.monotonic() + (usual if self._patience is None else self._patience)
+
+    def show(self, text: str, more: str = "", done: int = 0, total: int | None = None) -> None:
+        """Say how far it is; `more` is left out beside a bar."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if not self._console.is_terminal:
+            self._console.print(f"{text}{more}")
+            self._next = now + REMARK_EVERY
+            return
+        if self._line is None:
+            from rich import progress
+
+            bar = (progress.BarColumn(), progress.TextColumn("{task.percentage:>3.0f} %"), progress.TimeRemainingColumn())
+            self._line = progress.Progress(
+                progress.SpinnerColumn(), progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+                *(bar if total is not None else ()), console=self._console, transient=True)
+            self._line.add_task(text, total=total)
+            self._line.start()
+        self._line.update(self._line.task_ids[0], completed=done, total=total, description=text)
+
+
+class RunProgress(Progress):
+    """Follows a run: prints every loop that it watches, or says how far a long run has come."""
+
+    def __init__(self, machine: AnyMachine, program: Any, mark: Mark) -> None:
+        super().__init__(PATIENCE)
+        self._machine, self._program, self._card = machine, program, mark.raw_card
+        self._begun, self._begin = 0, 0.0
 
     def watch(self, loop: int, card: Any) -> None:
         """Called by the engine after every loop of a traced run."""
@@ -48,20 +88,11 @@ class Progress:
 
     def made(self, loops: int) -> None:
         """Called by the engine every now and then; time counts from the first call, when compiling is over."""
-        now = time.monotonic()
         if not self._begin:
-            self._begun, self._begin, self._next = loops, now, now + PATIENCE
-        if self._quiet or now < self._next:
-            return
-        rate = (loops - self._begun) / (now - self._begin)
-        text = f"{plural(loops, 'loop')}, {rate:,.1f} a second"
-        if self._console.is_terminal:
-            self._status.update(text)
-            self._status.start()
-            self._next = now + 0.2
-        else:
-            self._console.print(text)
-            self._next = now + REMARK_EVERY
+            self._begun, self._begin = loops, time.monotonic()
+            self.wait()
+        rate = (loops - self._begun) / max(time.monotonic() - self._begin, 1e-9)
+        self.show(f"{plural(loops, 'loop')}, {rate:,.1f} a second")
 
 
 def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:

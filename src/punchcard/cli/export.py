@@ -9,12 +9,11 @@ import click
 
 from punchcard.cli.options import (
     Given,
-    ProgramCommand,
-    file_argument,
     given_flags,
     language_options,
     machine_options,
-    memory_option,
+    program_command,
+    set_option,
     target_options,
 )
 from punchcard.cli.run import load_program, open_machine, with_settings
@@ -30,19 +29,14 @@ SAVED = ".safetensors"
 def make_export(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
     about = "; ".join(f"{target.name}: {target.about}" for target in TARGETS.values())
+    of_targets = target_options((target.name, target.options) for target in TARGETS.values())
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
+    @program_command(registry, [*of_targets, *machine_options(registry), *language_options(registry)])
     @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
     @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
     @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
                   help="Without FILE: the kind of machine, with default sizes.")
-    @target_options((target.name, target.options) for target in TARGETS.values())
-    @machine_options(registry)
-    @language_options(registry)
-    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                  help="Initial value of a cell, variable or label; may be repeated.")
-    @memory_option
+    @set_option
     def export(
         file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...], **given: Any
     ) -> None:

@@ -7,15 +7,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import (
-    Given,
-    ProgramCommand,
-    file_argument,
-    json_option,
-    language_options,
-    machine_options,
-    memory_option,
-)
+from punchcard.cli.options import Given, json_option, kind_option, program_command
 from punchcard.cli.run import open_machine
 from punchcard.machines.registry import Registry
 
@@ -23,13 +15,8 @@ from punchcard.machines.registry import Registry
 def make_info(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
-    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
-    @machine_options(registry)
-    @language_options(registry)
-    @memory_option
+    @program_command(registry)
+    @kind_option(registry)
     @json_option
     def info(file: Path | None, kind_name: str | None, as_json: bool, **given: Any) -> None:
         """Show the size of a machine: layers, heads, width, hidden units, parameters, temperature.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -22,9 +22,8 @@ MOST_DIGITS = 18
 """Of a size; Python would not convert more than some thousand."""
 WORDS = "punchcard.words"
 """Where a context keeps the words of its command line."""
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
+Added: TypeAlias = Callable[[click.Command], object]
+"""What adds an option to a command: click's decorators do, to a command that is there already."""
 
 
 def _allow(context: click.Context, option: click.Parameter, text: str | None) -> None:
@@ -36,6 +35,27 @@ def _allow(context: click.Context, option: click.Parameter, text: str | None) ->
 memory_option = click.option(OPTION, metavar="SIZE", expose_value=False, callback=_allow,
                              help=f"Memory limit, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                          help="Initial value of a cell, variable or label; may be repeated.")
+
+
+def program_command(registry: Registry, options: Iterable[Added] | None = None, *, required: bool = False,
+                    **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command that is given a program: with FILE and `options`, by default those of all machines."""
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        command = click.command(cls=ProgramCommand, **attributes)(function)
+        click.argument("file", type=click.Path(path_type=Path), required=required)(command)
+        for add in [*machine_options(registry), *language_options(registry)] if options is None else options:
+            add(command)
+        return command
+
+    return decorate
+
+
+def kind_option(registry: Registry) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The kind of a machine that is built without a program, or for one."""
+    return click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                        help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
 
 
 def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -66,31 +86,27 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def machine_options(registry: Registry) -> Callable[[Command], Command]:
-    """The options that machines of all kinds are built with."""
-    def decorate(command: Command) -> Command:
-        command = size_options(registry)(command)
-        designs = dict.fromkeys(design for kind in registry for design in kind.designs)
-        usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
-        about = f"The machine's design.  [default: {usual}]"
-        command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
-        return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
-
-    return decorate
+def machine_options(registry: Registry) -> Sequence[Added]:
+    """The options that machines of all kinds are built with, and the memory that may be used."""
+    designs = dict.fromkeys(design for kind in registry for design in kind.designs)
+    usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
+    about = f"The machine's design.  [default: {usual}]"
+    return [click.option("--design", type=click.Choice(list(designs)), help=about), memory_option,
+            click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry)]
 
 
-def size_options(registry: Registry) -> Callable[[Command], Command]:
+def size_options(registry: Registry) -> Sequence[Added]:
     """Those of them that each kind declares by itself."""
     return _options(_Owner(kind.name, kind.options, kind.name, _extensions(*kind.languages)) for kind in registry)
 
 
-def language_options(registry: Registry) -> Callable[[Command], Command]:
+def language_options(registry: Registry) -> Sequence[Added]:
     """The options that texts are read with."""
     return _options(_Owner(language.about, language.options, kind.name, _extensions(language))
                     for kind in registry for language in kind.languages)
 
 
-def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Callable[[Command], Command]:
+def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Sequence[Added]:
     """The options of exports, by the names of their targets."""
     return _options((_Owner(name, options, name) for name, options in owned), "target")
 
@@ -108,7 +124,7 @@ def _extensions(*languages: Language) -> frozenset[str]:
     return frozenset(extension for language in languages for extension in language.extensions)
 
 
-def _options(owners: Iterable[_Owner], prefix: str = "given") -> Callable[[Command], Command]:
+def _options(owners: Iterable[_Owner], prefix: str = "given") -> Sequence[Added]:
     """The options of all owners; those of the same name are one."""
     merged: dict[str, tuple[Option, list[_Owner]]] = {}
     for owner in owners:
@@ -117,13 +133,7 @@ def _options(owners: Iterable[_Owner], prefix: str = "given") -> Callable[[Comma
             sharing.append(owner)
             merged[option.name] = replace(first, least=_widest(min, first.least, option.least),
                                           most=_widest(max, first.most, option.most)), sharing
-
-    def decorate(command: Command) -> Command:
-        for option, sharing in reversed(merged.values()):
-            command = _click_option(option, sharing, prefix)(command)
-        return command
-
-    return decorate
+    return [_click_option(option, sharing, prefix) for option, sharing in merged.values()]
 
 
 def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None:
@@ -131,7 +141,7 @@ def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None
     return None if None in bounds else choose(bounds)
 
 
-def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Callable[[Command], Command]:
+def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Added:
     flags = [option.spelling, f"{prefix}_{option.name}"]
     shared: dict[str, Any] = {
         "cls": OwnedOption, "help": f"{', '.join(owner.name for owner in owners)}: {option.about}.",

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from punchcard.cli.options import (
-    Given,
-    ProgramCommand,
-    file_argument,
-    json_option,
-    language_options,
-    machine_options,
-    memory_option,
-)
+from punchcard.cli.options import Given, json_option, kind_option, program_command
 from punchcard.cli.run import open_machine
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
@@ -33,18 +23,13 @@ FAILED = 1
 def make_prove(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
-    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
+    @program_command(registry)
+    @kind_option(registry)
     @click.option("-o", "--output", metavar="CERTIFICATE", help="Write the certificate to this file, as JSON.")
     @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
                   help="Build the machine of a certificate again, and repeat the proof.")
     @click.option("--seconds", type=click.FloatRange(min=0.001),
                   help="Timeout of one solver query; the proof stops at the first timeout.")
-    @machine_options(registry)
-    @language_options(registry)
-    @memory_option
     @json_option
     def prove(
         file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None, seconds: float | None,
@@ -55,6 +40,7 @@ def make_prove(registry: Registry) -> click.Command:
         With FILE, the machine is built for that program, else with default sizes. A false claim comes with a
         counterexample, and the exit status is 1. The solver z3 is needed: pip install 'punchcard[proof]'.
         """
+        from punchcard.cli.display import Progress
         from punchcard.proof.prover import prove as proven
         from punchcard.proof.prover import rebuilt, require_solver
 
@@ -73,8 +59,9 @@ def make_prove(registry: Registry) -> click.Command:
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
             machine = open_machine(registry, file, kind_name, Given(given))
-        with show_progress(not as_json and sys.stderr.isatty()) as progress:
-            found = proven(machine, seconds=seconds, progress=progress)
+        with Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
+            found = proven(machine, seconds=seconds, progress=lambda name, queries: line.show(
+                f"{name} ({queries} queries so far)"))
         wrong = []
         if kept is not None:
             from punchcard.proof.certificate import disagreements
@@ -92,21 +79,3 @@ def make_prove(registry: Registry) -> click.Command:
         return FAILED if wrong or not found.proven else 0
 
     return prove
-
-
-@contextmanager
-def show_progress(wanted: bool) -> Iterator[Callable[[str, int], None] | None]:
-    """Show on a terminal which claim is being proven, in one line, and clear the line at the end."""
-
-    def write(text: str) -> None:
-        print(f"\r\x1b[K{text}", end="\r", file=sys.stderr, flush=True)  # noqa: T201
-
-    def tell(name: str, questions: int) -> None:
-        write(f"{name} ({questions} queries so far)"[: shutil.get_terminal_size().columns - 1])
-
-    try:
-        yield tell if wanted else None
-    finally:
-        if wanted:
-            write("")
-

@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.interrupts import watch_interrupts
-from punchcard.cli.options import (
-    Given,
-    ProgramCommand,
-    file_argument,
-    given_flags,
-    json_option,
-    language_options,
-    machine_options,
-    memory_option,
-)
+from punchcard.cli.options import Given, given_flags, json_option, program_command, set_option
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -47,14 +37,10 @@ def make_run(registry: Registry) -> click.Command:
     languages = [language for kind in registry for language in kind.languages]
     extensions = ", ".join(dict.fromkeys(extension for language in languages for extension in language.extensions))
 
-    @click.command(cls=ProgramCommand, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
+    @program_command(registry, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.""")
-    @file_argument
-    @machine_options(registry)
-    @language_options(registry)
-    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                  help="Initial value of a cell, variable or label; may be repeated.")
+    @set_option
     @click.option("--max-steps", type=click.IntRange(0),
                   help="Stop after this many instructions.  [default: set by the machine]")
     @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
@@ -63,7 +49,6 @@ def make_run(registry: Registry) -> click.Command:
     @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
     @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
     @click.option("--trace", is_flag=True, help="Print what each loop does.")
-    @memory_option
     @json_option
     @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
     @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
@@ -116,18 +101,18 @@ def make_run(registry: Registry) -> click.Command:
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
-    from punchcard.cli.display import Progress
+    from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
     from punchcard.machines.checked_run import resume
 
     ports = saved.machine.has_ports
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
-        interruptible(source) as (asked, read),
-        watch_interrupts(asked, keeps=checkpoint is not None) as interrupted,
-        Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
+        interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
+        RunProgress(saved.machine, saved.program, saved.mark) as progress,
     ):
-        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made)
+        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted,
+                            progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
         output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)

@@ -1,19 +1,20 @@
-"""The command `view`: a page on this computer that steps through a run, or a file with the run inside."""
+"""The commands `view` and `debug`: step through a run, on a page of this computer (or in a file), or in the terminal."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import ProgramCommand, memory_option
-from punchcard.cli.session import open_session, session_options
+from punchcard.cli.options import Given, program_command, set_option
+from punchcard.cli.run import load_program, with_settings
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable
+from punchcard.files import check_apart, check_writable, read_whole
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 def make_view(registry: Registry) -> click.Command:
     """The command, for these kinds of machines."""
 
-    @click.command(cls=ProgramCommand)
-    @session_options(registry)
+    @session_command(registry)
     @click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
     @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
     @click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
@@ -35,10 +35,9 @@ def make_view(registry: Registry) -> click.Command:
     @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
     @click.option("--model", is_flag=True,
                   help="With --html: put the model into the file; the page computes each card itself.")
-    @memory_option
     def view(
-        file: Path, settings: tuple[str, ...], max_steps: int | None, input_: str | None, port: int | None, no_open: bool,
-        html: str | None, loops: int | None, record: str | None, model: bool, **given: Any,
+        file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None, record: str | None, model: bool,
+        input_: str | None, **given: Any,
     ) -> None:
         """Step through a run on a page: the card, attention, formulas, source, input and output.
 
@@ -52,7 +51,7 @@ def make_view(registry: Registry) -> click.Command:
             check_writable(html)
         if model and given.get("dtype") is None:
             given["dtype"] = "float64"  # what a page computes in
-        session = open_session(registry, file, settings, max_steps, input_, given)
+        session = open_session(registry, file, input_=input_, **given)
         if html is None:
             _serve(session, port or 0, opens=not no_open)
             return
@@ -62,6 +61,53 @@ def make_view(registry: Registry) -> click.Command:
         out(f"{html}: {size:,} bytes")
 
     return view
+
+
+def make_debug(registry: Registry) -> click.Command:
+    """The command, for these kinds of machines."""
+
+    @session_command(registry)
+    def debug(file: Path, **given: Any) -> None:
+        """Step through a run in the terminal: source, values, card, attention and output, with breakpoints.
+
+        The keys are at the foot of the screen.
+        """
+        from punchcard.view.debug import launch
+
+        launch.require_textual()
+        launch.debug(open_session(registry, file, **given))
+
+    return debug
+
+
+def session_command(registry: Registry) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command that displays a session: with FILE, the options of machines, and those that `open_session` takes."""
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        for option in (
+            click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: empty]"),
+            click.option("--max-steps", type=click.IntRange(0),
+                         help="End the run after this many instructions.  [default: set by the machine]"),
+            set_option,
+        ):
+            function = option(function)
+        return program_command(registry, required=True)(function)
+
+    return decorate
+
+
+def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,
+                 **given: Any) -> Session:
+    """The session of a program in a file, on a machine for it."""
+    program, kind, options = load_program(file, Given(given), registry)
+    program = with_settings(program, settings, kind, registry.language_of(file, Given(given).values)[1])
+    machine = kind.machine_class().for_program(program, **options)
+    if input_ is not None and not machine.has_ports:
+        raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")
+
+    from punchcard.view.session import session_of
+
+    data = b"" if input_ is None else read_whole(input_, "input")
+    return session_of(machine, program, file, input=data, max_steps=max_steps)
 
 
 def _recorded(html: str | None, loops: int | None, record: str | None, *, model: bool) -> tuple[int, int | None]:
