@@ -14,8 +14,7 @@ import torch
 
 import punchcard
 from punchcard.errors import CircuitError, PunchcardError, StorageError
-from punchcard.export.circuit import Circuit, load_circuit
-from punchcard.export.coverage import count_covered
+from punchcard.export.circuit import Circuit, count_covered, load_circuit
 from punchcard.export.evaluator import Evaluator
 from tests.cases import EXAMPLES
 from tests.formula_texts import value_of

@@ -164,7 +164,7 @@ def test_a_python_program_is_stepped_through_by_its_lines() -> None:
     machine = punchcard.build(program, word_bits=16, memory=4096)
     debugger = Debugger(Session(machine, program, source=path.read_text(), name=path.name))
     lines = path.read_text().splitlines()
-    line_of = {each["number"]: each["line"] for each in debugger.about["program"]["instructions"]}
+    line_of = {each.number: each.line for each in debugger.session.listing.instructions}
     seen: list[str] = []
     for _ in range(60):
         line = line_of.get(debugger.state["program_counter"] or 0)
@@ -270,7 +270,7 @@ def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
 def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the machine of one's own too: the command line is the same."""
     found: list[Any] = []
-    monkeypatch.setattr("punchcard.view.debug.launch.debug", found.append)
+    monkeypatch.setattr("punchcard.view.debug.debugger.debug", found.append)
     main = punchcard.command_line(TURING)
     for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
         ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
@@ -290,7 +290,7 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_pipe_is_refused(multiply: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    from punchcard.view.debug.launch import debug
+    from punchcard.view.debug.debugger import debug
 
     monkeypatch.setattr("sys.stdin", io.StringIO("q"))
     with pytest.raises(PunchcardError, match="the debugger needs a terminal"):
@@ -327,7 +327,7 @@ def test_a_program_cannot_change_the_terminal() -> None:
 
 
 def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
-    from punchcard.view.debug.launch import debug
+    from punchcard.view.debug.debugger import debug
 
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(PunchcardError, match=r"pip install 'punchcard\[debug\]'"):

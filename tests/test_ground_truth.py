@@ -19,12 +19,10 @@ from safetensors.numpy import load_file
 import punchcard
 from punchcard import cli
 from punchcard.errors import ArgumentError, CircuitError, DisguiseError, ProgramError, PunchcardError
-from punchcard.export.circuit import load_circuit
+from punchcard.export.circuit import count_covered, load_circuit
 from punchcard.export.counterfactual import PairMaker
-from punchcard.export.coverage import count_covered
-from punchcard.export.disguise import Disguise, Disguised, disguised
+from punchcard.export.disguise import Disguise, Disguised, disguised, rotation
 from punchcard.export.evaluator import Evaluator
-from punchcard.export.orthogonal import rotation
 from tests.cases import EXAMPLES
 
 PROGRAM = EXAMPLES / "multiply.subleq"

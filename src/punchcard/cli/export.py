@@ -44,7 +44,7 @@ def make_export(registry: Registry) -> click.Command:
 
         FILE is a program, whose card is exported too, or a saved machine. The weights never depend on the program.
         """
-        from punchcard.export.writer import write
+        from punchcard.export.folder import write
 
         options = _own(target, given)
         require(target)  # what is not installed is said before a machine is built

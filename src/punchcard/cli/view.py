@@ -72,10 +72,10 @@ def make_debug(registry: Registry) -> click.Command:
 
         The keys are at the foot of the screen.
         """
-        from punchcard.view.debug import launch
+        from punchcard.view.debug import debugger
 
-        launch.require_textual()
-        launch.debug(open_session(registry, file, **given))
+        debugger.require_textual()
+        debugger.debug(open_session(registry, file, **given))
 
     return debug
 

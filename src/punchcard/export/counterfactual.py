@@ -16,9 +16,8 @@ import numpy as np
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
 from punchcard.export.evaluator import Evaluation, Evaluator
-from punchcard.export.program_values import require_values
+from punchcard.export.programs import interpreted, require_values
 from punchcard.machines.base import Machine
-from punchcard.machines.streams import reader
 from punchcard.transformer import equation
 
 COUNTER = "program counter"
@@ -98,12 +97,11 @@ class PairMaker:
         return found
 
     def _chosen(self, generator: np.random.Generator, count: int, cells: Mapping[str, Any] | None
-                ) -> list[tuple[str, Any, Any, int]]:
-        """Cells, their new values, the programs with them, and how many loops the interpreter follows both."""
+                ) -> list[tuple[str, Any, Any]]:
+        """Cells, their new values, and the programs with them."""
         if cells is not None:
-            chosen = [(name, value, self.program.with_values({name: value})) for name, value in cells.items()]
-            return [(name, value, other, len(self._interpreted(other))) for name, value, other in chosen]
-        some, rest = list[tuple[str, Any, Any, int]](), list[tuple[str, Any, Any, int]]()
+            return [(name, value, self.program.with_values({name: value})) for name, value in cells.items()]
+        some, rest = list[tuple[str, Any, Any]](), list[tuple[str, Any, Any]]()
         for name, value in self._candidates(generator):
             try:
                 other = self.program.with_values({name: value})
@@ -113,7 +111,7 @@ class PairMaker:
                 continue  # a value that the program or the machine does not take
             if after and not np.array_equal(as_array(self.machine.punch(self.program)), as_array(self.machine.punch(other))):
                 matters = any(set(each.must_change) - {name} for each in after)
-                (some if matters else rest).append((name, value, other, len(after)))
+                (some if matters else rest).append((name, value, other))
             if len(some) == count:
                 break
         return (some + rest)[:count]
@@ -127,17 +125,9 @@ class PairMaker:
                 yield name, _changed(values.get(name, 0), generator)
 
     def _interpreted(self, other: object) -> list[LoopDifference]:
-        """What the interpreter alone says, up to a halt, a port or a fault of one of the two."""
-        machine, found = self.machine, list[LoopDifference]()
-        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in (self.program, other)]
-        for loop in range(1, self.loops + 1):
-            if loop > machine.design.warm_up:
-                if any(each.waits or each.fault is not None for each in oracles) or all(each.halted for each in oracles):
-                    break
-                for oracle in oracles:
-                    oracle.step()
-            found.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
-        return found
+        """What the interpreter alone says."""
+        return [self._compared(loop, *(self._named(oracle.state) for oracle in oracles))
+                for loop, oracles in interpreted(self.machine, (self.program, other), self.loops)]
 
     def _named(self, state: object) -> dict[str, Any]:
         own = self.machine.own(self.program, state)
@@ -152,7 +142,7 @@ class PairMaker:
 
     # The circuit and the model beside the interpreter
 
-    def _pair(self, name: str, value: object, other: object, loops: int) -> CounterfactualPair:
+    def _pair(self, name: str, value: object, other: object) -> CounterfactualPair:
         import torch
 
         machine, programs = self.machine, (self.program, other)
@@ -164,11 +154,7 @@ class PairMaker:
         values = _listed(machine.plain(before)), _listed(machine.plain(value))
         pair = CounterfactualPair(name, self.program, other, values, changed, unreached)
         cards, ours = start, [card.copy() for card in as_array(start)]
-        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
-        for loop in range(1, loops + 1):
-            if loop > machine.design.warm_up:
-                for oracle in oracles:
-                    oracle.step()
+        for loop, oracles in interpreted(machine, programs, self.loops):
             with torch.no_grad():
                 cards = machine.model(cards)
             seen = [self.evaluator.loop(card) for card in ours]

@@ -22,7 +22,8 @@ from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
-from punchcard.view.excerpt import MOST, CardExcerpt, entries_at, excerpt
+from punchcard.view.excerpt import MOST, CardExcerpt, excerpt
+from punchcard.view.stages import differing_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,25 +87,25 @@ def card_figure(
     `columns` is about how many are shown, those of `keep` first, and `rows` which row blocks; the others are folded.
     """
     if before is not None:
-        keep = [*keep, *changed_columns(layout, before, card)]
+        keep = [*keep, *differing_columns(before, card).tolist()]
     shown = excerpt(layout, card, most=columns, keep=keep, rows=rows, beside=before)
     height = sum(len(band.entries) for band in shown.bands)
     wide = len(shown.columns) * CELL + len(shown.groups) * GAP * CELL
     figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4))
-    draw_card(figure.add_subplot(), layout, shown, before=before, names=names or layout.column_name)
+    draw_card(figure.add_subplot(), shown, with_changes=before is not None, names=names or layout.column_name)
     if title:
         figure.suptitle(title, fontsize=10, color=INK)
     return figure
 
 
-def draw_card(axes: Axes, layout: Layout, shown: CardExcerpt, *, before: Card | None, names: Names) -> None:
+def draw_card(axes: Axes, shown: CardExcerpt, *, with_changes: bool, names: Names) -> None:
     """The shown part of a card on axes of the caller's, a row of it 1 high and a column 1 wide."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("card", [BELOW, ZERO, ABOVE])
     height = sum(len(band.entries) for band in shown.bands)
     scaled = np.vstack([band.scaled for band in shown.bands]) if shown.bands else np.zeros((0, 0))
-    left, first, ticks, labels = 0.0, 0, [], []
+    left, first, ticks, labels = 0.0, 0, list[float](), list[str]()
     for group in shown.groups:
         size = len(group.columns)
         axes.imshow(scaled[:, first:first + size], cmap=colours, vmin=-1, vmax=1, interpolation="none", aspect="auto",
@@ -121,8 +122,8 @@ def draw_card(axes: Axes, layout: Layout, shown: CardExcerpt, *, before: Card | 
     axes.set_ylim(max(1, height), 0)
     axes.set_xticks(ticks, labels, rotation=90, fontsize=6, color=INK)
     _bands(axes, shown)
-    if before is not None:
-        _mark_changes(axes, layout, shown, before)
+    if with_changes:
+        _mark_changes(axes, shown, [tick - 0.5 for tick in ticks])
 
 
 def _bands(axes: Axes, shown: CardExcerpt) -> None:
@@ -141,29 +142,16 @@ def _bands(axes: Axes, shown: CardExcerpt) -> None:
         side.set_visible(False)
 
 
-def _mark_changes(axes: Axes, layout: Layout, shown: CardExcerpt, before: Card) -> None:
+def _mark_changes(axes: Axes, shown: CardExcerpt, lefts: Sequence[float]) -> None:
     """A frame around each entry that is not what it was."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    places: dict[int, float] = {}
-    left = 0.0
-    for group in shown.groups:
-        places |= {column: left + i for i, column in enumerate(group.columns)}
-        left += len(group.columns) + GAP
     frames, top = [], 0
     for band in shown.bands:
-        for row, which in np.argwhere(entries_at(layout, before, band.name, shown.columns) != band.entries):
-            frames.append(Rectangle((places[shown.columns[which]], top + row), 1, 1))
+        frames += [Rectangle((lefts[column], top + row), 1, 1) for row, column in np.argwhere(band.other != band.entries)]
         top += len(band.entries)
     axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor=CHANGED, linewidth=0.9))
-
-
-def changed_columns(layout: Layout, before: Card, after: Card) -> list[int]:
-    """The columns in which two cards of a layout are not the same."""
-    from punchcard.card.layout import as_tensor
-
-    return [int(column) for column in (as_tensor(before) != as_tensor(after)).any(0).nonzero().flatten()]
 
 
 def attention_figure(

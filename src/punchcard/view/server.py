@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.formatting import plain_data
 from punchcard.view import page
-from punchcard.view.questions import QUESTIONS, answer
-from punchcard.view.session import Session
+from punchcard.view.session import QUESTIONS, Session
 
 LOOPBACK = "127.0.0.1"
 LONGEST_REQUEST = 1 << 16
@@ -95,7 +94,7 @@ class ViewServer(ThreadingHTTPServer):
         if name not in QUESTIONS:
             raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
                                                  f"{', '.join(QUESTIONS)}")
-        return answer(self.session, name, named=named)
+        return self.session.answer(name, named=named)
 
 
 class _Handler(BaseHTTPRequestHandler):
