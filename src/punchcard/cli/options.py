@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,6 +16,7 @@ from click.core import ParameterSource
 
 from punchcard.budget import DEFAULT, OPTION, max_memory
 from punchcard.errors import PunchcardError
+from punchcard.export.targets import TARGETS
 from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.registry import Registry
 
@@ -39,23 +42,38 @@ set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALU
                           help="Initial value of a cell, variable or label; may be repeated.")
 
 
-def program_command(registry: Registry, options: Iterable[Added] | None = None, *, required: bool = False,
-                    **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command that is given a program: with FILE and `options`, by default those of all machines."""
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        command = click.command(cls=ProgramCommand, **attributes)(function)
-        click.argument("file", type=click.Path(path_type=Path), required=required)(command)
-        for add in [*machine_options(registry), *language_options(registry)] if options is None else options:
-            add(command)
-        return command
+def program_command(*options: Callable[[Registry], Sequence[Added]], required: bool = False, **attributes: Any
+                    ) -> Callable[[Callable[..., Any]], Callable[[Registry], click.Command]]:
+    """Make a function of a registry, FILE and options into one that gives the command for a registry of machines.
+
+    options    each gives options for a registry; default: those of machines and of languages
+    required   whether FILE is
+
+    In the docstring {extensions} are those of all programs.
+    """
+    def decorate(function: Callable[..., Any]) -> Callable[[Registry], click.Command]:
+        own = list(getattr(function, "__click_params__", ()))
+
+        def make(registry: Registry) -> click.Command:
+            extensions = ", ".join(dict.fromkeys(
+                extension for kind in registry for language in kind.languages for extension in language.extensions))
+            about = inspect.cleandoc(function.__doc__ or "").replace("{extensions}", extensions)
+            command = ProgramCommand(function.__name__, callback=partial(function, registry), params=own[::-1],
+                                     **{"help": about, **attributes})
+            click.argument("file", type=click.Path(path_type=Path), required=required)(command)
+            for add in (add for some in options or (machine_options, language_options) for add in some(registry)):
+                add(command)
+            return command
+
+        return make
 
     return decorate
 
 
-def kind_option(registry: Registry) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def kind_option(registry: Registry) -> Sequence[Added]:
     """The kind of a machine that is built without a program, or for one."""
-    return click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                        help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")
+    return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                         help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")]
 
 
 def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -106,9 +124,9 @@ def language_options(registry: Registry) -> Sequence[Added]:
                     for kind in registry for language in kind.languages)
 
 
-def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Sequence[Added]:
+def target_options(registry: Registry) -> Sequence[Added]:
     """The options of exports, by the names of their targets."""
-    return _options((_Owner(name, options, name) for name, options in owned), "target")
+    return _options((_Owner(target.name, target.options, target.name) for target in TARGETS.values()), "target")
 
 
 class _Owner(NamedTuple):

@@ -32,71 +32,66 @@ TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
 
-def make_run(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
-    languages = [language for kind in registry for language in kind.languages]
-    extensions = ", ".join(dict.fromkeys(extension for language in languages for extension in language.extensions))
+@program_command()
+@set_option
+@click.option("--max-steps", type=click.IntRange(0),
+              help="Stop after this many instructions.  [default: set by the machine]")
+@click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
+@click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
+@click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+@click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
+@click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+@click.option("--trace", is_flag=True, help="Print what each loop does.")
+@json_option
+@click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
+@click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
+def run(
+    registry: Registry, file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None,
+    input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool,
+    stats: str | None, check: bool, no_check: bool, **given: Any,
+) -> None:
+    """Run a program on a looped transformer, and compare it with an interpreter.
 
-    @program_command(registry, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
+    FILE is a program: {extensions}. With --resume no FILE is needed.
+    """
+    if check and no_check:
+        raise PunchcardError("--check and --no-check: choose one")
+    if resume is not None:
+        saved, checkpoint = _saved(resume, registry), checkpoint or resume
+    elif file is None:
+        raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
+    elif every is not None and checkpoint is None:
+        raise PunchcardError("--every needs --checkpoint FILE")
+    else:
+        saved = _begun(file, settings, Given(given), registry)
+    if input_ is not None and not saved.machine.has_ports:
+        raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
+    if checkpoint is not None and resume is None:
+        check_apart(checkpoint, file, input_)
+    if stats is not None:
+        check_apart(stats, file, input_, checkpoint, resume)
+        if stats == checkpoint:
+            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
+        check_writable(stats)
+    if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
+        engine = "dense"
+    saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
+                          check="lockstep" if check else False if no_check else None)
+    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
 
-    FILE is a program: {extensions}. With --resume no FILE is needed.""")
-    @set_option
-    @click.option("--max-steps", type=click.IntRange(0),
-                  help="Stop after this many instructions.  [default: set by the machine]")
-    @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
-    @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
-    @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
-    @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
-    @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
-    @click.option("--trace", is_flag=True, help="Print what each loop does.")
-    @json_option
-    @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
-    @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
-    @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
-    def run(
-        file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None, input_: str | None,
-        checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool, stats: str | None,
-        check: bool, no_check: bool, **given: Any,
-    ) -> None:
-        if check and no_check:
-            raise PunchcardError("--check and --no-check: choose one")
-        if resume is not None:
-            saved, checkpoint = _saved(resume, registry), checkpoint or resume
-        elif file is None:
-            raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
-        elif every is not None and checkpoint is None:
-            raise PunchcardError("--every needs --checkpoint FILE")
-        else:
-            saved = _begun(file, settings, Given(given), registry)
-        if input_ is not None and not saved.machine.has_ports:
-            raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
-        if checkpoint is not None and resume is None:
-            check_apart(checkpoint, file, input_)
+    from punchcard.cli import display
+
+    if stats is not None or as_json:
+        fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
         if stats is not None:
-            check_apart(stats, file, input_, checkpoint, resume)
-            if stats == checkpoint:
-                raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
-            check_writable(stats)
-        if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
-            engine = "dense"
-        saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
-                              check="lockstep" if check else False if no_check else None)
-        report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
-
-        from punchcard.cli import display
-
-        if stats is not None or as_json:
-            fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
-            if stats is not None:
-                write_whole(stats, json.dumps(fields) + "\n")
-            if as_json:
-                print_json(fields)
-        display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                            name=str(file or resume))
-        sys.stdout.flush()
-        sys.exit((report.result.status or 0) if report.ok else 1)
-
-    return run
+            write_whole(stats, json.dumps(fields) + "\n")
+        if as_json:
+            print_json(fields)
+    display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                        name=str(file or resume))
+    sys.stdout.flush()
+    sys.exit((report.result.status or 0) if report.ok else 1)
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:

@@ -23,76 +23,65 @@ if TYPE_CHECKING:
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
 
-def make_view(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
-
-    @session_command(registry)
-    @click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
-    @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
-    @click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
-    @click.option("--loops", type=click.IntRange(0), metavar="N",
-                  help="With --html: number of loops in the file.  [default: 64; with --model: all]")
-    @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
-    @click.option("--model", is_flag=True,
-                  help="With --html: put the model into the file; the page computes each card itself.")
-    def view(
-        file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None, record: str | None, model: bool,
-        input_: str | None, **given: Any,
-    ) -> None:
-        """Step through a run on a page: the card, attention, formulas, source, input and output.
-
-        The page is served on this computer alone, until Ctrl-C.
-        """
-        first, last = _recorded(html, loops, record, model=model)
-        if html is not None and (port is not None or no_open):
-            raise PunchcardError("--port and --no-open are for the server, and --html writes a file")
-        if html is not None:
-            check_apart(html, file, input_)
-            check_writable(html)
-        if model and given.get("dtype") is None:
-            given["dtype"] = "float64"  # what a page computes in
-        session = open_session(registry, file, input_=input_, **given)
-        if html is None:
-            _serve(session, port or 0, opens=not no_open)
-            return
-        from punchcard.view.html import write_html
-
-        size = write_html(html, session, first=first, last=last, model=model)
-        out(f"{html}: {size:,} bytes")
-
-    return view
+def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `open_session` takes beside those of a machine."""
+    for option in (
+        click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: empty]"),
+        click.option("--max-steps", type=click.IntRange(0),
+                     help="End the run after this many instructions.  [default: set by the machine]"),
+        set_option,
+    ):
+        function = option(function)
+    return function
 
 
-def make_debug(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
+@program_command(required=True)
+@session_options
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
+@click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
+@click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
+@click.option("--loops", type=click.IntRange(0), metavar="N",
+              help="With --html: number of loops in the file.  [default: 64; with --model: all]")
+@click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
+@click.option("--model", is_flag=True,
+              help="With --html: put the model into the file; the page computes each card itself.")
+def view(
+    registry: Registry, file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None,
+    record: str | None, model: bool, input_: str | None, **given: Any,
+) -> None:
+    """Step through a run on a page: the card, attention, formulas, source, input and output.
 
-    @session_command(registry)
-    def debug(file: Path, **given: Any) -> None:
-        """Step through a run in the terminal: source, values, card, attention and output, with breakpoints.
+    The page is served on this computer alone, until Ctrl-C.
+    """
+    first, last = _recorded(html, loops, record, model=model)
+    if html is not None and (port is not None or no_open):
+        raise PunchcardError("--port and --no-open are for the server, and --html writes a file")
+    if html is not None:
+        check_apart(html, file, input_)
+        check_writable(html)
+    if model and given.get("dtype") is None:
+        given["dtype"] = "float64"  # what a page computes in
+    session = open_session(registry, file, input_=input_, **given)
+    if html is None:
+        _serve(session, port or 0, opens=not no_open)
+        return
+    from punchcard.view.html import write_html
 
-        The keys are at the foot of the screen.
-        """
-        from punchcard.view.debug import debugger
-
-        debugger.require_textual()
-        debugger.debug(open_session(registry, file, **given))
-
-    return debug
+    size = write_html(html, session, first=first, last=last, model=model)
+    out(f"{html}: {size:,} bytes")
 
 
-def session_command(registry: Registry) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command that displays a session: with FILE, the options of machines, and those that `open_session` takes."""
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        for option in (
-            click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: empty]"),
-            click.option("--max-steps", type=click.IntRange(0),
-                         help="End the run after this many instructions.  [default: set by the machine]"),
-            set_option,
-        ):
-            function = option(function)
-        return program_command(registry, required=True)(function)
+@program_command(required=True)
+@session_options
+def debug(registry: Registry, file: Path, **given: Any) -> None:
+    """Step through a run in the terminal: source, values, card, attention and output, with breakpoints.
 
-    return decorate
+    The keys are at the foot of the screen.
+    """
+    from punchcard.view.debug import debugger
+
+    debugger.require_textual()
+    debugger.debug(open_session(registry, file, **given))
 
 
 def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,

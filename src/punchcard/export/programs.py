@@ -30,7 +30,7 @@ def require_values(program: object, use: str) -> HasValues:
 def interpreted(
     machine: Machine[Any, Any], programs: Sequence[Any], loops: int
 ) -> Iterator[tuple[int, list[Interpreter[Any]]]]:
-    """Interpreters of programs after each of so many loops, until all have halted, or one has a fault or waits for a port."""
+    """Interpreters of programs after each of so many loops, until all have halted, or one has a fault or needs a port."""
     oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
     for loop in range(1, loops + 1):
         if loop > machine.design.warm_up:
