@@ -115,7 +115,7 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
         for stage in range(session.per_loop):
             columns, found = session.card(loop * session.per_loop + stage)
             assert np.abs(found - stages[stage][:, columns]).max() <= rounding
-        assert set(session.columns_shown) <= set(columns.tolist())
+        assert set(session.inspector.columns_shown) <= set(columns.tolist())
 
 
 def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

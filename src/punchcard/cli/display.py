@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -194,30 +194,20 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
     paper = facts["paper"]
     significand = f"{facts['dtype']}: {facts['significand_bits']} significand bits"
     needed = f", {facts['needed_bits']} needed" if facts["needed_bits"] else ""
-    show_table(machine.title(), [
+    layout = machine.layout
+    columns = f"{layout.columns}: {', '.join(f'{region.name} {region.size}' for region in layout.regions)}"
+    table = Table("", "built", "paper", title=machine.title())
+    for row in (
         ("layers", str(facts["layers"]), str(paper.get("layers", ""))),
-        ("heads per layer", _listed(facts["heads"]), str(paper.get("heads", ""))),
+        ("heads per layer", ", ".join(map(str, facts["heads"])), str(paper.get("heads", ""))),
         ("width (rows)", str(facts["width"]), str(paper.get("width", ""))),
-        ("columns", _columns(machine), "n"),
-        ("hidden units", _listed(facts["hidden"]), ""),
+        ("columns", columns, "n"),
+        ("hidden units", ", ".join(map(str, facts["hidden"])), ""),
         ("parameters", f"{facts['parameters']:,}, of which {facts['nonzero']:,} are not zero", ""),
         ("temperature", f"{facts['temperature']:g} in hard heads", str(paper.get("temperature", ""))),
         ("number format", significand + needed, "real numbers"),
         *((f"error bound of {name}", f"{bound:.1e}", "") for name, bound in facts.get("bounds", {}).items()),
-    ])
-
-
-def _columns(machine: AnyMachine) -> str:
-    """All columns, and how many each region has."""
-    return f"{machine.layout.columns}: {', '.join(f'{region.name} {region.size}' for region in machine.layout.regions)}"
-
-
-def show_table(title: str, rows: Sequence[tuple[str, str, str]]) -> None:
-    """A table of what is built beside what the paper states."""
-    table = Table(title=title)
-    for heading in ("", "built", "paper"):
-        table.add_column(heading)
-    for row in rows:
+    ):
         table.add_row(*row)
     print_table(table)
 
@@ -228,7 +218,3 @@ def print_table(table: Table) -> None:
     with console.capture() as captured:
         console.print(table)
     click.echo(captured.get(), nl=False)
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))

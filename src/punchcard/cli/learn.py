@@ -26,7 +26,7 @@ def run_options(command: Any) -> Any:
     for option in (
         memory_option,
         click.option("--design", type=click.Choice(DESIGNS), help="The machine's design.  [default: compact]"),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
+        click.option("--dtype", "precision", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="The engine that applies the model.  [default: the fastest]"),
         click.option("--size", type=click.IntRange(1),
                      help="d, rows and columns of the largest operand.  [default: as needed]"),
@@ -57,9 +57,8 @@ def run_options(command: Any) -> Any:
 @click.option("--program", "show_program", is_flag=True, help="Print the program as .fleq text and do not run it.")
 @json_option
 def learn(
-    file: Path, target: str, hidden: str, epochs: int, rate: float, loss: str, activation: str, batch: str,
-    standardize: bool, seed: int, heads: int | None, range_: float | None, size: int | None, engine: str | None,
-    dtype: str | None, design: str | None, save: Path | None, plot: Path | None, show_program: bool, as_json: bool,
+    file: Path, target: str, hidden: str, epochs: int, range_: float | None, save: Path | None, plot: Path | None,
+    show_program: bool, as_json: bool, **given: Any,
 ) -> None:
     """Train a model on a table, by gradient descent that runs on a looped transformer.
 
@@ -80,10 +79,8 @@ def learn(
             check_writable(output)
     if plot is not None:
         require_matplotlib(plot)
-    task: dict[str, Any] = {
-        "hidden": widths, "epochs": epochs, "rate": rate, "loss": loss, "activation": activation, "batch": batch,
-        "standardize": standardize, "seed": seed, "range": range_,
-    }
+    task = {name: given.pop(name) for name in ("rate", "loss", "activation", "batch", "standardize", "seed")}
+    task |= {"hidden": widths, "epochs": epochs, "range": range_}
     data = table.columns(names), table.columns([target])
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
@@ -98,8 +95,7 @@ def learn(
                      f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
 
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=running,
-                                 rehearsing=rehearsing, interrupted=interrupted, heads=heads, size=size, engine=engine,
-                                 precision=dtype, design=design, **task)
+                                 rehearsing=rehearsing, interrupted=interrupted, **task, **given)
     if save is not None and learned.epochs:
         learned.model.save(save)
     if plot is not None:
@@ -114,10 +110,7 @@ def learn(
 @click.argument("file", type=click.Path(path_type=Path))
 @run_options
 @json_option
-def predict(
-    weights: Path, file: Path, heads: int | None, range_: float | None, size: int | None, engine: str | None,
-    dtype: str | None, design: str | None, as_json: bool,
-) -> None:
+def predict(weights: Path, file: Path, range_: float | None, as_json: bool, **given: Any) -> None:
     """Predict a label for each line of a table with a saved model, on a looped transformer. Prints CSV.
 
     WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
@@ -132,8 +125,7 @@ def predict(
     table = read_table(file)
     features = table.columns(model.feature_names)
     with interruptible(keeps=False) as (interrupted, _):
-        prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
-                                      engine=engine, precision=dtype, design=design)
+        prediction = learning.predict(model, features, interrupted=interrupted, range=range_, **given)
     rows = prediction.values.reshape(len(features), -1)
     if as_json:
         print_json({"predictions": {name: rows[:, i].tolist() for i, name in enumerate(model.target_names)},

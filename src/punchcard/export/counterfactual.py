@@ -16,7 +16,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
 from punchcard.export.evaluator import Evaluation, Evaluator
-from punchcard.export.programs import interpreted, require_values
+from punchcard.export.lockstep import interpreted, require_values
 from punchcard.machines.base import Machine
 from punchcard.transformer import equation
 

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from punchcard.arguments import checked
+from punchcard.card.formats import AnyArray
 from punchcard.errors import DisguiseError, PunchcardError
 from punchcard.export.idle_parts import widened
-from punchcard.export.programs import interpreted
+from punchcard.export.lockstep import interpreted
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
 from punchcard.transformer.expression import Array
@@ -80,17 +81,6 @@ class Disguise:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Where the heads and hidden units of a layer went: place i holds the one that had the number `heads[i]`.
-
-    Idle ones have the last numbers.
-    """
-
-    heads: tuple[int, ...]
-    units: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Agreement:
     """A run that agreed with the interpreter after every loop.
 
@@ -117,7 +107,11 @@ class Disguised:
         self.rotation = rotation(disguise.rotation, width, generator)
         self.readin: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width])
         self.readout: Array = np.ascontiguousarray(self.readin.T)
-        self.orders: list[Order] = []
+        self.orders: list[dict[str, AnyArray]] = []
+        """Where the `heads` and hidden `units` of a layer went: place i holds the one that had the number [i].
+
+        Idle ones have the last numbers.
+        """
         layers = [self._layer(layer, width, generator) for layer in machine.weights.layers]
         self.weights = Weights(width, DTYPE, layers)
 
@@ -127,11 +121,9 @@ class Disguised:
 
     def _layer(self, layer: LayerArrays, width: int, generator: np.random.Generator) -> LayerArrays:
         plain, turn = widened(layer, width, self.disguise.idle_heads, generator), self.rotation
-        order = Order(tuple(range(plain.heads)), tuple(range(plain.hidden)))
-        if not self.disguise.is_none:
-            order = Order(*(tuple(generator.permutation(count).tolist()) for count in (plain.heads, plain.hidden)))
-        self.orders.append(order)
-        heads, units = np.array(order.heads, dtype=np.intp), np.array(order.units, dtype=np.intp)
+        ordered = np.arange if self.disguise.is_none else generator.permutation
+        heads, units = (ordered(count) for count in (plain.heads, plain.hidden))
+        self.orders.append({"heads": heads, "units": units})
         turned = LayerArrays(
             key=(plain.key @ turn.T)[heads], query=(plain.query @ turn.T)[heads],
             value=(turn @ plain.value @ turn.T)[heads], temperature=plain.temperature[heads],

@@ -82,7 +82,9 @@ def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation
     if disguise.is_none:
         (folder / KEY).unlink(missing_ok=True)  # of an export before
     else:
-        write_whole(folder / KEY, to_bytes(_key(hidden)))
+        orders = {f"layers.{number}.{part}": order.astype(np.int64) for number, both in enumerate(hidden.orders)
+                  for part, order in both.items()}
+        write_whole(folder / KEY, to_bytes({"rotation": hidden.rotation, **orders}))
     write_whole(folder / README, page(machine, made, disguise, checked))
 
 
@@ -100,14 +102,6 @@ def _cards(pairs: Sequence[CounterfactualPair], hidden: Disguised) -> dict[str, 
     kind = base.dtype if hidden.disguise.is_none else np.dtype(np.float64)
     return {"base": (hidden.readin @ base).astype(kind), "counterfactual": (hidden.readin @ other).astype(kind),
             "base_end": base_end.astype(kind), "counterfactual_end": other_end.astype(kind)}
-
-
-def _key(hidden: Disguised) -> dict[str, AnyArray]:
-    found: dict[str, AnyArray] = {"rotation": hidden.rotation}
-    for number, order in enumerate(hidden.orders):
-        found[f"layers.{number}.heads"] = np.array(order.heads, dtype=np.int64)
-        found[f"layers.{number}.units"] = np.array(order.units, dtype=np.int64)
-    return found
 
 
 def _plain(machine: Machine[Any, Any], pairs: Sequence[CounterfactualPair], maker: PairMaker, disguise: Disguise,

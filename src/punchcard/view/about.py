@@ -18,7 +18,7 @@ MOST_INSTRUCTIONS = 20_000
 def about_reply(session: Session) -> AboutReply:
     """The machine, the program, and what there is to see."""
     machine, layout = session.machine, session.layout
-    names = {column: name for column in session.columns_shown.tolist()
+    names = {column: name for column in session.inspector.columns_shown.tolist()
              if (name := machine.column_name(column, session.program)) != layout.column_name(column)}
     layers: list[LayerReply] = [
         {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
@@ -34,7 +34,7 @@ def about_reply(session: Session) -> AboutReply:
         "layout": layout_reply(layout), "layers": layers, "program": program_reply(session),
         "shown": [shown.plain(layout) for shown in session.shown],
         "counter": None if session.counter is None else session.counter.plain(layout),
-        "columns_shown": session.columns_shown.tolist(), "column_names": names, **session.end_reply(),
+        "columns_shown": session.inspector.columns_shown.tolist(), "column_names": names, **session.end_reply(),
         "ports": machine.has_ports, "input": session.input.decode("utf-8", "replace"),
     }
 

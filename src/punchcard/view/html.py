@@ -148,7 +148,7 @@ def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:
         served = session.timeline.served(loop)
         facts[loop] = {"output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read)}
         if loop:
-            made = session.inside(loop - 1).stages[-1]
+            made = session.inspector.stages(loop - 1).stages[-1]
             found = changes(made, entries_of(served.card), list(range(session.layout.columns)))
             if found:
                 facts[loop]["changes"] = found

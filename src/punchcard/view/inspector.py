@@ -116,11 +116,6 @@ class LoopInspector:
         rows, places = np.nonzero(differ(entries[:, here], before[1][:, there]))
         return columns, entries, list(zip(rows.tolist(), both[places].tolist(), strict=True))
 
-    def column(self, loop: int, column: int) -> AnyArray:
-        """One column of the card from which a loop begins."""
-        found: AnyArray = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
-        return found
-
     def _columns_at(self, loop: int) -> Columns:
         """The columns that are shown between two loops: what the one before changed, and what the next one needs."""
         if self.small:

@@ -246,14 +246,7 @@ class WeightsReply(TypedDict):
 
 
 class FindReply(TypedDict):
-    """The moment that was looked for, or null; `searched` is the loop up to which, or back to which, it was looked for.
-
-    what="halt"                               the end of the run
-    what="port"                               the next loop that reads or writes
-    what="branch"                             the next loop after which another instruction follows than the next one
-    what="breakpoint", instructions=[numbers] the next loop that executes one of these
-    what="change", rows=name, column=number   the next moment at which a block (or part) in a column is another
-    """
+    """The moment that was looked for (see `Session.find`), or null; the loop up to, or back to, which it was looked for."""
 
     moment: int | None
     searched: int

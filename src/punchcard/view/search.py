@@ -120,7 +120,7 @@ def _change(session: Session, moment: int, rows: str, column: int, deadline: flo
 
     def stages(loop: int) -> list[int]:
         """The stages of a loop after which the rows are others, counted from 1; the last is the loop's end."""
-        cards = [stage[place, 0] for stage in session.inside(loop).only(np.array([column])).stages]
+        cards = [stage[place, 0] for stage in session.inspector.stages(loop).only(np.array([column])).stages]
         return [i for i in range(1, len(cards)) if not np.array_equal(cards[i - 1], cards[i])]
 
     loop, stage = session.place(moment)

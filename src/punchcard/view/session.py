@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,8 @@ from punchcard.view.protocol import (
     WeightsReply,
     encoded,
 )
-from punchcard.view.stages import Columns, LoopStages, entries_of
-from punchcard.view.timeline import PATIENCE, Timeline
+from punchcard.view.stages import Columns, entries_of
+from punchcard.view.timeline import PATIENCE
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
@@ -77,17 +78,13 @@ class Session:
         self.shown: list[DisplayValue] = machine.display_values(program)
         self.counter = next((shown for shown in self.shown if shown.name == COUNTER), None)
         self.inspector = LoopInspector(machine, program, self.input, max_steps, self.shown)
+        self.timeline = self.inspector.timeline
         self._lines: dict[int, int | None] = {}
         self._lock = threading.Lock()
         self.searched = 0
 
     def __repr__(self) -> str:
         return f"<Session of {self.name} on {self.machine!r}>"
-
-    @property
-    def timeline(self) -> Timeline:
-        """The cards between loops."""
-        return self.inspector.timeline
 
     def answer(self, name: str, given: Sequence[Any] = (), named: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The reply to one of the `QUESTIONS`. A server asks in several threads: it is answered one at a time."""
@@ -116,11 +113,6 @@ class Session:
     @cached_property
     def formula_texts(self) -> Formulas:
         return Formulas(self.machine)
-
-    @property
-    def columns_shown(self) -> Columns:
-        """The columns that are always shown: of a small card all."""
-        return self.inspector.columns_shown
 
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
@@ -161,10 +153,6 @@ class Session:
         """The columns that are shown at a moment, and all their rows."""
         columns, entries, _ = self.inspector.card(*self.place(moment))
         return columns, entries
-
-    def inside(self, loop: int) -> LoopStages:
-        """The card at each stage of a loop."""
-        return self.inspector.stages(loop)
 
     # Values
 
@@ -213,7 +201,7 @@ class Session:
         weights = self.machine.weights.layers[layer]
         if head not in range(weights.heads):
             raise PunchcardError(f"head {head}: layer {layer} has {weights.heads}, counted from 0")
-        taking, found = self.inside(loop).columns, self.inspector.attention(loop, layer, head)
+        taking, found = self.inspector.stages(loop).columns, self.inspector.attention(loop, layer, head)
         moves: list[tuple[int, int, float, float, float | None]] = []
         for j, target in enumerate(taking.tolist()):
             scores = found.scores[:, j]
@@ -246,7 +234,7 @@ class Session:
         moment = loop * self.per_loop + stage
         if moment == 0:
             raise PunchcardError("moment 0 is the punched card: no step has been made yet")
-        step = self.inside(loop - (stage == 0)).only(np.array([column]))
+        step = self.inspector.stages(loop - (stage == 0)).only(np.array([column]))
         number = stage or self.per_loop
         before, after = (step.stages[at][:, 0] for at in (number - 1, number))
         layer, attends = (number - 1) // 2, number % 2 == 1
@@ -256,7 +244,7 @@ class Session:
             formulas = self.formula_texts.assignments(layer, before, after)
         host = False
         if stage == 0:
-            now = self.inspector.column(loop, column)
+            now = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
             host, after = bool(differ(now, after).any()), now
         return {"moment": moment, "column": column, "name": self.machine.column_name(column, self.program),
                 "before": encoded(before[:, None]), "after": encoded(after[:, None]), "formulas": formulas, "host": host}
@@ -290,7 +278,11 @@ class Session:
              column: int = 0, seconds: float = 5.0) -> int | None:
         """The next moment, or the last one before, at which something happens; None if it does not, or not soon.
 
-        what   "halt", "port", "branch", "breakpoint" (one of `instructions`), "change" (of `rows` in a `column`)
+        what="halt"                               the end of the run
+        what="port"                               the next loop that reads or writes
+        what="branch"                             the next loop after which another instruction follows than the next one
+        what="breakpoint", instructions=[numbers] the next loop that executes one of these
+        what="change", rows=name, column=number   the next moment at which a block (or part) in a column is another
         """
         return search.find(self, what, moment, forward=forward, instructions=instructions, rows=rows, column=column,
                            seconds=seconds)
@@ -298,16 +290,10 @@ class Session:
 
 def session_of(machine: Machine[Any, Any], program: object, file: Path | None = None, **options: Any) -> Session:
     """A session for a program from a file. Its text is shown if it is text."""
-    return Session(machine, program, source=source_text(file), name=file.name if file is not None else "", **options)
-
-
-def source_text(file: Path | None) -> str | None:
-    """The text of a program's file, or None if it is not text."""
     from punchcard.files import read_whole
 
-    if file is None:
-        return None
-    try:
-        return read_whole(file, "program").decode("utf-8")
-    except (UnicodeDecodeError, PunchcardError):
-        return None
+    source = None
+    if file is not None:
+        with suppress(UnicodeDecodeError, PunchcardError):
+            source = read_whole(file, "program").decode("utf-8")
+    return Session(machine, program, source=source, name=file.name if file is not None else "", **options)

@@ -1,4 +1,4 @@
-"""Programs of an export: their first values by name, and the interpreter beside them, loop by loop."""
+"""A program of an export: its first values by name, and the interpreter in lockstep with it, loop by loop."""
 
 from __future__ import annotations
 
