@@ -13,8 +13,7 @@ from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.errors import FormulaError, UnknownNameError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.build import LayerWeights, Part, assign, attend, build, clear, compile_layer
-from punchcard.transformer.expression import Expression, constant, relu, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, constant, gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
 
 LAYOUT = Layout([RowBlock("a", 3), RowBlock("b", 3), RowBlock("c", 1), RowBlock("one", 1)],

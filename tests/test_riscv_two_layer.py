@@ -11,8 +11,7 @@ import pytest
 import punchcard
 from punchcard.engines import Controls, prepare
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.pending import pending_word, settle
+from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.isa import encode

@@ -11,8 +11,7 @@ import numpy as np
 from punchcard.errors import ProofError
 from punchcard.transformer.expression import Array
 from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.sparse import sparse_rows
-from punchcard.transformer.weights import NAMES, LayerArrays
+from punchcard.transformer.weights import NAMES, LayerArrays, sparse_rows
 
 Row = list[tuple[int, Fraction]]
 NEVER = Fraction(1 << 64)

@@ -19,8 +19,7 @@ from punchcard.engines import Port
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.pending import pending_word, settle
+from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment

@@ -12,8 +12,9 @@ from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
-from punchcard.machines.riscv.designs.facts import (
+from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
+from punchcard.machines.riscv.designs.decode import source_of
+from punchcard.machines.riscv.designs.layout import (
     address_facts,
     aligned_fact,
     following_fact,
@@ -24,7 +25,6 @@ from punchcard.machines.riscv.designs.facts import (
     lost_fact,
     pending_fact,
 )
-from punchcard.machines.riscv.designs.pending import PENDING
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
 from punchcard.machines.riscv.meaning import (
     ELSE,
@@ -271,11 +271,8 @@ def leave_passing(card: Meaning, layout: Layout) -> None:
 
 def arithmetic_operands(one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
     """What the arithmetic unit works on: registers, 0 or the program counter, the immediate. None: any word will do."""
-    zero = constant(0, WORD_BITS)
-    x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
-    if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
-        return x, given.immediate
-    return x, given.y if "rs2" in one.uses else None
+    x = {"register": given.x, "own": given.counter, "zero": constant(0, WORD_BITS), None: None}[source_of(one, "x")]
+    return x, {"register": given.y, "own": given.immediate}.get(source_of(one, "y") or "")
 
 
 def goes(sizes: RiscvSizes, one: Instruction, word: Word, address: Word, refused: Word) -> tuple[Word, Word]:

@@ -22,11 +22,8 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock
 from punchcard.machines.design import Design
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.machines.von_neumann.facts import facts
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import at_least, difference_bits, offset_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.overwrite import clip_where, clipped_where
-from punchcard.primitives.step import step
+from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
+from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision

@@ -15,8 +15,7 @@ from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.exactness import rows_of_numbers
 from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
-from punchcard.transformer.sparse import sparse_rows
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.weights import LayerArrays, Weights, sparse_rows
 
 ROUNDING = 2.0**-40
 """More than sums of ranges may be off, in proportion."""

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from punchcard.machines.fleq.blocks.product import Product
 from punchcard.machines.fleq.blocks.transport import Share
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
-from punchcard.transformer.expression import Expression, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, stack
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,7 @@ from punchcard.machines.fleq.blocks.sigmoids import Terms
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function
-from punchcard.transformer.expression import Expression
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated
 
 Formula = Callable[[Expression, Expression, Expression], Expression]
 

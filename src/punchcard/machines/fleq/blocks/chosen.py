@@ -27,8 +27,7 @@ from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.machines.fleq.functions import Array, Function
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.functions import Array, Function
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 
 class Entries(Transport):

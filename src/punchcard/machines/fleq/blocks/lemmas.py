@@ -21,8 +21,7 @@ from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, best_c
 from punchcard.machines.fleq.blocks.sigmoids import score_gate, scores
 from punchcard.machines.fleq.functions import Array
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 MATCH_GAP = 1.0
 """One-hot rows score 1 with themselves and 0 with each other."""

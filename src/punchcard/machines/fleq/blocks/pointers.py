@@ -15,8 +15,7 @@ from punchcard.machines.fleq.blocks.transport import Beside
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.primitives.bits import successor_bits
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 
 def _one_column(a: Shape, b: Shape | None = None) -> Shape:

@@ -19,8 +19,7 @@ from typing import ClassVar
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, output_lanes, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
 """Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""

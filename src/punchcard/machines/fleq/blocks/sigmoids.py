@@ -7,8 +7,7 @@ from punchcard.machines.fleq.blocks.fit import SigmoidTerms, largest_score
 from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, relu
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, relu
 
 
 def scores(fit: SigmoidTerms, x: Expression, one: Expression) -> Expression:

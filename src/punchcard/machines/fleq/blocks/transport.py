@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but, one_hot
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,10 @@ from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import number
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import bit_of
-from punchcard.primitives.step import step
+from punchcard.primitives.bits import bit_of, number, step
+from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, rows, stack
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.softmax import hard_product
 

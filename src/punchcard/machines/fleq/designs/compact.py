@@ -24,12 +24,10 @@ from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Wo
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.step import step_and
+from punchcard.primitives.bits import increment_bits, step_and
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, rows, stack
 
 
 class CompactDesign(FleqDesign):

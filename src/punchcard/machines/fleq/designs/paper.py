@@ -26,14 +26,10 @@ from punchcard.machines.fleq.blocks.workspace import one_hot
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
 from punchcard.machines.fleq.facts import card_facts
 from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.correct import correct
-from punchcard.primitives.flag import integer_flag
-from punchcard.primitives.select import select
+from punchcard.primitives.bits import correct, increment_bits, integer_flag, select
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, gated, stack
 
 
 class PaperFleqDesign(FleqDesign):

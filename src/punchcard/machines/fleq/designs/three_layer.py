@@ -50,12 +50,10 @@ from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSize
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import card_facts, register_facts
 from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits, number
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.step import step, step_and
+from punchcard.primitives.bits import increment_bits, number, step, step_and
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
 
 REGISTERS = ("read_idle", "write_idle", "deep", "over", "off")
 """What follows from an instruction's bits, 0 or 1, in each column of the scratchpad; of the other one in rows `jump_...`."""

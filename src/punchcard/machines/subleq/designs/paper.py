@@ -21,12 +21,8 @@ from punchcard.machines.subleq.designs.base import (
     punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
-from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
-from punchcard.primitives.correct import correct
-from punchcard.primitives.flag import word_flag
-from punchcard.primitives.read import read
-from punchcard.primitives.select import select
-from punchcard.primitives.write import write
+from punchcard.primitives.bits import correct, flip_bits, increment_bits, select, sum_bits, word_flag
+from punchcard.primitives.memory import read, write
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision

@@ -30,10 +30,8 @@ from punchcard.machines.subleq.designs.base import (
     punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import difference_bits, successor_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.bits import branch, difference_bits, successor_bits
+from punchcard.primitives.memory import ADDRESS_GAP, clip, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
