@@ -16,8 +16,8 @@ import punchcard
 from punchcard.errors import CircuitError, PunchcardError, StorageError
 from punchcard.export.circuit import Circuit, count_covered, load_circuit
 from punchcard.export.evaluator import Evaluator
-from tests.cases import EXAMPLES
 from tests.formula_texts import value_of
+from tests.opened import built as built_once
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "subleq paper": ("multiply.subleq", {"design": "paper"}),
@@ -39,9 +39,7 @@ SMALL = "subleq two-layer"
 @cache
 def built(name: str) -> tuple[Any, Any, Circuit]:
     """A program, a machine and its circuit."""
-    file, options = CASES[name]
-    program = punchcard.load(EXAMPLES / file)
-    machine = punchcard.build(program, **options)
+    program, machine = built_once(CASES[name][0], **CASES[name][1])
     return program, machine, machine.circuit()
 
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress, RunProgress
-from punchcard.cli.exit_status import BUG, FAILED, ending
+from punchcard.cli.exit_status import ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
@@ -53,6 +53,8 @@ def raising(error: BaseException) -> Callable[..., Any]:
     (OSError(errno.ENOSPC, "No space left on device"), "cannot write to standard output: No space left on device", 1),
     (FileNotFoundError(errno.ENOENT, "No such file", "x"), "this is a bug in punchcard: FileNotFoundError: [Errno 2] No "
      "such file: 'x' (punchcard --debug ... shows the traceback)", 70),
+    (OSError(errno.EMFILE, "why"), "this is a bug in punchcard: OSError: [Errno 24] why (punchcard --debug ... shows the "
+     "traceback)", 70),
     (RuntimeError("odd"), "this is a bug in punchcard: RuntimeError: odd (punchcard --debug ... shows the traceback)", 70),
 ])
 def test_every_exception_is_a_line_and_a_status(error: BaseException, message: str | None, status: int) -> None:
@@ -283,9 +285,3 @@ def test_debug_may_stand_anywhere(tmp_path: Path) -> None:
     assert ran.exit_code == 2
     assert "Traceback" in ran.stderr
     assert "no such file" in ran.stderr
-
-
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOENT])
-def test_an_error_of_the_system_that_is_not_about_output_is_a_bug(number: int) -> None:
-    assert ending(OSError(number, "why")).status == BUG
-    assert ending(OSError(errno.ENOSPC, "no room")).status == FAILED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,12 +20,13 @@ from punchcard.machines.von_neumann.languages.asq.assembler import assemble as a
 from punchcard.trace import observe
 from punchcard.view import inspector
 from punchcard.view.column_subset import ColumnSubset
-from punchcard.view.session import Session, session_of
+from punchcard.view.session import Session
 from punchcard.view.stages import entries_of
 from punchcard.view.timeline import MOST_MARKS
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 from tests.formula_texts import rows_of, value_of
-from tests.test_turing import TuringMachine
+from tests.opened import built
+from tests.opened import opened as open_file
 
 FORMATTED = {100000.5: "100001", 1e-7: "1e-7", 1.23e-6: "0.00000123", 1e21: "1e+21", -2.5: "-2.5", 1 / 3: "0.333333",
              -0.0: "0", 1234567.0: "1234570", 123456789e15: "1.23457e+23", float("inf"): "Infinity"}
@@ -47,17 +47,9 @@ every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
 
 
-@cache
-def built(name: str) -> tuple[Any, Any]:
-    file, options, _ = CASES[name]
-    machines = punchcard.kinds().including(TuringMachine)
-    program = punchcard.load(EXAMPLES / file, machines=machines)
-    return punchcard.build(program, machines=machines, **options), program
-
-
-def opened(name: str, **options: Any) -> Session:
-    machine, program = built(name)
-    return session_of(machine, program, EXAMPLES / CASES[name][0], input=CASES[name][2], **options)
+def opened(name: str) -> Session:
+    file, options, given = CASES[name]
+    return open_file(file, input=given, **options).session
 
 
 def entries(reply: Any, width: int) -> AnyArray:
@@ -191,7 +183,7 @@ def test_numbers_are_written_as_a_browser_writes_them() -> None:
 
 
 def test_a_value_that_is_not_one() -> None:
-    layout = built("paper")[0].layout
+    layout = built(design="paper")[1].layout
     shown = DisplayValue("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
     assert shown.text(layout, lambda column: [1.0] * layout.width) == "in"
     assert shown.text(layout, lambda column: [0.0] * layout.width) == "–"
@@ -226,7 +218,7 @@ def test_the_line_of_the_instruction(name: str, line: int | None, text: str | No
 
 @pytest.mark.parametrize("name", ["paper", "fleq", "image", "riscv"])
 def test_without_a_file_the_program_is_listed(name: str) -> None:
-    machine, program = built(name)
+    program, machine = built(CASES[name][0], **CASES[name][1])
     session = Session(machine, program)
     state = session.state((1 + machine.design.warm_up) * session.per_loop)
     assert state["line"] is not None

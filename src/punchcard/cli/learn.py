@@ -95,7 +95,7 @@ def learn(
                      f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
 
         learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=running,
-                                 rehearsing=rehearsing, interrupted=interrupted, **task, **given)
+                                 rehearsing=rehearsing, interrupted=interrupted, **(task | given))
     if save is not None and learned.epochs:
         learned.model.save(save)
     if plot is not None:
