@@ -8,7 +8,7 @@ engine whose result is not the interpreter's is refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -220,16 +220,17 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         if runs.batch is not None:  # how much of the threads is used
             used = found[runs.name] / found[BATCHED] / runs.threads
             runs.notes.append(f"{used:.2f} times ({plural(runs.threads, 'thread')} x one machine alone)")
-    return [
-        {
-            **bench.about, "engine": name, "steps_per_second": rate,
-            "ratio_to_dense": rate / found["dense"] if "dense" in found else None,
-            **{f"ratio_to_{rival.name}": rate / found[rival.name] for rival in rivals},
-            "compile_seconds": engines[name].compile_seconds or None if name in engines else None,
-            "notes": engines[name].notes if name in engines else [],
-        }
-        for name, rate in found.items()
-    ]
+    records = [{"engine": name, "steps_per_second": rate,
+                "compile_seconds": engines[name].compile_seconds or None if name in engines else None,
+                "notes": engines[name].notes if name in engines else []} for name, rate in found.items()]
+    return _with_ratios(bench.about, records, [rival.name for rival in rivals])
+
+
+def _with_ratios(about: Record, records: Sequence[Record], rivals: Iterable[str]) -> list[Record]:
+    """Records with what they are about, and with their ratios to the dense engine and to what runs without a transformer."""
+    rate = {record["engine"]: record["steps_per_second"] for record in records}
+    return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / rate["dense"] if rate.get("dense") else None,
+             **{f"ratio_to_{rival}": record["steps_per_second"] / rate[rival] for rival in rivals}} for record in records]
 
 
 def measure_program(
@@ -266,14 +267,11 @@ def measure_program(
         if not records:
             raise PunchcardError(f"{name}: nothing to measure: no engine takes it")
         rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
-        base: dict[str, float] = {}
-        for other, make in interpreters(machine, program, rival, remark).items():
+        rivals = interpreters(machine, program, rival, remark)
+        for other, make in rivals.items():
             seconds = min(interpreted(make, steps) for _ in range(options.repeats))
-            base[other] = steps / max(seconds, 1e-9)
-            records.append({"engine": other, "steps_per_second": base[other], "notes": [], "compile_seconds": None})
-    dense = next((r["steps_per_second"] for r in records if r["engine"] == "dense"), None)
+            records.append({"engine": other, "steps_per_second": steps / max(seconds, 1e-9), "notes": [],
+                            "compile_seconds": None})
     about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,
              "columns": machine.layout.columns, "steps": steps}
-    return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / dense if dense else None,
-             **{f"ratio_to_{other}": record["steps_per_second"] / rate for other, rate in base.items()}}
-            for record in records]
+    return _with_ratios(about, records, rivals)

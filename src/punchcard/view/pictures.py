@@ -40,7 +40,7 @@ GAP = 0.6
 """Between two regions, in columns."""
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, title: str) -> Figure:
     """An empty figure of so many inches; without matplotlib the error names the extra."""
     try:
         from matplotlib.figure import Figure
@@ -55,7 +55,10 @@ def new_figure(width: float, height: float) -> Figure:
             self.savefig(data, format="png")
             return data.getvalue()
 
-    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    if title:
+        figure.suptitle(title, fontsize=10, color=INK)
+    return figure
 
 
 @checked
@@ -91,10 +94,8 @@ def card_figure(
     shown = excerpt(layout, card, most=columns, keep=keep, rows=rows, beside=before)
     height = sum(len(band.entries) for band in shown.bands)
     wide = len(shown.columns) * CELL + len(shown.groups) * GAP * CELL
-    figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4))
+    figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4), title)
     draw_card(figure.add_subplot(), shown, with_changes=before is not None, names=names or layout.column_name)
-    if title:
-        figure.suptitle(title, fontsize=10, color=INK)
     return figure
 
 
@@ -166,7 +167,7 @@ def attention_figure(
     taking = sorted({column for move in moves for column in (move.source_column, move.target_column)})
     columns = list(range(layout.columns)) if small else taking
     wide = max(3.0, min(14.0, len(columns) * CELL))
-    figure = new_figure(wide + 1.0, (wide if small else 0.6) + 2.0)
+    figure = new_figure(wide + 1.0, (wide if small else 0.6) + 2.0, title)
     if not (small and matrix is not None):
         _arrows(figure.add_subplot(), columns, moves, called)
     else:
@@ -174,8 +175,6 @@ def attention_figure(
         _arrows(above, columns, moves, called)
         above.tick_params(labelbottom=False)
         _matrix(below, matrix, called)
-    if title:
-        figure.suptitle(title, fontsize=10, color=INK)
     return figure
 
 

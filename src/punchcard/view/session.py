@@ -15,7 +15,7 @@ import inspect
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +158,11 @@ class Session:
 
     def _values(self, columns: Columns, entries: AnyArray) -> list[str]:
         place = {column: i for i, column in enumerate(columns.tolist())}
-        kept: dict[int, list[float]] = {}
 
+        @cache
         def at(column: int) -> list[float]:
-            if column not in kept:
-                kept[column] = entries[:, place[column]].tolist()
-            return kept[column]
+            found: list[float] = entries[:, place[column]].tolist()
+            return found
 
         return [shown.text(self.layout, at) for shown in self.shown]
 
