@@ -148,7 +148,7 @@ class PairMaker:
         machine, programs = self.machine, (self.program, other)
         start = torch.stack([machine.punch(program) for program in programs])
         before = self._named(machine.read(start[0])).get(name)
-        changed = self._blocks(*as_array(start))
+        changed = list(self._differing(*as_array(start)))
         reached = self.evaluator.circuit.reached(changed, loops=1 << 30)
         unreached = [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached]
         values = _listed(machine.plain(before)), _listed(machine.plain(value))
@@ -177,7 +177,7 @@ class PairMaker:
                                    f"{np.abs(card - ours.end).max():g}")
             if not machine.near(program, machine.read(card), oracle.state):
                 raise CircuitError(f"{where}: the model has another state than the interpreter: choose another value")
-        moved = set(self._blocks(*cards)) & set(pair.unreached)
+        moved = self._differing(*cards).keys() & set(pair.unreached)
         if moved:
             raise CircuitError(f"{where}: {', '.join(sorted(moved))} differs, which the circuit says cannot be reached")
         if self.exact:
@@ -185,12 +185,6 @@ class PairMaker:
                 [machine.read(card) for card in cards], [oracle.state for oracle in oracles]))
             if found != wanted:
                 raise CircuitError(f"{where}: the model changes {sorted(found)}, the interpreter {sorted(wanted)}")
-
-    def _blocks(self, one: AnyArray, two: AnyArray) -> list[str]:
-        """The row blocks in which two cards differ."""
-        rows = ((one != two) if self.exact else (np.abs(one - two) > NEAR)).any(axis=1)
-        return [node.id for node in self.evaluator.circuit.of_kind("rows")
-                if rows[node.number : node.number + node.about["rows"]].any()]
 
     def _patched(self, base: Evaluation, other: Evaluation) -> list[PatchEffect]:
         circuit, found = self.evaluator.circuit, []
@@ -202,10 +196,15 @@ class PairMaker:
         return found
 
     def _places(self, one: AnyArray, two: AnyArray) -> list[str]:
+        return [f"{block} in {self.machine.column_name(column, self.program)}"
+                for block, columns in self._differing(one, two).items() for column in columns.tolist()]
+
+    def _differing(self, one: AnyArray, two: AnyArray) -> dict[str, AnyArray]:
+        """The row blocks in which two cards differ, and the columns."""
         differs = (one != two) if self.exact else np.abs(one - two) > NEAR
-        return [f"{node.id} in {self.machine.column_name(column, self.program)}"
-                for node in self.evaluator.circuit.of_kind("rows")
-                for column in np.flatnonzero(differs[node.number : node.number + node.about["rows"]].any(axis=0)).tolist()]
+        found = {node.id: np.flatnonzero(differs[node.number : node.number + node.about["rows"]].any(axis=0))
+                 for node in self.evaluator.circuit.of_kind("rows")}
+        return {block: columns for block, columns in found.items() if len(columns)}
 
     def _note(self, seen: Sequence[Evaluation]) -> None:
         """What the rows of each variable in the middle of a loop were seen to hold, by region."""
