@@ -18,7 +18,7 @@ from punchcard.cli.options import (
     set_option,
     target_options,
 )
-from punchcard.cli.run import load_program, open_machine, with_settings
+from punchcard.cli.run import load_and_build, open_machine
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
@@ -57,9 +57,7 @@ def export(
             raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
         machine = _alone(registry, file, kind_name, Given(given))
     else:
-        program, kind, sizes = load_program(file, Given(given), registry)
-        program = with_settings(program, settings, kind, registry.language_of(file)[1])
-        machine = kind.machine_class().for_program(program, **sizes)
+        program, machine = load_and_build(file, Given(given), registry, settings)
     for name in write(target, machine, output, program, **options):
         out(str(Path(output) / name))
 

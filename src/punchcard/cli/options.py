@@ -115,31 +115,30 @@ def machine_options(registry: Registry) -> Sequence[Added]:
 
 def size_options(registry: Registry) -> Sequence[Added]:
     """Those of them that each kind declares by itself."""
-    return _options(_Owner(kind.name, kind.options, kind.name, _extensions(*kind.languages)) for kind in registry)
+    return _options(_Owner(kind.name, kind.options, _marks(kind, *kind.languages)) for kind in registry)
 
 
 def language_options(registry: Registry) -> Sequence[Added]:
     """The options that texts are read with."""
-    return _options(_Owner(language.about, language.options, kind.name, _extensions(language))
+    return _options(_Owner(language.about, language.options, _marks(kind, language))
                     for kind in registry for language in kind.languages)
 
 
 def target_options(registry: Registry) -> Sequence[Added]:
     """The options of exports, by the names of their targets."""
-    return _options((_Owner(target.name, target.options, target.name) for target in TARGETS.values()), "target")
+    return _options((_Owner(name, target.options, frozenset([name])) for name, target in TARGETS.items()), "target")
 
 
 class _Owner(NamedTuple):
-    """Whose options these are: its name, its machine's, and the extensions of its files."""
+    """Whose options these are: its name, and what on a command line asks for it: a machine, or the extension of a file."""
 
     name: str
     options: tuple[Option, ...]
-    machine: str
-    extensions: frozenset[str] = frozenset()
+    marks: frozenset[str]
 
 
-def _extensions(*languages: Language) -> frozenset[str]:
-    return frozenset(extension for language in languages for extension in language.extensions)
+def _marks(kind: Kind, *languages: Language) -> frozenset[str]:
+    return frozenset([kind.name, *(extension for language in languages for extension in language.extensions)])
 
 
 def _options(owners: Iterable[_Owner], prefix: str = "given") -> Sequence[Added]:
@@ -163,8 +162,7 @@ def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Added:
     flags = [option.spelling, f"{prefix}_{option.name}"]
     shared: dict[str, Any] = {
         "cls": OwnedOption, "help": f"{', '.join(owner.name for owner in owners)}: {option.about}.",
-        "machines": frozenset(owner.machine for owner in owners),
-        "extensions": frozenset[str]().union(*(owner.extensions for owner in owners))}
+        "marks": frozenset[str]().union(*(owner.marks for owner in owners))}
     if option.many:
         return click.option(*flags, callback=names, metavar="NAME,NAME,...", **shared)
     if option.type is bool:
@@ -199,11 +197,11 @@ def _decimal(value: Any) -> Any:
 
 
 class OwnedOption(click.Option):
-    """An option of some machines, or of some languages by the extensions of their files."""
+    """An option of some machines or languages, by what asks for them."""
 
-    def __init__(self, *given: Any, machines: frozenset[str], extensions: frozenset[str], **named: Any) -> None:
+    def __init__(self, *given: Any, marks: frozenset[str], **named: Any) -> None:
         super().__init__(*given, **named)
-        self.machines, self.extensions = machines, extensions
+        self.marks = marks
 
 
 class ProgramCommand(click.Command):
@@ -223,16 +221,12 @@ class ProgramCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options; then those of the FILE or the --machine on the command line; then the rest."""
-        words = ctx.meta.get(WORDS, [])
-        extensions = {Path(word).suffix.lower() for word in words}
+        words = {mark for word in ctx.meta.get(WORDS, []) for mark in (word, Path(word).suffix.lower())}
         general, asked, others = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None and not isinstance(parameter, OwnedOption):
-                general.append(record)
-            elif record is not None and isinstance(parameter, OwnedOption):
-                is_asked = parameter.machines & set(words) or parameter.extensions & extensions
-                (asked if is_asked else others).append(record)
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                marks = parameter.marks if isinstance(parameter, OwnedOption) else None
+                (general if marks is None else asked if marks & words else others).append(record)
         rest = f"Options for {'other' if asked else 'some'} machines and languages"
         for title, records in (("Options", general), ("Options for this FILE or --machine", asked), (rest, others)):
             if records:
@@ -259,7 +253,7 @@ class Given:
         what = f"{kind.name} machines" if language is None else f"{language.extensions[0]} programs"
         for name in self._values:
             if name not in own | reading:
-                raise PunchcardError(f"{self._spelling(name)} is not for {what}")
+                raise PunchcardError(f"{given_flags().get(f'given_{name}', f'--{name}')} is not for {what}")
         design = self._values.get("design")
         if design is not None and kind.designs and design not in kind.designs:
             raise PunchcardError(f"--design {design} is not for {kind.name} machines: choose {', '.join(kind.designs)}")
@@ -268,13 +262,6 @@ class Given:
     def for_language(self, language: Language) -> dict[str, Any]:
         """The options for reading a text."""
         return {option.name: self._values[option.name] for option in language.options if option.name in self._values}
-
-    @staticmethod
-    def _spelling(name: str) -> str:
-        for parameter in click.get_current_context().command.params:
-            if parameter.name in (f"given_{name}", name):
-                return parameter.opts[0]
-        return f"--{name}"
 
 
 def given_flags() -> dict[str, str]:

@@ -64,7 +64,9 @@ def run(
     elif every is not None and checkpoint is None:
         raise PunchcardError("--every needs --checkpoint FILE")
     else:
-        saved = _begun(file, settings, Given(given), registry)
+        from punchcard.machines.checked_run import begin
+
+        saved = begin(*load_and_build(file, Given(given), registry, settings))
     if input_ is not None and not saved.machine.has_ports:
         raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
     if checkpoint is not None and resume is None:
@@ -114,24 +116,22 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
-def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
-    """A run at its beginning: the program in a file on a machine for it."""
-    from punchcard.machines.checked_run import begin
-
-    program, kind, options = load_program(file, given, registry)
-    if settings:
-        program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
-    return begin(program, kind.machine_class().for_program(program, **options))
+def load_and_build(file: Path, given: Given, registry: Registry, settings: tuple[str, ...] = ()) -> tuple[Any, AnyMachine]:
+    """The program in a file, and a machine for it."""
+    program, kind, options = load_program(file, given, registry, settings)
+    return program, kind.machine_class().for_program(program, **options)
 
 
-def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kind, dict[str, Any]]:
+def load_program(file: Path, given: Given, registry: Registry, settings: tuple[str, ...] = ()
+                 ) -> tuple[Any, Kind, dict[str, Any]]:
     """The program in a file, which must fit what is given; its kind, and the options of a machine for it."""
     kind, language = registry.language_of(file, given.values)
     options = given.for_machine(kind, language)
     sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
     names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
     sizes = {name: value for name, value in sizes.items() if name not in names}
-    return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
+    program = registry.load(file, **{**sizes, **given.for_language(language)})
+    return with_settings(program, settings, kind, language), kind, options
 
 
 def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> AnyMachine:
@@ -139,10 +139,9 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
     if file is None:
         kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
         return kind.machine_class()(**given.for_machine(kind))
-    program, kind, options = load_program(file, given, registry)
-    if kind_name not in (None, kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {kind.name} program")
-    machine = kind.machine_class().for_program(program, **options)
+    program, machine = load_and_build(file, given, registry)
+    if kind_name not in (None, machine.kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {machine.kind.name} program")
     machine.check_fits(program)
     return machine
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.cli.options import Given, program_command, set_option
-from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.run import load_and_build
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable, read_whole
@@ -87,11 +87,9 @@ def debug(registry: Registry, file: Path, **given: Any) -> None:
 def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,
                  **given: Any) -> Session:
     """The session of a program in a file, on a machine for it."""
-    program, kind, options = load_program(file, Given(given), registry)
-    program = with_settings(program, settings, kind, registry.language_of(file, Given(given).values)[1])
-    machine = kind.machine_class().for_program(program, **options)
+    program, machine = load_and_build(file, Given(given), registry, settings)
     if input_ is not None and not machine.has_ports:
-        raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")
+        raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
 
     from punchcard.view.session import session_of
 
