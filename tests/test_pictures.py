@@ -14,7 +14,7 @@ from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
 from punchcard.view.colours import ABOVE, BELOW, ZERO, shade
 from punchcard.view.excerpt import excerpt
-from punchcard.view.svg import card_svg
+from punchcard.view.tables import card_svg
 from tests.cases import load_subleq
 from tests.opened import built
 

@@ -137,6 +137,10 @@ def _wrong(closed: Callable[..., Any], subset: ColumnSubset, card: Any, wanted: 
 # Values
 
 
+def values_of(session: Session, moment: int) -> dict[str, str]:
+    return {shown.name: text for shown, text in zip(session.shown, session.state(moment)["values"], strict=True)}
+
+
 def oracle_values(session: Session, loops: int) -> Iterator[tuple[int, dict[str, Any], int | None]]:
     """What the plain interpreter has after each instruction: the loop, values by name, and the program counter."""
     machine, program = session.machine, session.program
@@ -155,7 +159,7 @@ def test_values_and_counter_are_the_interpreters(name: str) -> None:
     for loop, values, counter in oracle_values(session, 12):
         state = session.state(loop * session.per_loop)
         assert state["program_counter"] == counter
-        found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
+        found = values_of(session, loop * session.per_loop)
         assert {n: found[n] for n in groups} == {n: str(values[n]) for n in groups}
 
 
@@ -165,15 +169,14 @@ def test_registers_are_the_machines_own(name: str) -> None:
     for loop in (1, 2, 3, 4):
         state = session.state(loop * session.per_loop)
         seen = session.machine.readout(session.program, session.timeline.served(loop).card)
-        found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
+        found = values_of(session, loop * session.per_loop)
         assert {register: int(found[register]) for register in seen.values} == seen.values
         assert state["program_counter"] == seen.program_counter
         assert state["instruction"]
 
 
 def test_variables_of_real_numbers() -> None:
-    session = opened("fleq")
-    found = dict(zip((shown.name for shown in session.shown), session.state(10**9)["values"], strict=True))
+    found = values_of(opened("fleq"), 10**9)
     assert found["X"] == "0.3 -0.1 ; -0.2 0.4"
     assert found["program counter"] == "7"
 

@@ -98,7 +98,7 @@ class Still:
         return "<a still picture: pip install 'punchcard[view]' for the view that steps through a run>"
 
     def _repr_html_(self) -> str:
-        from punchcard.view.svg import card_svg
+        from punchcard.view.tables import card_svg
 
         machine, program = self._machine, self._program
         card = card_svg(machine.layout, machine.pack(program), names=lambda column: machine.column_name(column, program))
