@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, language_options, program_command
+from punchcard.cli.options import given_options, language_options, program_command
 from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
@@ -38,7 +38,7 @@ def disasm(registry: Registry, file: Path, output: str | None, **given: Any) -> 
 def _loaded(registry: Registry, file: Path, output: str | None, given: dict[str, Any]) -> tuple[Kind, Any]:
     """The kind and the program of a file, which is not the output."""
     check_apart(None if output == "-" else output, file)
-    options = Given(given)
-    kind, language = registry.language_of(file, options.values)
-    options.for_machine(kind, language)  # refuses options of another language
-    return kind, registry.load(file, **options.for_language(language))
+    options = given_options(given)
+    kind, language = registry.language_of(file, options)
+    registry.machine_options(kind, options, language)  # refuses options of another language
+    return kind, registry.load(file, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import click
 
 from punchcard.cli.options import (
     Added,
-    Given,
     given_flags,
+    given_options,
     language_options,
     machine_options,
     program_command,
@@ -55,9 +55,9 @@ def export(
         program = None
         if settings:
             raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
-        machine = _alone(registry, file, kind_name, Given(given))
+        machine = _alone(registry, file, kind_name, given_options(given))
     else:
-        program, machine = load_and_build(file, Given(given), registry, settings)
+        program, machine = load_and_build(file, given_options(given), registry, settings)
     for name in write(target, machine, output, program, **options):
         out(str(Path(output) / name))
 
@@ -73,7 +73,7 @@ def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
+def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> Any:
     """A saved machine, or one of a kind with its usual sizes."""
     if file is None:
         return open_machine(registry, None, kind_name, given)

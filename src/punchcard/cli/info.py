@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from punchcard.cli.options import Given, json_option, kind_option, language_options, machine_options, program_command
+from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
 from punchcard.machines.registry import Registry
 
@@ -19,4 +19,4 @@ def info(registry: Registry, file: Path | None, kind_name: str | None, as_json: 
     """
     from punchcard.cli.display import show_info
 
-    show_info(open_machine(registry, file, kind_name, Given(given)), as_json=as_json)
+    show_info(open_machine(registry, file, kind_name, given_options(given)), as_json=as_json)

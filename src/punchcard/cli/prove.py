@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, json_option, kind_option, language_options, machine_options, program_command
+from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
@@ -48,13 +48,13 @@ def prove(
     if certificate is not None:
         from punchcard.proof.certificate import load_certificate
 
-        if file is not None or kind_name is not None or Given(given).values:
+        if file is not None or kind_name is not None or given_options(given):
             raise PunchcardError(f"--verify {str(certificate)!r} names its machine: do not give FILE, --machine or "
                                  "options of a machine")
         kept = load_certificate(certificate)
         machine: Any = rebuilt(kept, registry, str(certificate))
     else:
-        machine = open_machine(registry, file, kind_name, Given(given))
+        machine = open_machine(registry, file, kind_name, given_options(given))
     with Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
         found = proven(machine, seconds=seconds, progress=lambda name, queries: line.show(
             f"{name} ({queries} queries so far)"))

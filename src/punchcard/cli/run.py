@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Given, given_flags, json_option, program_command, set_option
+from punchcard.cli.options import given_flags, given_options, json_option, program_command, set_option
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -66,7 +67,7 @@ def run(
     else:
         from punchcard.machines.checked_run import begin
 
-        saved = begin(*load_and_build(file, Given(given), registry, settings))
+        saved = begin(*load_and_build(file, given_options(given), registry, settings))
     if input_ is not None and not saved.machine.has_ports:
         raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
     if checkpoint is not None and resume is None:
@@ -90,10 +91,10 @@ def run(
             write_whole(stats, json.dumps(fields) + "\n")
         if as_json:
             print_json(fields)
-    display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                        name=str(file or resume))
+    status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                                 name=str(file or resume))
     sys.stdout.flush()
-    sys.exit((report.result.status or 0) if report.ok else 1)
+    sys.exit(status)
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
@@ -116,29 +117,21 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
-def load_and_build(file: Path, given: Given, registry: Registry, settings: tuple[str, ...] = ()) -> tuple[Any, AnyMachine]:
-    """The program in a file, and a machine for it."""
-    program, kind, options = load_program(file, given, registry, settings)
+def load_and_build(
+    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = ()
+) -> tuple[Any, AnyMachine]:
+    """The program in a file with the values of `--set`, and a machine for it."""
+    program, kind, language, options = registry.load_with(file, given)
+    if settings:
+        program = with_settings(program, settings, kind, language)
     return program, kind.machine_class().for_program(program, **options)
 
 
-def load_program(file: Path, given: Given, registry: Registry, settings: tuple[str, ...] = ()
-                 ) -> tuple[Any, Kind, dict[str, Any]]:
-    """The program in a file, which must fit what is given; its kind, and the options of a machine for it."""
-    kind, language = registry.language_of(file, given.values)
-    options = given.for_machine(kind, language)
-    sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
-    names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
-    sizes = {name: value for name, value in sizes.items() if name not in names}
-    program = registry.load(file, **{**sizes, **given.for_language(language)})
-    return with_settings(program, settings, kind, language), kind, options
-
-
-def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> AnyMachine:
+def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:
     """A machine with room for the program in a file, or without a file one of the usual sizes. Default: the first kind."""
     if file is None:
         kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-        return kind.machine_class()(**given.for_machine(kind))
+        return kind.machine_class()(**registry.machine_options(kind, given))
     program, machine = load_and_build(file, given, registry)
     if kind_name not in (None, machine.kind.name):
         raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {machine.kind.name} program")
@@ -158,8 +151,6 @@ def _saved(path: str, registry: Registry) -> Checkpoint:
 
 def with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:
     """The program with the values of `--set`."""
-    if not settings:
-        return program
     if kind.parse_value is None:
         raise ProgramError(f"--set is not for {kind.name} programs: they have no named values")
     values = {}

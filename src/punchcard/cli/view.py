@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Given, program_command, set_option
+from punchcard.cli.options import given_options, program_command, set_option
 from punchcard.cli.run import load_and_build
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
@@ -87,7 +87,7 @@ def debug(registry: Registry, file: Path, **given: Any) -> None:
 def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,
                  **given: Any) -> Session:
     """The session of a program in a file, on a machine for it."""
-    program, machine = load_and_build(file, Given(given), registry, settings)
+    program, machine = load_and_build(file, given_options(given), registry, settings)
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
 

@@ -19,7 +19,7 @@ from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
 from punchcard.python.arrays.dry_run import dry_run
 from punchcard.python.arrays.dtypes import REAL, kinds_of
 from punchcard.python.arrays.listing import listing
-from punchcard.python.outside import snapshot
+from punchcard.python.front_end import snapshot
 from punchcard.python.source import Unsupported
 
 if TYPE_CHECKING:

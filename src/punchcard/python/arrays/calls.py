@@ -16,9 +16,8 @@ from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Primitive, call,
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, TupleValue, Value
 from punchcard.python.front_end import PythonProgram, default_values
-from punchcard.python.parameters import bind, parameters_of
 from punchcard.python.program import machine_for
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, bind_arguments, parameters_of
 
 
 class ArrayCalls:
@@ -108,7 +107,7 @@ class ArrayCalls:
 
     def _program(self, node: ast.Call, source: FunctionSource, defaults: Mapping[str, object], values: list[Value],
                  options: dict[str, Value]) -> Value:
-        found = bind(source, values, options, defaults, lambda why: self.frame.fail(node, why))
+        found = bind_arguments(source, values, options, defaults, lambda why: self.frame.fail(node, why))
         arguments = {p.arg: found[p.arg] if p.arg in found else Known(defaults[p.arg]) for p in parameters_of(source)}
         return self.compile_program(source, {
             name: value if isinstance(value, ArrayValue | Known | TupleValue) else self.expressions.real(value, node)
