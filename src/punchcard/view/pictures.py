@@ -10,7 +10,7 @@ Each gives a matplotlib figure, which a notebook shows and `figure.savefig` writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +83,13 @@ def plot(
 
 def card_figure(
     layout: Layout, card: Card, *, before: Card | None = None, names: Names | None = None, title: str = "",
-    columns: int = MOST, rows: Sequence[str] | None = None, keep: Collection[int] = (),
+    columns: int = MOST, rows: Sequence[str] | None = None,
 ) -> Figure:
     """A card: row blocks as named bands, regions as groups of columns. `before` is the card that changes are marked against.
 
-    `columns` is about how many are shown, those of `keep` first, and `rows` which row blocks; the others are folded.
+    `columns` is about how many are shown, those that changed first, and `rows` which row blocks; the others are folded.
     """
-    if before is not None:
-        keep = [*keep, *differing_columns(before, card).tolist()]
+    keep = [] if before is None else differing_columns(before, card).tolist()
     shown = excerpt(layout, card, most=columns, keep=keep, rows=rows, beside=before)
     height = sum(len(band.entries) for band in shown.bands)
     wide = len(shown.columns) * CELL + len(shown.groups) * GAP * CELL

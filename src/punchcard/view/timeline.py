@@ -112,10 +112,10 @@ class Timeline:
         if mark.ended:
             self._ended(mark, "halted", None)
 
-    def explore(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+    def explore(self, seconds: float) -> None:
         """Run ahead from where the run is known, for some time at most, to learn where it ends."""
         deadline = time.monotonic() + seconds
-        while self.end is None and time.monotonic() < deadline and not (until is not None and until()):
+        while self.end is None and time.monotonic() < deadline:
             before, started = self.known, time.monotonic()
             self._advance(self._before(self.last), self.last, min(deadline, started + SLICE))
             if self.known == before:
