@@ -114,10 +114,14 @@ class Linearizer:
         its own.
         """
         pairs: list[tuple[StorageSlot, Loc]] = []
+        missing: list[StorageSlot] = []
         for register, value in moves.pairs:
-            pairs += [(StorageSlot(register, way(register, turned)), self.loc(value, turned))
-                      for turned in self.orientation.ways(register)]
-        pairs = [(target, source) for target, source in pairs if source.holder != target]
+            for turned in self.orientation.ways(register):
+                target = StorageSlot(register, way(register, turned))
+                if not self.orientation.has(value, turned):
+                    missing.append(target)
+                elif self.loc(value, turned).holder != target:
+                    pairs.append((target, self.loc(value, turned)))
         while pairs:
             free = next((pair for pair in pairs if not any(source.holder == pair[0] for _, source in pairs)), None)
             if free is None:
@@ -129,6 +133,8 @@ class Linearizer:
                 continue
             pairs.remove(free)
             self.write(moves.line, "copy", [free[1]], Loc(free[0]))
+        for slot in missing:
+            self.write(moves.line, "transpose", [Loc(StorageSlot(slot.register, not slot.turned))], Loc(slot))
 
     # Branches
 
