@@ -33,8 +33,7 @@ from punchcard.python.arrays.ir import (
     Test,
     walk,
 )
-from punchcard.python.arrays.operation_builder import computed
-from punchcard.python.arrays.operations import EXACT, LIMITED
+from punchcard.python.arrays.operation_builder import EXACT, LIMITED, computed
 from punchcard.python.intervals import Interval
 
 MOST_STATEMENTS = 5_000_000
