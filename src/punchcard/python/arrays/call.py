@@ -21,7 +21,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
-from punchcard.python.arrays.dry_run import dry_run
+from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.outside import snapshot
@@ -52,7 +52,7 @@ class ArrayCall:
                tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
         self.code = owner.lowered(key, shapes, kinds, constants)
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
-        self.ran = dry_run(self.code.code, values)
+        self.ran = Ran(self.code.code, values)
         largest = self.ran.largest
         limit = owner.options.range
         self.range_from = "given" if limit is not None else "found by a run in NumPy, with head room"
@@ -76,9 +76,8 @@ class ArrayCall:
             if np.abs(array).max() > self.limit:
                 raise ProgramError(f"{self.owner.source.name}: {name} holds {np.abs(array).max():g}, beyond the range "
                                    f"±{self.limit:g}; {need}")
-        where = self.ran.where
-        if where is not None:
-            where.source.fail(where.node, f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
+        if self.ran.where is not None:
+            self.ran.where.fail(f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
 
     def _check_comparisons(self) -> None:
         """Numbers that the machine's errors could turn must not be compared; those that it has to the last bit may be."""
@@ -87,10 +86,8 @@ class ArrayCall:
         zone = dead_zone(self.limit, single=single)
         if closest is not None and closest[0] < zone:
             difference, line = closest
-            line.source.fail(line.node,
-                             f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
-                             f"differs by {zone:.1e}, at the range ±{self.limit:g}",
-                             "leave a larger margin")
+            line.fail(f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what differs by "
+                      f"{zone:.1e}, at the range ±{self.limit:g}", "leave a larger margin")
 
     def machine(self) -> FleqMachine:
         options = self.owner.options

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ class SourcePlace:
 
     def __str__(self) -> str:
         return f"{self.source.file}:{self.number}: {self.source.text(self.node)}"
+
+    def fail(self, message: str, instead: str = "") -> NoReturn:
+        self.source.fail(self.node, message, instead)
 
 
 @dataclass(eq=False)
