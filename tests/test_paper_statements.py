@@ -19,9 +19,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.subleq.designs.base import SubleqSizes
 from punchcard.machines.subleq.machine import SubleqMachine
-from punchcard.primitives.read import read
-from punchcard.primitives.transpose import PAPER_UNITS, transpose
-from punchcard.primitives.write import write
+from punchcard.primitives.memory import PAPER_UNITS, read, transpose, write
 from punchcard.transformer.build import Part, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LayerShape, TransformerLayer

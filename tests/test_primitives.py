@@ -20,17 +20,22 @@ from punchcard.card.encoding import (
     signed_range,
 )
 from punchcard.card.layout import Layout, Region, RowBlock
-from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
-from punchcard.primitives.address import store_factor, store_gap
-from punchcard.primitives.bits import difference_bits, successor_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.correct import TOLERANCE, correct
-from punchcard.primitives.flag import integer_flag, word_flag
-from punchcard.primitives.overwrite import clip, clip_where
-from punchcard.primitives.read import read
-from punchcard.primitives.select import select
-from punchcard.primitives.step import step, step_and
-from punchcard.primitives.write import write
+from punchcard.primitives.bits import (
+    TOLERANCE,
+    branch,
+    correct,
+    difference_bits,
+    flip_bits,
+    increment_bits,
+    integer_flag,
+    select,
+    step,
+    step_and,
+    successor_bits,
+    sum_bits,
+    word_flag,
+)
+from punchcard.primitives.memory import clip, clip_where, read, store_factor, store_gap, write
 from punchcard.transformer.build import Part, assign, build
 from punchcard.transformer.expression import Rows, relu, rows
 from punchcard.transformer.model import LayerShape, LoopedTransformer

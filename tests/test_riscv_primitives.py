@@ -9,12 +9,24 @@ import numpy as np
 import pytest
 
 from punchcard.card.layout import Layout, Region, RowBlock
-from punchcard.primitives.carry import bit_where, carry_where, from_where, offset_where, sum_where
-from punchcard.primitives.compare import equal_where, less_where
-from punchcard.primitives.lanes import lane_where, merged_where
+from punchcard.primitives.gated_words import (
+    and_where,
+    bit_where,
+    carry_where,
+    equal_where,
+    from_where,
+    lane_where,
+    left_where,
+    less_where,
+    merged_where,
+    offset_where,
+    or_where,
+    right_where,
+    sign_where,
+    sum_where,
+    xor_where,
+)
 from punchcard.primitives.literals import absent, bits_where, conjunction, decide, step_where, zero_where
-from punchcard.primitives.logic import and_where, or_where, xor_where
-from punchcard.primitives.shift import left_where, right_where, sign_where
 from punchcard.transformer.expression import Array, Expression, rows
 
 WIDTH, SIZE = 4, 16

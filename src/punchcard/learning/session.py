@@ -15,8 +15,8 @@ from punchcard.learning.programs.rules import STEP, STEP_SLOPE, Entrywise
 from punchcard.learning.programs.sgd import Written
 from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywiseProduct, FittedFunction, MatrixProduct
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.dry_run import range_above
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
@@ -161,7 +161,7 @@ def run_whole(
             look(loop, program.named(machine.read(card).memory))
             return True
 
-        ports[machine.reader.next_is(dict(program.labels)[label])] = port
+        ports[machine.design.next_is(dict(program.labels)[label])] = port
     controls = Controls(ports=ports, interrupted=options.get("interrupted"), progress=progress)
     result = machine.run(program, controls=controls, **how)
     if not result.interrupted and result.loops != written.loops:

@@ -1,8 +1,8 @@
 """What the layers of the M extension make on the way to a product or a quotient, for a proof.
 
 Nothing depends on it: what does not hold is not used. A proof needs it to see that sums of hundreds of bits are the products
-and quotients that an instruction means (`meaning.py`). Rows hold the numbers of `designs/multiply.py` and
-`designs/divide.py`; so many layers after layer A as `designs/extension.py` says.
+and quotients that an instruction means (`stages.py`). Rows hold the numbers of `designs/extension.py`, so
+many layers after layer A as it says.
 """
 
 from __future__ import annotations
@@ -12,15 +12,26 @@ from collections.abc import Callable, Mapping, Sequence
 from punchcard.machines.meaning import Addend, Meaning
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import Class
-from punchcard.machines.riscv.designs.divide import DIGITS, REMAINDERS
-from punchcard.machines.riscv.designs.divide import SIGNED as SIGNED_QUOTIENTS
-from punchcard.machines.riscv.designs.extension import DOING, SUMS
-from punchcard.machines.riscv.designs.multiply import PRODUCTS, QUOTIENTS, SCHEDULE, SIGNED, SIZE, SUM_BITS, family
+from punchcard.machines.riscv.designs.extension import (
+    DIGITS,
+    DOING,
+    PRODUCTS,
+    QUOTIENTS,
+    REMAINDERS,
+    SCHEDULE,
+    SIGNED_FACTORS,
+    SIGNED_QUOTIENTS,
+    SIZE,
+    SUM_BITS,
+    SUMS,
+    family,
+)
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.riscv.meaning import ELSE
 from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
+ELSE = "anything else"
+"""The case of a word that is not an instruction."""
 FIRST, STEPS = 1, 2
 """How many layers are done after layer A, and after the first step, which is in layer B."""
 SEEN = {2: 0, 4: 1, 5: 1, 25: 1}
@@ -58,7 +69,7 @@ def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y:
     tree = SeenClasses(sizes, word) if word is not None else None
     sort = tree.among(family) if tree is not None else "other"
     if tree is not None and sort == "product":
-        signed = [tree.is_one_of(names) for names in SIGNED]
+        signed = [tree.is_one_of(names) for names in SIGNED_FACTORS]
         _products(card, x, y, signed, tree.is_one_of(PRODUCTS))
     else:
         for rows in SUMS:

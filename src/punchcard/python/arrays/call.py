@@ -24,7 +24,7 @@ from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
 from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
-from punchcard.python.outside import snapshot
+from punchcard.python.front_end import snapshot
 from punchcard.python.source import Unsupported
 
 if TYPE_CHECKING:

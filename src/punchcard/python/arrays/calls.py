@@ -28,9 +28,8 @@ from punchcard.python.arrays.values import (
     items_of,
 )
 from punchcard.python.front_end import PythonProgram, default_values
-from punchcard.python.parameters import bind, parameters_of
 from punchcard.python.program import machine_for
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, bind_arguments, parameters_of
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
@@ -110,7 +109,7 @@ def _called(frame: Frame, node: ast.Call, function: object, values: list[Value],
 
 def _program(frame: Frame, node: ast.Call, source: FunctionSource, defaults: Mapping[str, object], values: list[Value],
              options: dict[str, Value]) -> Value:
-    found = bind(source, values, options, defaults, lambda why: frame.fail(node, why))
+    found = bind_arguments(source, values, options, defaults, lambda why: frame.fail(node, why))
     arguments = {p.arg: found[p.arg] if p.arg in found else Known(defaults[p.arg]) for p in parameters_of(source)}
     inner = Frame(source, frame.builder, frame.frames, frame.handlers)
     return compile_function(inner, {

@@ -8,17 +8,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
-from punchcard.python.integers.values import (
-    NONE,
-    TEXT,
-    AbstractList,
-    AbstractValue,
-    join,
-    join_all,
-    number,
-    truth,
-    whole_texts,
-)
+from punchcard.python.integers.values import NONE, TEXT, AbstractList, AbstractValue, join, join_all, number, truth
 from punchcard.python.intervals import Interval
 
 MANY_UPDATES = 3
@@ -175,3 +165,10 @@ class Findings:
             return NONE
         return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
                          "use whole numbers" if isinstance(value, float) else "")
+
+
+def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
+    """Items of one list: if one is a text, single characters are texts as well."""
+    if any(item.kind == "str" for item in items):
+        return [TEXT if item.kind == "char" else item for item in items]
+    return items

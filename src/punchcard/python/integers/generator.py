@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -38,6 +38,10 @@ class ExpressionFacts:
 
     def value(self, node: ast.AST) -> AbstractValue:
         return self.values.get(node) or AbstractValue("int", 0, 0)
+
+    def count(self, value: AbstractValue) -> AbstractValue:
+        """How many items a list may have, or a text characters."""
+        return value.list.count if value.kind == "list" else AbstractValue("int", 0, self.word.high)
 
     def is_reached(self, node: ast.AST) -> bool:
         return node in self.values
@@ -125,10 +129,8 @@ class CodeGenerator:
     """The parts, made once for a program."""
 
     def __init__(self, findings: Findings, word_bits: int) -> None:
-        from punchcard.python.integers.builtin_calls import BuiltinCode
-        from punchcard.python.integers.calls import CallCode
-        from punchcard.python.integers.conditions import ConditionCode
-        from punchcard.python.integers.expressions import ExpressionCode
+        from punchcard.python.integers.calls import BuiltinCode, CallCode
+        from punchcard.python.integers.expressions import ConditionCode, ExpressionCode
         from punchcard.python.integers.lists import ListCode
         from punchcard.python.integers.loops import LoopCode
         from punchcard.python.integers.operators import OperatorCode
@@ -152,6 +154,18 @@ class CodePart:
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.frame.function.source.fail(node, message, instead)
+
+    def evaluate(self, node: ast.expr, *, as_text: bool = False) -> CellSum:
+        """The value of an expression; `as_text`: as a whole text, where it may be a single character."""
+        return self.code.expressions.text(node) if as_text else self.code.expressions.value(node)
+
+    def evaluate_all(self, nodes: Sequence[ast.expr]) -> list[CellSum]:
+        """Several values, each kept while the next ones are computed."""
+        found = []
+        for at, node in enumerate(nodes):
+            form = self.evaluate(node)
+            found.append(self.out.kept(form) if form.passing and any(map(self.facts.is_busy, nodes[at + 1 :])) else form)
+        return found
 
     def variable(self, variable: str) -> Expression:
         """The cell of a variable of the function, or of the comprehension around."""
@@ -181,9 +195,9 @@ class CodePart:
     def pass_operands(self, left: CellSum, right: CellSum | None = None) -> None:
         """Put values where routines find them; neither may be lost on the way."""
         if right is not None and P in right.terms:
-            right = self.code.expressions.kept(right)
+            right = self.out.kept(right)
         if right is not None and Q in left.terms and P in left.terms:
-            left = self.code.expressions.kept(left)
+            left = self.out.kept(left)
         self.out.assign(P, left)
         if right is not None:
             self.out.assign(Q, right)

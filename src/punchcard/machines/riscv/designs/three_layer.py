@@ -21,19 +21,20 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking
 from punchcard.machines.riscv.designs.execute import Execute
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
-from punchcard.machines.riscv.designs.facts import half_facts, operand_facts
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
+    half_facts,
     instruction_facts,
     kept,
     operand_blocks,
+    operand_facts,
     passing,
     places,
 )
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision

@@ -25,25 +25,26 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import RiscvDesign, RiscvSizes, looking
-from punchcard.machines.riscv.designs.choose import FLAGS, Choose
+from punchcard.machines.riscv.designs.base import PENDING, SINK, RiscvDesign, RiscvSizes, looking, pending_word
+from punchcard.machines.riscv.designs.choose import Choose
 from punchcard.machines.riscv.designs.complete import Complete, Decode
-from punchcard.machines.riscv.designs.facts import pending_fact, whole_facts
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     instruction_facts,
     kept,
     operand_blocks,
     passing,
+    pending_fact,
     places,
+    whole_facts,
 )
-from punchcard.machines.riscv.designs.pending import PENDING, SETTLED, pending_word
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.memory import store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, rows, stack
 from punchcard.transformer.precision import Precision
 
+FLAGS = ("lawful", "aligned", "reached", "stalls")
 FAR = 4.0
 """So much less does the scratchpad's key score in other columns, whatever it points to: there `nothing` always wins."""
 
@@ -114,7 +115,7 @@ class RiscvTwoLayer(RiscvDesign):
         layout.put_numbers(card, "scratchpad", {
             "kind": [kind], "word": [STALL], "counter": [entry], "target": [entry],
             "following": [(entry + WORD_BYTES) % (1 << WORD_BITS)],
-            f"{PENDING}.position": [SETTLED], f"{PENDING}.space": [1]})
+            f"{PENDING}.position": [SINK], f"{PENDING}.space": [1]})
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """As if what is pending were stored."""
