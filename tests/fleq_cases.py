@@ -276,7 +276,7 @@ def compare(machine: FleqMachine, programs: Sequence[FleqProgram], tolerance: fl
 
 def _same_pointers(machine: FleqMachine, card: torch.Tensor, interpreter: FleqInterpreter, instruction: int) -> bool:
     """Pointers that leave the card wrap modulo 2^L there; such a pointer is an error as soon as it is used."""
-    found, names = machine.reader.pointers(card, instruction), 1 << machine.sizes.pointer_bits
+    found, names = machine.design.pointers(machine.design.instruction(card, instruction)), 1 << machine.sizes.pointer_bits
     return all((found[name] - value) % names == 0
                for name, value in pointers(interpreter.instructions[instruction]).items())
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from punchcard.errors import FitError, PunchcardError
-from punchcard.machines.fleq.blocks.fit import METHODS, Array, SigmoidSum, fit
-from punchcard.machines.fleq.functions import sigmoid
+from punchcard.machines.fleq.blocks.fit import METHODS, fit
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
+from punchcard.machines.fleq.functions import Array, sigmoid
 from tests.cases import soaked
 
 

@@ -12,7 +12,8 @@ import torch
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.functions import BUILT_IN, INVERSE, Function, Shape, same_shape, scalar_only
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine, pointer_constants

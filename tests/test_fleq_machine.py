@@ -182,9 +182,9 @@ def test_every_field_is_changed(design: str) -> None:
     comparison = compare(machine, [program], 0.0)
     assert comparison.failure is None, comparison.failure
     card = machine.run(program, engine=ENGINE).card
-    assert machine.reader.pointers(card, 10) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
+    assert machine.design.pointers(machine.design.instruction(card, 10)) == {"a": 3, "b": 2, "c": 2, "flag": 1, "p": 12}
     for number, instruction in enumerate(program.instructions[:10]):
-        found = machine.reader.pointers(card, number)
+        found = machine.design.pointers(machine.design.instruction(card, number))
         assert tuple(found) == POINTERS
         assert {name: found[name] for name in pointers(instruction)} == pointers(instruction)
 

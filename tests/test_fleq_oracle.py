@@ -8,7 +8,7 @@ import pytest
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, same_shape
 from punchcard.machines.fleq.isa import Branch, Call, FleqProgram, Halt, PointerUpdate, Step, variables_in_order
-from punchcard.machines.fleq.oracle import FleqInterpreter, apply, run
+from punchcard.machines.fleq.oracle import FleqInterpreter, run
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.test_fleq_language import NEWTON
 
@@ -195,7 +195,7 @@ def test_functions_of_the_user() -> None:
     same = Function("same", 1, same_shape, lambda a: a)
     text = ".data\nx vector 2 1 5\ny vector 2 3 2\n.code\nx = maximum(x, y)\nx = same(x)"
     assert values(text, maximum=maximum, same=same)["x"] == [[3], [5]], "a result may share memory with its operand"
-    assert apply(maximum, np.array([[1.0]]), np.array([[2.0]])).tolist() == [[2]]
+    assert maximum.reference(np.array([[1.0]]), np.array([[2.0]])).tolist() == [[2]]
 
 
 @pytest.mark.parametrize(("code", "message"), [

@@ -10,9 +10,10 @@ import pytest
 
 from punchcard.machines.fleq.blocks.block import FittedFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.fit import FIT_MARGIN, fit
+from punchcard.machines.fleq.blocks.fit import fit
 from punchcard.machines.fleq.blocks.product import EXTRAPOLATION, REMAINDER, best_c
 from punchcard.machines.fleq.blocks.series import coefficient, largest_coefficient, power, tail
+from punchcard.machines.fleq.blocks.sigmoids import FIT_MARGIN
 from punchcard.machines.fleq.functions import INVERSE
 from punchcard.machines.fleq.machine import FleqMachine
 

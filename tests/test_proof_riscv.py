@@ -21,13 +21,13 @@ from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.meaning import ELSE
+from punchcard.machines.riscv.numbers import ELSE
 from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.mutations import mutations
 from tests.riscv_cards import cards_of_cases
-from tests.riscv_random import endless
+from tests.riscv_cases import endless
 
 pytest.importorskip("z3")
 
@@ -174,7 +174,7 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert np.array_equal(after, found.after)
     assert not np.array_equal(step(subject, found.card, after), after)
 
-    monkeypatch.setattr("punchcard.proof.middle_counterexample.FROM_THE_START", 0)
+    monkeypatch.setattr("punchcard.proof.counterexample.FROM_THE_START", 0)
     found = proof.counterexample(failed.value)
     assert found is not None
     assert found.layers == (2, 3)

@@ -12,7 +12,8 @@ import numpy as np
 from punchcard.calculator.functions import MAX, MIN, SHIFT, base_name
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.fitted import UNLIMITED
 from punchcard.machines.fleq.functions import MUL, Function
 from punchcard.transformer.expression import relu

@@ -8,8 +8,8 @@ from punchcard.errors import PrecisionError
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.rules import STEP, STEP_SLOPE, Entrywise
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywiseProduct, FittedFunction, MatrixProduct
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
 from punchcard.transformer.expression import relu
 

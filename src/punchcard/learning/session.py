@@ -106,7 +106,7 @@ def run_whole(
             look(loop, program.named(machine.read(card).memory))
             return True
 
-        ports[machine.reader.next_is(dict(program.labels)[label])] = port
+        ports[machine.design.next_is(dict(program.labels)[label])] = port
     controls = Controls(ports=ports, interrupted=options.get("interrupted"), progress=progress)
     result = machine.run(program, controls=controls, **how)
     if not result.interrupted and result.loops != written.loops:

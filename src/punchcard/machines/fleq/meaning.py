@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
-from punchcard.machines.fleq.facts import INSTRUCTION, cases
+from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
 from punchcard.words.word import FALSE, TRUE, Word, any_of
 
@@ -28,12 +27,6 @@ TOLERANCE = 3 / 64
 HELD = ("zero", "unit", "memory", "instructions")
 Lanes = dict[int, list[ColumnBefore]]
 """The columns that give each lane of a result."""
-
-
-class Fields(Protocol):
-    """An instruction by its fields."""
-
-    def __getitem__(self, field: str) -> Word: ...
 
 
 class FleqMeaning:
@@ -72,16 +65,12 @@ class FleqMeaning:
         """Which column of an operand a scratchpad column is for."""
         return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
 
-    def beyond(self, place: int, width: str, of: Fields | None = None) -> Word:
-        """Whether a number is not below a width or height, of this instruction or of another."""
-        return (of or self)[width].less(place + 1)
+    def beyond(self, place: int, width: str) -> Word:
+        """Whether a number is not below a width."""
+        return self[width].less(place + 1)
 
-    def pointer(self, field: str, lane: int, of: Fields | None = None) -> Word:
-        return (of or self)[field] + lane
-
-    def off(self, users: Sequence[str], of: Fields | None = None) -> Word:
-        """0 where one of these functions is called, else 1."""
-        return ~any_of(*((of or self)[f"call_{user}"] for user in users))
+    def pointer(self, field: str, lane: int) -> Word:
+        return self[field] + lane
 
     def everywhere(self, layer: int, rows: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
         """The entries in every column of the scratchpad."""
@@ -93,41 +82,34 @@ class FleqMeaning:
         self.everywhere(layer, "current", "the instruction that the program counter names",
                         lambda column: card.signs(self.instruction[INSTRUCTION]))
         self.write_pointer(layer)
-        self.heights(layer)
 
     def write_pointer(self, layer: int) -> None:
         self.everywhere(layer, "write_pointer", "c + i",
                         lambda column: self.card.signs(self.pointer("c", self.lane(column))))
 
-    def heights(self, layer: int, of: Fields | None = None, prefix: str = "") -> None:
-        """The masks of rows, of this instruction or of another."""
-        for rows, height in (("deep", "a_height"), ("over", "c_height")):
-            beyond = [self.card.truth(self.beyond(row, height, of)) for row in range(self.sizes.size)]
-            self.everywhere(layer, prefix + rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
+    def register(
+        self, layer: int, rows: str, users: Sequence[Sequence[str]] = (), of: ColumnBefore | None = None, prefix: str = "",
+    ) -> None:
+        """What a design works out of this instruction, or of another one."""
+        instruction = of or self.instruction
+        self.everywhere(layer, prefix + rows, REGISTERS[rows], lambda column: [
+            self.card.truth(condition) for condition in indicated(
+                rows, lambda name: instruction[f"{INSTRUCTION}.{name}"], self.sizes.size,
+                (operand(column), self.lane(column)), users)])
 
-    def reads(self, column: ColumnBefore, of: Fields | None = None) -> Word:
+    def reads(self, column: ColumnBefore, of: ColumnBefore | None = None) -> Word:
         """The column that a column of the compact and the three-layer design is to read: a + i, or b + i."""
-        return self.pointer(operand(column), self.lane(column), of)
-
-    def idle(self, column: ColumnBefore, of: Fields | None = None) -> Word:
-        """Whether it has nothing to read: its lane is beyond the operand's width."""
-        return self.beyond(self.lane(column), f"{operand(column)}_width", of)
-
-    def registers(self, layer: int, users: Sequence[Sequence[str]], of: Fields | None = None, prefix: str = "") -> None:
-        """What the compact and the three-layer design work out of an instruction, beside addresses."""
-        card = self.card
-        self.everywhere(layer, f"{prefix}read_idle", "1 beyond the operand's width, else 0",
-                        lambda column: [card.truth(self.idle(column, of))])
-        self.everywhere(layer, f"{prefix}write_idle", "1 beyond the result's width, else 0",
-                        lambda column: [card.truth(self.beyond(self.lane(column), "c_width", of))])
-        self.everywhere(layer, f"{prefix}off", "0 for the function that is called and its transport, else 1",
-                        lambda column: [card.truth(self.off(user, of)) for user in users])
+        return (of or self.instruction)[f"{INSTRUCTION}.{operand(column)}"] + self.lane(column)
 
     def operands(self, layer: int) -> None:
         """What the compact and the three-layer design read."""
         card, height = self.card, self.design.height
-        self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width",
-                        lambda column: card.pick([(~self.idle(column), self.held(self.reads(column), height))], height))
+
+        def held(column: ColumnBefore) -> Sequence[Entry]:
+            beyond = self.beyond(self.lane(column), f"{operand(column)}_width")
+            return card.pick([(~beyond, self.held(self.reads(column), height))], height)
+
+        self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", held)
 
     def given(self, columns: Sequence[ScratchColumn]) -> Lanes:
         """The columns that give each lane of the result, in the compact and the three-layer design."""
@@ -233,23 +215,8 @@ def padded(card: RealMeaning, entries: Sequence[Entry], size: int) -> list[Entry
 
 
 def operand(column: ColumnBefore) -> str:
-    """The operand that a column of the compact and the three-layer design reads."""
+    """The operand that a column reads, in the compact and the three-layer design."""
     return "b" if column.constants("not_b") == [0.0] else "a"
-
-
-class Fetched:
-    """An instruction that is not the current one, by its fields."""
-
-    def __init__(self, column: ColumnBefore) -> None:
-        self.column = column
-
-    def __getitem__(self, field: str) -> Word:
-        return self.column[f"{INSTRUCTION}.{field}"]
-
-    @property
-    def whole(self) -> Word:
-        """All of its bits."""
-        return self.column[INSTRUCTION]
 
 
 def compact(design: CompactDesign, card: RealMeaning) -> None:
@@ -257,7 +224,8 @@ def compact(design: CompactDesign, card: RealMeaning) -> None:
     words = FleqMeaning(design, card)
     words.shared(1)
     words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.reads(column)))
-    words.registers(1, list(design.users().values()))
+    for rows in REGISTERS:
+        words.register(1, rows, list(design.users().values()))
     words.operands(2)
     words.step(words.given(design.columns), made=3, flag=4)
 
@@ -267,28 +235,29 @@ def three_layer(design: ThreeLayerFleqDesign, card: RealMeaning) -> None:
     words = FleqMeaning(design, card)
     counter, users = words.counter, list(design.users().values())
     following = card.simplified(counter.equals(words.sizes.columns - 1).choose(counter, counter + 1))
-    go_on, jump = (Fetched(card.at("instructions", place)) for place in (following, words["p"]))
+    go_on, jump = (card.at("instructions", place) for place in (following, words["p"]))
     words.operands(1)
     words.write_pointer(1)
     words.everywhere(1, "following", "the next instruction's column", lambda column: card.signs(following))
     words.everywhere(1, "kept", "pointers of the instruction",
                      lambda column: [bit for name in design.kept for bit in card.signs(words[name])])
     for of, prefix, rows, pointer in ((go_on, "", "current", "read_pointer"), (jump, "jump_", "jump", "jump_pointer")):
-        words.everywhere(2, rows, "the instruction that may come next", partial(_given, card.signs(of.whole)))
+        words.everywhere(2, rows, "the instruction that may come next",
+                         partial(_given, card.signs(of[INSTRUCTION])))
         words.everywhere(2, pointer, "its a + i, or b + i",
                          partial(lambda of, column: card.signs(words.reads(column, of)), of))
-        words.registers(2, users, of, prefix)
-        words.heights(2, of, prefix)
+        for register in REGISTERS:
+            words.register(2, register, users, of, prefix)
     ahead = Ahead(words) if design.pointer_functions else None
     lanes = words.given(design.columns)
     taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
 
-    def next_one(place: Word, fetched: Fetched) -> Word:
+    def next_one(place: Word, fetched: ColumnBefore) -> Word:
         """An instruction as it is after the write."""
         if not words.rewrites:
-            return fetched.whole
+            return fetched[INSTRUCTION]
         result = card.as_word(card.mean(lanes[0], 2, "result")[: words.sizes.instruction_rows])
-        return place.equals(words["c"]).choose(result, fetched.whole)
+        return place.equals(words["c"]).choose(result, fetched[INSTRUCTION])
 
     def chosen() -> Word:
         return card.simplified(taken().choose(next_one(words["p"], jump), next_one(following, go_on)))
@@ -356,8 +325,17 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
         words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
                          partial(lambda x, column: [card.truth(shut(x, column))], x))
     words.everywhere(1, "off", "0 for the function that is called, else 1",
-                     lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
+                     lambda column: [card.truth(~words[f"call_{block.name}"]) for block in design.blocks])
+    for rows in ("deep", "over"):
+        words.register(1, rows)
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
         [(~shut(x, column), words.held(pointer(x, column), height)) for x in "ab"], height))
     lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
+
+
+def tell(design: FleqDesign, card: RealMeaning) -> None:
+    """What a loop does, for a proof."""
+    if isinstance(design, CompactDesign):
+        return three_layer(design, card) if isinstance(design, ThreeLayerFleqDesign) else compact(design, card)
+    return paper(design, card)

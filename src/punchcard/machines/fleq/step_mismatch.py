@@ -30,7 +30,7 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
     layout, sizes = design.card, design.sizes
     at = int(design.counter(card))
     name = layout.column_name(layout.region("scratchpad").start)
-    has = fields(design, card, at)
+    has = design.fields(design.instruction(card, at))
     before, new = design.memory(card), design.memory(after)
     called = next((block for block in design.blocks if has[f"call_{block.name}"]), None)
     expected, known = _written(design, before, has, called)
@@ -40,7 +40,7 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
             yield "cell", layout.column_name(sizes.memory_column + column), _told(expected[:, column]), _told(new[:, column])
     changed = called is not None and called.reads_instructions
     for number in range(sizes.instructions):
-        old, now = (_content(design, each, number) for each in (card, after))
+        old, now = (design.instruction(each, number) for each in (card, after))
         if not changed and not np.array_equal(old, now):
             yield "instruction", layout.column_name(sizes.instruction_column + number), _told(old), _told(now)
     flag = _flag(design, np.where(known, expected, new), has["flag"])
@@ -50,18 +50,6 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
         bits = np.array([2.0 * (wanted >> i & 1) - 1 for i in range(len(entries))])
         if not (entries == bits[:, None]).all():
             yield rows, name, str(wanted), _told(entries[:, 0])
-
-
-def fields(design: FleqDesign, card: Card, number: int) -> dict[str, int]:
-    """The fields of an instruction, as numbers."""
-    content = _content(design, card, number)
-    return {name: sum(int(bit > 0) << i for i, bit in enumerate(content[design.sizes.field_rows(name)]))
-            for name in design.sizes.instruction_parts()}
-
-
-def _content(design: FleqDesign, card: Card, number: int) -> Array:
-    data, incoming = (design.card.array(card, rows, "instructions")[:, number] for rows in ("data", "incoming"))
-    return np.asarray(data + incoming, dtype=np.float64)
 
 
 def _written(design: FleqDesign, before: Array, has: dict[str, int], called: Block | None) -> tuple[Array, Known]:
