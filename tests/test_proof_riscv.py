@@ -21,13 +21,13 @@ from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.meaning import ELSE
+from punchcard.machines.riscv.numbers import ELSE
 from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.mutations import mutations
 from tests.riscv_cards import cards_of_cases
-from tests.riscv_random import endless
+from tests.riscv_cases import endless
 
 pytest.importorskip("z3")
 
