@@ -153,7 +153,6 @@ class _Scaling:
         return self.code.constant(Fraction(value))
 
     def _texts(self, node: ast.AST) -> list[str]:
-        """The texts of the operands."""
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp):
             operands = [node.left, node.right]
