@@ -132,7 +132,7 @@ def test_words_that_do_not_fit() -> None:
 def test_a_program_that_grows_without_bounds_is_refused(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each macro uses the one before it twice."""
     for limit in ("MAX_CELLS", "MAX_USES"):
-        monkeypatch.setattr(f"punchcard.machines.von_neumann.languages.asq.macros.{limit}", 999)
+        monkeypatch.setattr(f"punchcard.machines.von_neumann.languages.asq.assembler.{limit}", 999)
     powers = f"@def m0; {body} @end\n" + "".join(f"@def m{i}; @m{i - 1}; @m{i - 1}; @end\n" for i in range(1, 60))
     with pytest.raises(SourceError, match=f"line 61, column 7: {message}"):
         assemble(powers + "1 2 3;@m59")

@@ -99,7 +99,7 @@ def test_units_know_the_formulas_that_they_serve(design: str) -> None:
         return [unit.tobytes() for unit in np.hstack([weights.w1, weights.b1[:, None]]) + 0.0]
 
     machine = SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
-    for layer in machine.compile(machine.sizes):
+    for layer in (compile_layer(part, machine.layout.width) for part in machine.formulas()):
         alone = [relus(compile_layer(Part(assignments=(each,)), layer.w2.shape[0])) for each in layer.part.assignments]
         assert list(layer.serves) == [tuple(number for number, units in enumerate(alone) if unit in units)
                                       for unit in relus(layer)]

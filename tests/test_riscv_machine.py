@@ -20,9 +20,9 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
-from tests.riscv_random import (
+from tests.riscv_cases import (
     EXTREMES,
-    INSTRUCTIONS,
+    PLAIN,
     any_instruction,
     endless,
     extreme,
@@ -56,13 +56,13 @@ def event(machine: RiscvMachine, card: Card) -> int:
 def single_instructions(machine: RiscvMachine, seed: int, each: int) -> None:
     """One loop of the equation for each instruction, with registers that make it work, overflow or fail."""
     rng, base, size = random.Random(seed), machine.sizes.base, 4 * machine.sizes.memory
-    words = [any_instruction(rng, i) for i in INSTRUCTIONS for _ in range(each)] + [rng.getrandbits(32) for _ in range(each)]
+    words = [any_instruction(rng, i) for i in PLAIN for _ in range(each)] + [rng.getrandbits(32) for _ in range(each)]
     cards, oracles, programs = [], [], []
     for word in words:
         index = rng.randrange(machine.sizes.memory)
         content = [extreme(rng) for _ in range(machine.sizes.memory)]
         content[index] = word
-        program = program_of(content, base + 4 * index, base)
+        program = program_of(content, base, base + 4 * index)
         oracle, card = oracle_of(machine, program), machine.punch(program)
         near = (base + rng.randrange(size), base + 4 * rng.randrange(size // 4), base - rng.randrange(2048),
                 base + size + rng.randrange(2048))
@@ -160,7 +160,7 @@ def test_a_hundred_million_loops_lowered() -> None:
 
 def all_pairs(values: tuple[int, ...]) -> RiscvProgram:
     """Every instruction of two registers on every pair of values; s7 turns, and takes in each result."""
-    operations = [i.name for i in INSTRUCTIONS if i.opcode == isa.OP]
+    operations = [i.name for i in PLAIN if i.opcode == isa.OP]
     taken = "".join(f"""
         {name} t0, s4, s6
         slli t1, s7, 1

@@ -14,11 +14,10 @@ from scipy.sparse import csr_array
 import punchcard
 from punchcard.machines.riscv.designs import three_layer
 from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, WORD_BITS, encode
-from punchcard.machines.riscv.languages import c, elf, elf_writer
+from punchcard.machines.riscv.languages import c, elf
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.machine import RiscvMachine, multiplies
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.transformer.build import compile_layer, to_weights
@@ -157,7 +156,7 @@ def test_which_programs_need_it() -> None:
     plain, with_it = assemble("_start: add a0, a0, a0\n"), assemble("_start: remu a0, a0, a0\n")
     assert [multiplies(program) for program in (plain, with_it)] == [False, True]
     assert [RiscvMachine.sizes_for(program)["multiply"] for program in (plain, with_it)] == [False, True]
-    written = elf.load(elf_writer.write(with_it))
+    written = elf.load(elf.write(with_it))
     assert (written.multiply, multiplies(written)) == (None, True)
     says_no = RiscvProgram(with_it.segments, 0, multiply=False)  # as a file's attributes do, whatever its data look like
     assert not multiplies(says_no)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from punchcard.cli.options import Given, ProgramCommand, language_options
+from punchcard.cli.options import ProgramCommand, given_options, language_options
 from punchcard.cli.terminal import write_output
 from punchcard.files import check_apart
 from punchcard.machines.kind import Kind
@@ -46,7 +46,7 @@ def _writing(
 
 def _program(file: Path, given: dict[str, Any], registry: Registry) -> tuple[Kind, Any]:
     """The kind and the program of a file."""
-    options = Given(given)
-    kind, language = registry.language_of(file, options.values)
-    options.for_machine(kind, language)  # refuses options of another language
-    return kind, registry.load(file, **options.for_language(language))
+    options = given_options(given)
+    kind, language = registry.language_of(file, options)
+    registry.machine_options(kind, options, language)  # refuses options of another language
+    return kind, registry.load(file, **options)

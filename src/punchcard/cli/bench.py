@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from punchcard.cli.options import (
-    Given,
     ProgramCommand,
     file_argument,
     given_flags,
+    given_options,
     language_options,
     memory_option,
     names,
     numbers,
     size_options,
 )
-from punchcard.cli.run import load_program
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
@@ -85,7 +84,7 @@ def make_bench(registry: Registry) -> click.Command:
                 raise PunchcardError("--max-steps needs a FILE: the built-in programs never end, use --seconds")
             records = _measured(options, registry)
         else:
-            records = _measured_program(file, Given(sizes), options, max_steps, registry)
+            records = _measured_program(file, given_options(sizes), options, max_steps, registry)
         if as_json:
             print_json(records)
         else:
@@ -110,12 +109,12 @@ def _measured(options: Any, registry: Registry) -> list[Record]:
 
 
 def _measured_program(
-    file: Path, given: Given, options: Any, max_steps: int | None, registry: Registry
+    file: Path, given: Mapping[str, Any], options: Any, max_steps: int | None, registry: Registry
 ) -> list[Record]:
     from punchcard.benchmark.measurements import measure_program
 
     records: list[Record] = []
-    program, kind, sizes = load_program(file, given, registry)
+    program, kind, _, sizes = registry.load_with(file, given)
     if options.machine not in (None, kind.name):
         raise PunchcardError(f"--machine {options.machine}: {str(file)!r} is a {kind.name} program")
     for design in options.designs or (None,):

@@ -16,7 +16,7 @@ from rich.table import Table
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.formatting import plural
 from punchcard.machines.base import AnyMachine
-from punchcard.machines.result import Report, Result
+from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
 
 PATIENCE = 1.0  # seconds before a run counts as long
@@ -90,50 +90,23 @@ def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkp
 
 def show_report(
     program: Any, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
-) -> None:
-    """The result of a run; `checkpoint` is the file that it was kept in, `name` the one that it came from."""
+) -> int:
+    """Print the result of a run, and return the exit status.
+
+    `checkpoint` is the file that the run was kept in, `name` the one that it came from.
+    """
     result = report.result
+    status = (result.status or 0) if report.ok else 1
     if not as_json and not machine.has_ports:
-        for line in (machine.format_result(program, result), *_summary(machine, report)):
+        for line in (machine.format_result(program, result), *report.lines(machine)):
             out(line)
     for why in _why_not(program, machine, report):
         remark(f"{name}: {why}" if machine.has_ports else why)
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
-        more = "" if result.interrupted else " --max-steps N, with a larger N"
+        more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
         remark(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
-
-
-def _summary(machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
-    """How a run ended, what ran it, and whether the interpreter agrees."""
-    result = report.result
-    ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
-    layers, layout = plural(len(machine.weights.layers), "layer"), machine.layout
-    yield (f"{ending} after {plural(result.steps, 'instruction')} in {plural(result.loops, 'loop')} of a transformer with "
-           f"{layers}, {layout.width} rows and {layout.columns} columns")
-    yield _engine(result)
-    yield from (f"note: {note}" for note in result.notes)
-    if report.agrees is None:
-        yield "not compared with the interpreter"
-    elif report.bound is None:
-        yield f"the transformer {'agrees' if report.agrees else 'DISAGREES'} with the interpreter"
-    else:
-        yield (f"largest error of an instruction {report.max_step_error:.1e} ({report.worst or 'none'}), bound "
-               f"{report.bound:.1e}; of the final memory against the interpreter {report.max_error:.1e} "
-               f"(relative to the range {report.range:g})")
-        yield "every instruction is within its bound" if report.agrees else f"DISAGREES: {report.why}"
-
-
-def _engine(result: Result[Any]) -> str:
-    """Which engine ran, and how fast."""
-    parts = [f"engine {result.engine}"]
-    if result.steps_per_second is not None:
-        parts.append(f"{result.steps_per_second:,.0f} steps a second")
-    if result.compile_seconds:
-        parts.append(f"compiled in {result.compile_seconds:.2f} s")
-    if result.begun:
-        parts.append(f"resumed after {result.begun:,} loops")
-    return ", ".join(parts)
+    return status
 
 
 def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
@@ -148,7 +121,7 @@ def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator
     at = f"after {plural(result.steps, 'instruction')}, at {counter}"
     if result.fault is not None:
         yield f"stopped {at}: {machine.why_stopped(program, result)}"
-    elif result.interrupted:
+    elif result.reason == "interrupted":
         yield f"interrupted {at}" if machine.has_ports else f"interrupted{next_one}"
     elif result.reason == "steps":
         yield f"stopped {at}: --max-steps" if machine.has_ports else f"the limit of --max-steps was reached{next_one}"

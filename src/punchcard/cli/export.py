@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from punchcard.cli.options import (
-    Given,
     ProgramCommand,
     file_argument,
     given_flags,
+    given_options,
     language_options,
     machine_options,
     memory_option,
     target_options,
 )
-from punchcard.cli.run import load_program, open_machine, with_settings
+from punchcard.cli.run import open_machine, with_settings
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
@@ -58,10 +59,10 @@ def make_export(registry: Registry) -> click.Command:
             program = None
             if settings:
                 raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
-            machine = _alone(registry, file, kind_name, Given(given))
+            machine = _alone(registry, file, kind_name, given_options(given))
         else:
-            program, kind, sizes = load_program(file, Given(given), registry)
-            program = with_settings(program, settings, kind, registry.language_of(file)[1])
+            program, kind, language, sizes = registry.load_with(file, given_options(given))
+            program = with_settings(program, settings, kind, language)
             machine = kind.machine_class().for_program(program, **sizes)
         for name in write(target, machine, output, program, **options):
             out(str(Path(output) / name))
@@ -80,7 +81,7 @@ def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> Any:
+def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> Any:
     """A saved machine, or one of a kind with its usual sizes."""
     if file is None:
         return open_machine(registry, None, kind_name, given)

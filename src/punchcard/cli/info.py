@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Given,
     ProgramCommand,
     file_argument,
+    given_options,
     json_option,
     language_options,
     machine_options,
@@ -38,6 +38,6 @@ def make_info(registry: Registry) -> click.Command:
         """
         from punchcard.cli.display import show_info
 
-        show_info(open_machine(registry, file, kind_name, Given(given)), as_json=as_json)
+        show_info(open_machine(registry, file, kind_name, given_options(given)), as_json=as_json)
 
     return info

@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from punchcard.budget import DEFAULT, OPTION, max_memory
-from punchcard.errors import PunchcardError
-from punchcard.machines.kind import Kind, Language, Option
+from punchcard.machines.kind import Language, Option
 from punchcard.machines.registry import Registry
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -212,41 +211,10 @@ class ProgramCommand(click.Command):
                     formatter.write_dl(records)
 
 
-class Given:
-    """What was given on the command line for machines and languages, by the kind of machine that takes it."""
-
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self._values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
-        if (dtype := self._values.pop("dtype", None)) is not None:
-            self._values["precision"] = dtype
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        return self._values
-
-    def for_machine(self, kind: Kind, language: Language | None = None) -> dict[str, Any]:
-        """The options for a machine of one kind. One of another kind or language is refused."""
-        own = {option.name for option in kind.options} | {"design", "precision"}
-        reading = {option.name for option in language.options} if language is not None else set()
-        what = f"{kind.name} machines" if language is None else f"{language.extensions[0]} programs"
-        for name in self._values:
-            if name not in own | reading:
-                raise PunchcardError(f"{self._spelling(name)} is not for {what}")
-        design = self._values.get("design")
-        if design is not None and kind.designs and design not in kind.designs:
-            raise PunchcardError(f"--design {design} is not for {kind.name} machines: choose {', '.join(kind.designs)}")
-        return {name: value for name, value in self._values.items() if name in own}
-
-    def for_language(self, language: Language) -> dict[str, Any]:
-        """The options for reading a text."""
-        return {option.name: self._values[option.name] for option in language.options if option.name in self._values}
-
-    @staticmethod
-    def _spelling(name: str) -> str:
-        for parameter in click.get_current_context().command.params:
-            if parameter.name in (f"given_{name}", name):
-                return parameter.opts[0]
-        return f"--{name}"
+def given_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given on the command line for machines and languages, by the names of their options."""
+    values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
+    return {"precision" if name == "dtype" else name: value for name, value in values.items()}
 
 
 def given_flags() -> dict[str, str]:

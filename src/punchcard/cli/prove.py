@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    Given,
     ProgramCommand,
     file_argument,
+    given_options,
     json_option,
     language_options,
     machine_options,
@@ -66,13 +66,13 @@ def make_prove(registry: Registry) -> click.Command:
         if certificate is not None:
             from punchcard.proof.certificate import load_certificate
 
-            if file is not None or kind_name is not None or Given(given).values:
+            if file is not None or kind_name is not None or given_options(given):
                 raise PunchcardError(f"--verify {str(certificate)!r} names its machine: do not give FILE, --machine or "
                                      "options of a machine")
             kept = load_certificate(certificate)
             machine: Any = rebuilt(kept, registry, str(certificate))
         else:
-            machine = open_machine(registry, file, kind_name, Given(given))
+            machine = open_machine(registry, file, kind_name, given_options(given))
         with show_progress(not as_json and sys.stderr.isatty()) as progress:
             found = proven(machine, seconds=seconds, progress=progress)
         wrong = []

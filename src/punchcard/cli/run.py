@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,10 @@ import click
 
 from punchcard.cli.interrupts import watch_interrupts
 from punchcard.cli.options import (
-    Given,
     ProgramCommand,
     file_argument,
     given_flags,
+    given_options,
     json_option,
     language_options,
     machine_options,
@@ -82,7 +83,7 @@ def make_run(registry: Registry) -> click.Command:
         elif every is not None and checkpoint is None:
             raise PunchcardError("--every needs --checkpoint FILE")
         else:
-            saved = _begun(file, settings, Given(given), registry)
+            saved = _begun(file, settings, given_options(given), registry)
         if input_ is not None and not saved.machine.has_ports:
             raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
         if checkpoint is not None and resume is None:
@@ -106,10 +107,10 @@ def make_run(registry: Registry) -> click.Command:
                 write_whole(stats, json.dumps(fields) + "\n")
             if as_json:
                 print_json(fields)
-        display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                            name=str(file or resume))
+        status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                                     name=str(file or resume))
         sys.stdout.flush()
-        sys.exit((report.result.status or 0) if report.ok else 1)
+        sys.exit(status)
 
     return run
 
@@ -134,32 +135,22 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
-def _begun(file: Path, settings: tuple[str, ...], given: Given, registry: Registry) -> Checkpoint:
+def _begun(file: Path, settings: tuple[str, ...], given: Mapping[str, Any], registry: Registry) -> Checkpoint:
     """A run at its beginning: the program in a file on a machine for it."""
+    program, kind, language, options = registry.load_with(file, given)
+    if settings:
+        program = with_settings(program, settings, kind, language)
     from punchcard.machines.checked_run import begin
 
-    program, kind, options = load_program(file, given, registry)
-    if settings:
-        program = with_settings(program, settings, kind, registry.language_of(file, given.values)[1])
     return begin(program, kind.machine_class().for_program(program, **options))
 
 
-def load_program(file: Path, given: Given, registry: Registry) -> tuple[Any, Kind, dict[str, Any]]:
-    """The program in a file, which must fit what is given; its kind, and the options of a machine for it."""
-    kind, language = registry.language_of(file, given.values)
-    options = given.for_machine(kind, language)
-    sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
-    names = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
-    sizes = {name: value for name, value in sizes.items() if name not in names}
-    return registry.load(file, **{**sizes, **given.for_language(language)}), kind, options
-
-
-def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Given) -> AnyMachine:
+def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:
     """A machine with room for the program in a file, or without a file one of the usual sizes. Default: the first kind."""
     if file is None:
         kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
-        return kind.machine_class()(**given.for_machine(kind))
-    program, kind, options = load_program(file, given, registry)
+        return kind.machine_class()(**registry.machine_options(kind, given))
+    program, kind, _, options = registry.load_with(file, given)
     if kind_name not in (None, kind.name):
         raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {kind.name} program")
     machine = kind.machine_class().for_program(program, **options)

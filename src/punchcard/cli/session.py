@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import Command, Given, language_options, machine_options
-from punchcard.cli.run import load_program, with_settings
+from punchcard.cli.options import Command, given_options, language_options, machine_options
+from punchcard.cli.run import with_settings
 from punchcard.errors import PunchcardError
 from punchcard.files import read_whole
 from punchcard.machines.registry import Registry
@@ -44,8 +44,8 @@ def open_session(
     given: dict[str, Any],
 ) -> Session:
     """The session of a program in a file, on a machine for it."""
-    program, kind, options = load_program(file, Given(given), registry)
-    program = with_settings(program, settings, kind, registry.language_of(file, Given(given).values)[1])
+    program, kind, language, options = registry.load_with(file, given_options(given))
+    program = with_settings(program, settings, kind, language)
     machine = kind.machine_class().for_program(program, **options)
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {kind.name} programs: they read nothing")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
@@ -90,6 +90,15 @@ class Engine(Protocol):
 
     def __call__(self, model: Any, layout: Layout | None, card: Any, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> Runner: ...
+
+
+AnyEngine = TypeVar("AnyEngine", bound=Engine)
+
+
+def taking_packed(engine: AnyEngine) -> AnyEngine:
+    """Mark a function as an engine that takes `Weights` and packed cards as they are."""
+    engine.takes_packed = True  # type: ignore[attr-defined]
+    return engine
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.compiled_model import CompiledModel
 
 
+@dataclass
 class EngineCache:
     """The compiled models of one machine: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights that were compiled. With other weights, also in the same tensors, the cache starts empty.
+    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
+    empty.
     """
 
-    def __init__(self) -> None:
-        self._weights = b""
-        self._compiled_models: list[CompiledModel] = []
-
-    def compiled_models(self, weights: bytes) -> list[CompiledModel]:
-        """Those for weights with this digest: a list to search and to extend."""
-        if weights != self._weights:
-            self._weights, self._compiled_models = weights, []
-        return self._compiled_models
+    model: object = None
+    """The digest of the weights, and the description of the layout."""
+    compiled_models: list[CompiledModel] = field(default_factory=list)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from punchcard.machines.base import Machine
-from punchcard.transformer.build import LayerWeights
+from punchcard.transformer.build import LayerWeights, compile_layer
 from punchcard.transformer.formula_text import RowNames, assignment_text, head_text, row_names, unit_text
 
 WHOLE = 1 << 20
@@ -52,7 +52,7 @@ class Naming:
     def __init__(self, machine: Machine[Any, Any]) -> None:
         self.rows = row_names(machine.layout)
         self.spans = RowNames(machine.layout)
-        self.layers = [self._layer(weights) for weights in machine.compile(machine.sizes)]
+        self.layers = [self._layer(compile_layer(part, machine.layout.width)) for part in machine.formulas()]
 
     def _layer(self, weights: LayerWeights) -> LayerNames:
         units = [unit_text(row, float(bias), self.spans, WHOLE) for row, bias in zip(weights.w1, weights.b1, strict=True)]

@@ -46,12 +46,12 @@ def number(bits: Expression, one: Expression | float) -> Expression:
 
 def sum_bits(a: Expression, b: Expression, one: Expression | float) -> Expression:
     """The ±1 bits of a + b modulo 2^d."""
-    return stack(*(_bit_of(number(a[: i + 1], one) + number(b[: i + 1], one), i, one) for i in range(a.size)))
+    return _bits_of((number(a[: i + 1], one) + number(b[: i + 1], one) for i in range(a.size)), one)
 
 
 def increment_bits(a: Expression, one: Expression | float) -> Expression:
     """The ±1 bits of a + 1 modulo 2^d: the lemma with the second number fixed to 1."""
-    return stack(*(_bit_of(number(a[: i + 1], one) + one, i, one) for i in range(a.size)))
+    return _bits_of((number(a[: i + 1], one) + one for i in range(a.size)), one)
 
 
 def flip_bits(a: Expression) -> Expression:
@@ -59,13 +59,16 @@ def flip_bits(a: Expression) -> Expression:
     return a - 2 * a
 
 
-def _bit_of(s: Expression, i: int, one: Expression | float) -> Expression:
-    """Bit i, as ±1, of a number 0 <= s < 2^(i+2)."""
-    power = 2.0**i
-    above_first = relu(s - (power - 1) * one) - relu(s - power * one)
-    below_second = relu(2 * power * one - s) - relu((2 * power - 1) * one - s)
-    above_third = relu(s - (3 * power - 1) * one) - relu(s - 3 * power * one)
-    return 2 * (above_first + below_second + above_third) - 3 * one
+def _bits_of(sums: Iterable[Expression], one: Expression | float) -> Expression:
+    """Bit i, as ±1, of the i-th of these numbers, 0 <= s < 2^(i+2)."""
+    bits = []
+    for i, s in enumerate(sums):
+        power = 2.0**i
+        above_first = relu(s - (power - 1) * one) - relu(s - power * one)
+        below_second = relu(2 * power * one - s) - relu((2 * power - 1) * one - s)
+        above_third = relu(s - (3 * power - 1) * one) - relu(s - 3 * power * one)
+        bits.append(2 * (above_first + below_second + above_third) - 3 * one)
+    return stack(*bits)
 
 
 def integer_flag(value: Expression, one: Expression | float) -> Expression:

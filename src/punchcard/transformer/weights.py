@@ -55,11 +55,13 @@ class LayerArrays:
 NAMES = tuple(field.name for field in fields(LayerArrays))
 
 
+@dataclass(eq=False, repr=False)
 class Weights:
     """The weights of a model. Once there is a module, its parameters are the weights, and may be changed in place."""
 
-    def __init__(self, width: int, dtype: str, layers: Sequence[LayerArrays]) -> None:
-        self.width, self.dtype, self._layers = width, dtype, tuple(layers)
+    width: int
+    dtype: str
+    _layers: Sequence[LayerArrays]
 
     @classmethod
     def of(cls, model: Model) -> Weights:
@@ -89,7 +91,7 @@ class Weights:
     def layers(self) -> tuple[LayerArrays, ...]:
         """The layers as they are now."""
         if not self.has_module:
-            return self._layers
+            return tuple(self._layers)
         return tuple(LayerArrays(*(as_array(layer.get_parameter(name)) for name in NAMES)) for layer in self.module.layers)
 
     @cached_property

@@ -173,8 +173,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         self.guard_for(program, mark.raw_card)
 
     def guard(
-        self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
-        *, every_loop: bool,
+        self, program: FleqProgram, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """Check that values stay within the range, flags are integers, and pointers stay inside the memory.
 
@@ -187,6 +186,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
             return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
 
+        punched = self.pack(program) if begin.loops else begin.raw_card
         return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:

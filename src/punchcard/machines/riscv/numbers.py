@@ -1,7 +1,7 @@
 """What the layers of the M extension make on the way to a product or a quotient, for a proof.
 
 Nothing depends on it: what does not hold is not used. A proof needs it to see that sums of hundreds of bits are the products
-and quotients that an instruction means (`meaning.py`). Rows hold the numbers of `designs/extension.py`, so
+and quotients that an instruction means (`stages.py`). Rows hold the numbers of `designs/extension.py`, so
 many layers after layer A as it says.
 """
 
@@ -27,10 +27,11 @@ from punchcard.machines.riscv.designs.extension import (
     family,
 )
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.riscv.meaning import ELSE
 from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
+ELSE = "anything else"
+"""The case of a word that is not an instruction."""
 FIRST, STEPS = 1, 2
 """How many layers are done after layer A, and after the first step, which is in layer B."""
 SEEN = {2: 0, 4: 1, 5: 1, 25: 1}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from punchcard.budget import building, require, running_packed
+from punchcard.budget import PACKED, building, require
 from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
@@ -134,7 +134,7 @@ class FleqSizes:
 
 def check_room(size: int, memory: int = 0) -> None:
     """Refuse sizes that no design can be built for within the budget, before anything of them is listed."""
-    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running_packed(STORED * size * memory),
+    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + PACKED * STORED * size * memory,
             f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory), least=True)
 
 

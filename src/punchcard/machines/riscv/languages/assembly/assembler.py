@@ -26,10 +26,9 @@ from functools import cached_property
 from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.directives import Directives
+from punchcard.machines.riscv.languages.assembly.directives import Datum, Directives, Item, Section, place, segments_of
 from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
 from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
-from punchcard.machines.riscv.languages.assembly.sections import Datum, Item, Section, place, segments_of
 from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.source import Line, Token, lines, unknown
 
