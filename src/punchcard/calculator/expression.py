@@ -263,7 +263,7 @@ class _Parser:
         if token.text in FUNCTIONS:
             raise self.error(f"{token.text} is a function: write {token.text}(...)", token)
         if token.text in CONSTANTS and token.text not in self.values:
-            return self._value(CONSTANTS[token.text](), token)
+            return self._value(CONSTANTS[token.text], token)
         name = f"{token.text}_"  # no number's name, and no function's, ends so
         self.variables.setdefault(name, token)
         return self.node(ast.Name(name, ast.Load()), token.start, token)

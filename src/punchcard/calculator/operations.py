@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from punchcard.calculator import exact
 from punchcard.calculator.code import ScaledCode, ScaledTerm
-from punchcard.calculator.exact import Exact, e
+from punchcard.calculator.exact import Exact
 from punchcard.calculator.expression import MOST_EXPONENT
 from punchcard.calculator.functions import CHOICES, DOMAINS, banded
 from punchcard.calculator.roots import inverse, root
@@ -126,7 +126,7 @@ class Operations:
         if a.exact.low <= 0:
             raise ProgramError(f"the power {b_text} of a number that is not positive, {a_text} {_is(a.exact)}: its "
                                "exponent must be a whole number from -64 to 64 that the expression names")
-        natural = a.is_constant and a.exact.low == e()
+        natural = a.is_constant and a.exact.low == exact.E
         return self.fitted("exp", b if natural else self.code.product(self.fitted("log", a, a_text), b),
                            f"{b_text} * log({a_text})")
 

@@ -29,7 +29,7 @@ from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input
-from punchcard.python.source import FunctionSource, bind_arguments, defaults_of, parameters_of
+from punchcard.python.source import FunctionSource, bind_arguments, defaults_of, literal_value, parameters_of
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 """Whether Python itself runs a function to compare with: then functions that it calls are plain, too."""
@@ -152,12 +152,10 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
 
 def default_values(source: FunctionSource) -> dict[str, object]:
     """The default values of a function that was parsed and not executed: constants."""
-    found: dict[str, object] = {}
-    for name, node in defaults_of(source).items():
-        try:
-            found[name] = ast.literal_eval(node)
-        except ValueError:
-            source.fail(node, f"the default of {name!r} is not a constant", "write a number")
+    found = {name: literal_value(node, node) for name, node in defaults_of(source).items()}
+    for name, value in found.items():
+        if isinstance(value, ast.expr):
+            source.fail(value, f"the default of {name!r} is not a constant", "write a number")
     return found
 
 

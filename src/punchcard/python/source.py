@@ -193,6 +193,14 @@ def bind_arguments(source: FunctionSource, given: Sequence[T], named: Mapping[st
     return {name: found[name] for name in names if name in found}
 
 
+def literal_value(written: str | ast.expr, otherwise: object = None) -> object:
+    """The value of something that is written out, such as -3 or [1, 2], or `otherwise` if it is computed."""
+    try:
+        return ast.literal_eval(written)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return otherwise
+
+
 def lines_of(text: str) -> list[str]:
     """Lines as Python counts them: a form feed, and other characters that str.splitlines knows, begin none."""
     return re.split(r"\r\n|\r|\n", text)

@@ -129,7 +129,6 @@ class BuiltinCode(CodePart):
         return self._functions[node.func.id](node)
 
     def _argument(self, node: ast.Call) -> tuple[CellSum, AbstractValue]:
-        """The only argument."""
         return self.evaluate(node.args[0]), self.facts.value(node.args[0])
 
     def _int(self, node: ast.Call) -> CellSum:
@@ -167,7 +166,6 @@ class BuiltinCode(CodePart):
         return cell(made)
 
     def _extreme(self, node: ast.Call, op: ast.cmpop) -> CellSum:
-        """min() or max()."""
         if len(node.args) == 1:
             return self._over_items(node, op)
         forms = map(self.out.steady, self.evaluate_all(node.args))

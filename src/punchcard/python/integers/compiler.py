@@ -123,7 +123,6 @@ class _Program:
         return self._assembled(parameters, places)
 
     def _places(self) -> tuple[str, ...]:
-        """The labels of the results."""
         result = self.entry.result
         if result is None or result.kind == "none":
             return ()
@@ -131,7 +130,6 @@ class _Program:
         return tuple(self.code.storage.result_label(self.entry, at) for at in range(count))
 
     def _show(self, places: tuple[str, ...], result: AbstractValue) -> None:
-        """Write what the function returns."""
         printing = self.code.printing
         several = result.kind == "results"
         values = result.results if several else (result,) if places else ()
@@ -261,7 +259,6 @@ class _Program:
 
 
 def _cell(label: str, value: Expression) -> list[Item]:
-    """A cell with a label."""
     return [asq.Label(asq.MADE, label), asq.Cell(value, asq.MADE)]
 
 

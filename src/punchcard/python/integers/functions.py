@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
 from punchcard.python.integers.values import AbstractValue
-from punchcard.python.source import FunctionSource, defaults_of, parameters_of
+from punchcard.python.source import FunctionSource, defaults_of, literal_value, parameters_of
 
 Constant: TypeAlias = bool | int | str | Sequence["Constant"]
 """A value from outside the functions: a number, a text, or a list or tuple of them."""
@@ -66,10 +66,7 @@ class IntegerFunction:
         """A default as the constant that it is; a name may hold something else by now, so it must be written out."""
         if name not in self.written_defaults:
             node = self.defaults[name]
-            try:
-                value = ast.literal_eval(node)
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                value = None
+            value = literal_value(node)
             if not isinstance(value, int | str):
                 self.source.fail(node, "a default must be a number or a text", "write it out, such as n=-1")
             self.written_defaults[name] = ast.copy_location(ast.Constant(value), node)

@@ -22,72 +22,8 @@ from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.storage import Storage
 from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
-from punchcard.python.integers.values import AbstractValue
-from punchcard.python.intervals import binary
 
 OVERFLOW = "OverflowError: the result does not fit a word of {} bits"
-_LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
-
-
-class ExpressionFacts:
-    """What the analysis has found out about expressions. `check`: a result that does not fit a word is an error."""
-
-    def __init__(self, findings: Findings) -> None:
-        self.functions = findings.functions
-        self.values, self.word, self.check = findings.values, findings.word, findings.check
-
-    def value(self, node: ast.AST) -> AbstractValue:
-        return self.values.get(node) or AbstractValue("int", 0, 0)
-
-    def count(self, value: AbstractValue) -> AbstractValue:
-        """How many items a list may have, or a text characters."""
-        return value.list.count if value.kind == "list" else AbstractValue("int", 0, self.word.high)
-
-    def is_reached(self, node: ast.AST) -> bool:
-        return node in self.values
-
-    def fits(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
-        """Whether the result of an operation is a word, whatever the values are."""
-        found = binary(op, left.interval, right.interval, self.word)
-        return found is not None and found in self.word
-
-    def may_wrap(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
-        """Whether a result need not be checked: it fits, or words wrap."""
-        return not self.check or self.fits(op, left, right)
-
-    def is_plain(self, node: ast.AST) -> bool:
-        """Whether an expression has no effect but its value: it cannot fail, print or call."""
-        if isinstance(node, ast.Name | ast.Constant):
-            return True
-        if isinstance(node, ast.BinOp):
-            left, right = self.value(node.left), self.value(node.right)
-            good = True
-            if isinstance(node.op, ast.FloorDiv | ast.Mod):
-                good = 0 not in right.interval
-            elif isinstance(node.op, ast.LShift | ast.RShift | ast.Pow):
-                good = right.low >= 0
-            return good and self.may_wrap(node.op, left, right) and self.is_plain(node.left) and self.is_plain(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            return True
-        if isinstance(node, ast.UnaryOp):
-            return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word.low)
-        if isinstance(node, ast.Compare):
-            return all(map(self.is_plain, (node.left, *node.comparators)))
-        return isinstance(node, ast.BoolOp) and all(map(self.is_plain, node.values))
-
-    def constant(self, node: ast.AST) -> int | None:
-        """The value of an expression that is the same in every run and has no effect, or None."""
-        return self.value(node).constant if self.is_plain(node) else None
-
-    def is_busy(self, node: ast.AST) -> bool:
-        """Whether computing an expression may use cells of routines, or change items of lists."""
-        if self.constant(node) is not None or isinstance(node, ast.Name | ast.Constant):
-            return False
-        if isinstance(node, ast.BinOp) and isinstance(node.op, _LINEAR):
-            return self.is_busy(node.left) or self.is_busy(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, _LINEAR):
-            return self.is_busy(node.operand)
-        return True
 
 
 class FunctionFrame:
@@ -138,7 +74,7 @@ class CodeGenerator:
         from punchcard.python.integers.statements import StatementCode
 
         self.out, self.storage = Assembly(word_bits), Storage(findings.functions)
-        self.facts, self.frame = ExpressionFacts(findings), FunctionFrame()
+        self.facts, self.frame = findings, FunctionFrame()
         self.operators, self.conditions, self.lists = OperatorCode(self), ConditionCode(self), ListCode(self)
         self.calls, self.builtins, self.printing = CallCode(self), BuiltinCode(self), PrintCode(self)
         self.loops = LoopCode(self)

@@ -22,7 +22,6 @@ class ListCode(CodePart):
     """Items, stores, lengths, and lists that are made."""
 
     def place(self, node: ast.Subscript) -> CellSum:
-        """The address of an item."""
         out = self.out
         base, index = self.evaluate_all([node.value, node.slice])
         value, at = self.facts.value(node.value), self.facts.value(node.slice)

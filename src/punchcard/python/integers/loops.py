@@ -87,7 +87,6 @@ class LoopCode(CodePart):
         return [self._items(node, target)]
 
     def _step(self, source: ast.expr) -> AbstractValue:
-        """The step of range()."""
         assert isinstance(source, ast.Call)
         step = number(1) if len(source.args) < 3 else self.facts.value(source.args[2])
         return number(1, step.high) if step.low <= 0 < step.high else step
@@ -204,7 +203,6 @@ class LoopCode(CodePart):
             isinstance(inner, ast.Call) and not is_call(inner, "len")) for each in parts for inner in ast.walk(each))
 
     def _length(self, source: ast.expr, sized: AbstractValue) -> CellSum:
-        """How many items there will be."""
         if sized.list.length is not None:
             return constant(sized.list.length)
         if isinstance(source, ast.Call) and is_call(source, "range"):

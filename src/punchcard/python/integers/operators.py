@@ -28,7 +28,6 @@ class OperatorCode(CodePart):
 
     def binary(self, node: ast.AST, op: ast.operator, left: CellSum, a: AbstractValue, right: CellSum,
                b: AbstractValue) -> CellSum:
-        """An operation on two values."""
         return self.out.as_word(self._operations[type(op)](node, left, a, right, b))
 
     def unary(self, node: ast.UnaryOp, operand: CellSum, value: AbstractValue) -> CellSum:

@@ -52,7 +52,6 @@ class Storage:
         return digits.isdigit() and front in self._function_labels
 
     def label_of(self, function: IntegerFunction, variable: str) -> str:
-        """The label of a variable's cell."""
         plain = variable if variable.isascii() else "v" + "".join(f"{ord(c):x}" for c in variable)
         return self._cell(function, variable, plain)
 
@@ -85,13 +84,11 @@ class Storage:
         return label
 
     def text_object(self, text: str) -> str:
-        """The label of a text."""
         if text not in self._texts:
             self._texts[text] = self.add_object("text", len(text), [_run(text.encode())] if text else [])
         return self._texts[text]
 
     def list_object(self, items: Sequence[Constant]) -> str:
-        """The label of a list."""
         whole = any(isinstance(item, str) and len(item) != 1 for item in items)
         values = [address(self.text_object(item)) if whole and isinstance(item, str) else self.constant(item)
                   for item in items]
