@@ -181,7 +181,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if every_loop:
             return self.guard_for(program, begin.raw_card).watch, ()
 
-        def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
+        def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
             return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
 
         punched = self.pack(program) if begin.loops else begin.raw_card
