@@ -10,11 +10,11 @@ import torch
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import ENGINES, Controls, EngineCache, prepare
+from punchcard.engines.dense import Stepping
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.scratchpad.incremental import Incremental
-from punchcard.engines.stepping import Stepping
 from punchcard.errors import LayoutError, LoweringError, PunchcardError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.primitives.add import increment_bits

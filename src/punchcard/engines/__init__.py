@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.base import Engine, Run, Runner
+from punchcard.engines.base import Engine, EngineCache, Run, Runner
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.lazy import LazyFunction
 from punchcard.transformer.weights import Model, as_module

@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Run, Runner
+from punchcard.engines.base import EngineCache, Run, Runner
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Model, as_module
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from punchcard.engines.dense import Stepping
     from punchcard.engines.lowered.gpu.device import Device
-    from punchcard.engines.stepping import Stepping
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from punchcard.engines.lowered.compiled_model import CompiledModel
 
 Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "declined"]
 
@@ -136,3 +137,20 @@ class Stops:
             if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
                 return pattern
         return None
+
+
+class EngineCache:
+    """The compiled models of one machine: code and tables, each for all cards with the same static rows.
+
+    They belong to the weights that were compiled. With other weights, also in the same tensors, the cache starts empty.
+    """
+
+    def __init__(self) -> None:
+        self._weights = b""
+        self._compiled_models: list[CompiledModel] = []
+
+    def compiled_models(self, weights: bytes) -> list[CompiledModel]:
+        """Those for weights with this digest: a list to search and to extend."""
+        if weights != self._weights:
+            self._weights, self._compiled_models = weights, []
+        return self._compiled_models

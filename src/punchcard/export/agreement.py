@@ -43,7 +43,7 @@ def compare_loops(machine: Machine[Any, Any], programs: Sequence[Any], loop: Cal
     """Run programs by `loop`, on cards that `enter` makes of the machine's and `leave` turns back; compare every loop."""
     import torch
 
-    from punchcard.engines.stepping import threads
+    from punchcard.engines.dense import threads
 
     made, drifts = 0, [0.0] * loops
     with torch.no_grad(), threads(1):  # cards are small: more threads wait for each other

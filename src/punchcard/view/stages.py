@@ -65,7 +65,7 @@ def stages_in_full(weights: Weights, card: AnyArray, *, exact: bool) -> LoopStag
     else:
         import torch
 
-        from punchcard.engines.stepping import threads
+        from punchcard.engines.dense import threads
 
         with torch.no_grad(), threads(1):
             found = [as_array(stage) for stage in weights.module.stages(torch.from_numpy(card).to(weights.module.dtype))]

@@ -10,10 +10,9 @@ from typing import TypeAlias
 
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Run, Stops
+from punchcard.engines.base import EngineCache, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.batch_run import BatchRun, CardEnd
 from punchcard.engines.lowered.card_group import CardGroup
 from punchcard.engines.lowered.compiled_model import CompiledModel

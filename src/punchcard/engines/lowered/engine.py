@@ -14,9 +14,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Reason, Run, Runner, Stops
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
 from punchcard.engines.controls import NO_CONTROLS, Controls, Watch, card_for
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel

@@ -11,11 +11,10 @@ from operator import or_
 import numpy as np
 
 from punchcard.card.layout import Pattern
-from punchcard.engines.controls import Port
+from punchcard.engines.controls import OutputBuffer, Port
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
-from punchcard.engines.output_buffer import OutputBuffer
 
 NOTHING = np.zeros(4, dtype=np.int64)
 """The table of no patterns."""

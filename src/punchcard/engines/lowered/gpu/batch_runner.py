@@ -10,10 +10,9 @@ import numpy as np
 
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Reason, Run, Stops
+from punchcard.engines.base import EngineCache, Reason, Run, Stops
 from punchcard.engines.batch import Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.batch_runner import CompiledBatchRunner
 from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
