@@ -17,8 +17,8 @@ from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
+from punchcard.engines.lowered.graph.rules import value_of as node_value
 from punchcard.engines.lowered.rules import TABLES
 from punchcard.words.word import Word, select
 from tests.test_words import total_value

@@ -90,9 +90,9 @@ def test_only_the_scratchpad_and_a_few_columns_are_computed(design: str, monkeyp
     computed: list[int] = []
     finish = Incremental._finish
 
-    def counting(self: Incremental, layer: object, heads: object, columns: Tensor, *rest: object) -> None:
+    def counting(self: Incremental, layer: object, columns: Tensor, *rest: object) -> None:
         computed.append(len(columns))
-        finish(self, layer, heads, columns, *rest)  # type: ignore[arg-type]
+        finish(self, layer, columns, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Incremental, "_finish", counting)
     cards_of(machine.model, machine.punch(random_program(random.Random(1), 8, 60, 65)), machine.layout)

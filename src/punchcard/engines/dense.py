@@ -1,6 +1,6 @@
 """The dense engine: the equation, literally. X <- TF(W; X), T times (algorithm "Looped Transformer").
 
-`Stepping` is what it shares with the scratchpad engine: one loop after the other in Python, and a look at the card after each.
+`Stepping`: what it shares with the scratchpad engine. One loop after the other in Python, and a look at the card after each.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,11 +14,9 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.lowered.batch_run import BatchRun, CardEnd
-from punchcard.engines.lowered.card_group import CardGroup
+from punchcard.engines.lowered.batch_run import BatchRun, CardEnd, CardGroup
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.engine import as_packed, find_or_compile, packed_card
-from punchcard.engines.lowered.thread_pool import ThreadPool, cores
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
 
@@ -73,6 +72,11 @@ class CompiledBatchRunner(BatchRunner):
         return Run(card, 0, "declined", self.engine, notes=(why,), made={self.engine: 0})
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
@@ -98,7 +102,7 @@ class LoweredBatchRunner(CompiledBatchRunner):
             rows = [row for number in numbers if number in self.places for of, row in [self.places[number]] if of is group]
             group.begin(rows, loops, (*stops.until, *stops.ports))
         own_stops = [replace(stops, ports=own) for own in ports or ()]
-        batch_run = BatchRun(self.groups, ThreadPool(self.threads), loops, own_stops, stops)
+        batch_run = BatchRun(self.groups, self.threads, loops, own_stops, stops)
         batch_run.run(controls)
         more = sum(group.compiled_model.compile_seconds - was for group, was in zip(self.groups, before, strict=True))
         self.compile_seconds += more

@@ -20,9 +20,8 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
 from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
-from punchcard.engines.lowered.analysis.passive import Passive
+from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
-from punchcard.engines.lowered.analysis.requirements import CardRequirements
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code

@@ -6,20 +6,23 @@ columns is settled once for a card, and the only question left in a loop is whet
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.card_rows import row_of, signs_of
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, span, within
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, limit_of, row_of, signs_of, span, within
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.domains import value_of
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
+from punchcard.engines.lowered.graph.rules import value_of
 from punchcard.errors import LoweringError
 
 
@@ -324,3 +327,48 @@ def _by_code(queries: Vectors, keys: Vectors, lead: float) -> Match | None:
         return None
     best = float(np.abs(products).sum())
     return Match(None, (best, best))
+
+
+class CardRequirements:
+    """The requirements on the cards of one machine: static rows, limits of numbers, active columns that hold the same."""
+
+    def __init__(self, passive: Passive, card: PackedCard) -> None:
+        columns, read, layout = passive.columns, passive.read, passive.columns.layout
+        self.passive = passive
+        self.static: list[tuple[str, slice, AnyArray]] = []
+        self.limits: list[tuple[str, float]] = []
+        for block in layout.blocks:
+            field, rows = card.fields.get(block.name), layout.rows(block.name)
+            if field is None:
+                continue
+            if field.dtype.kind == "f":
+                self.limits.append((block.name, limit_of(block, "real")))
+            for region, content in block.holds.items():
+                asked = region not in columns.active and bool(read & set(range(rows.start, rows.stop)))
+                if content == "fixed" or (asked and content != "one"):
+                    place = layout.region(region)
+                    self.static.append((block.name, place, field[place].copy()))
+        self.alike = sorted(columns.shared_rows())
+        self.active = [c for g in columns.groups for c in range(g.start, g.stop)]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A name for the static rows."""
+        digest = hashlib.sha256()
+        for name, place, values in self.static:
+            digest.update(f"{name} {place.start} {values.dtype} {values.shape}".encode())
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.digest()
+
+    def hold(self, card: PackedCard, *, everywhere: bool = True) -> bool:
+        """Whether the code was made for cards like this; or at least for its active columns."""
+        columns: Any = slice(None) if everywhere else self.active
+        if any(not bool(np.all(np.abs(card.fields[name][columns]) <= limit)) for name, limit in self.limits):
+            return False
+        if everywhere and any(not np.array_equal(card.fields[name][place], values) for name, place, values in self.static):
+            return False
+        if everywhere and not self.passive.keeps_limits(card):
+            return False
+        if len(self.active) == 1:
+            return True
+        return all(bool(np.all((found := row_of(card, row, self.active)) == found[0])) for row in self.alike)

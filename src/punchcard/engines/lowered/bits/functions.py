@@ -18,8 +18,17 @@ from dataclasses import dataclass
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
 from punchcard.engines.lowered.bits.node_rules import NODES
 from punchcard.engines.lowered.bits.packing import family, pack, pack_any
-from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, table_of_steps
-from punchcard.engines.lowered.bits.sums import Sum, Units, aligned, needed_terms, odd_and_power, without_gates
+from punchcard.engines.lowered.bits.steps import (
+    MOST_STEPS,
+    Sum,
+    Total,
+    Units,
+    aligned,
+    needed_terms,
+    odd_and_power,
+    table_of_steps,
+    without_gates,
+)
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,

@@ -17,8 +17,7 @@ from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
 from punchcard.engines.lowered.codegen.floats import FloatCode, width_of
-from punchcard.engines.lowered.codegen.leaves import FieldBits, FieldPresence, FormSign, StateBits
-from punchcard.engines.lowered.codegen.memory import Memory
+from punchcard.engines.lowered.codegen.memory import FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code

@@ -18,8 +18,7 @@ from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
 from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, CodeKind, LoopEmitter
-from punchcard.engines.lowered.codegen.leaves import FieldBits
-from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.engines.lowered.codegen.memory import FieldBits, Flat
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Protocol
 
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
+from punchcard.engines.lowered.graph.nodes import Node
 
 I64 = ir.IntType(64)
 
@@ -57,3 +60,33 @@ class Flat:
 
     def _at(self, b: ir.IRBuilder, offset: ir.Value, kind: ir.Type) -> ir.Value:
         return b.bitcast(b.gep(self._buffer, [offset]), kind.as_pointer())
+
+
+@dataclass(frozen=True)
+class StateBits:
+    """A state that is a word."""
+
+    state: StateWord
+
+
+@dataclass(frozen=True)
+class FieldBits:
+    """A field of the column at an index; without an index, of the column at hand."""
+
+    index: Node | None
+    field: Field
+
+
+@dataclass(frozen=True)
+class FieldPresence:
+    """Whether that column holds something in the field."""
+
+    index: Node | None
+    field: Field
+
+
+@dataclass(frozen=True)
+class FormSign:
+    """Whether a linear form, known by its key, is positive."""
+
+    key: Hashable

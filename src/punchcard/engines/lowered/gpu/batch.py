@@ -15,11 +15,17 @@ from punchcard.card.layout import Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
-from punchcard.engines.lowered.gpu.autotune import Autotuner, KernelVariant
-from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Device, DeviceArrays, DeviceLimits
+from punchcard.engines.lowered.gpu.device import (
+    GROUP_SIZES,
+    WARP,
+    Autotuner,
+    Device,
+    DeviceArrays,
+    DeviceLimits,
+    KernelVariant,
+)
 from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, LaunchShape, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import memory_layout
-from punchcard.engines.lowered.gpu.state_words import StateWords
 from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_terms
 from punchcard.errors import LoweringError
 
@@ -216,3 +222,32 @@ def _shape(size: int, limits: DeviceLimits) -> LaunchShape:
     if size * WARP >= GROUP_BYTES:
         raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
     return LaunchShape(WARP, shared=False)
+
+
+StateArray = npt.NDArray[np.uint64]
+
+
+class StateWords:
+    """Those that are words, then those that are numbers, entry by entry."""
+
+    def __init__(self, compiled_model: CompiledModel) -> None:
+        places, number = compiled_model.places, np.dtype(compiled_model.number)
+        self._compiled_model, self._buffer = compiled_model, np.zeros(places.size, dtype=np.uint8)
+        self._words = [self._buffer[at : at + 8].view(np.uint64) for at in places.words.values()]
+        self._words += [self._buffer[at : at + number.itemsize].view(f"u{number.itemsize}")
+                        for slot, first in places.slots.items()
+                        for at in range(first, first + slot.width * number.itemsize, number.itemsize)]
+
+    def begin(self, cards: Sequence[PackedCard]) -> StateArray:
+        """From cards: states x machines."""
+        found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
+        for i, card in enumerate(cards):
+            self._compiled_model.begin(self._buffer, card)
+            found[:, i] = [word[0] for word in self._words]
+        return found
+
+    def finish(self, states: StateArray, card: PackedCard) -> None:
+        """To a card."""
+        for word, state in zip(self._words, states, strict=True):
+            word[0] = state
+        self._compiled_model.finish(self._buffer, card)
