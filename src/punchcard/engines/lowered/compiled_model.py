@@ -19,10 +19,10 @@ from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
-from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
+from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot
 from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
-from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.code_cache import Notes
@@ -74,10 +74,10 @@ class CompiledModel:
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.layers, self.graph)
-        self.selectors = self.columns.selectors()
+        self.selectors = self.columns.selectors
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
-        self.shared = self._share()
+        self.shared = SharedLayers(len(self.layers)) if self.passive.settles else self.columns.share_layers()
         fields = Fields(self.layout, self.columns.passive_regions, np.dtype(self.number).itemsize)
         self.places = buffer_layout(self.layout, fields, self.columns.slots, self.shared.passing)
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
@@ -87,14 +87,6 @@ class CompiledModel:
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
-
-    def _share(self) -> SharedLayers:
-        """What the cases of a loop share."""
-        cut = self.columns.cut(self.layers) if not self.passive.settles else len(self.layers)
-        passing = self.columns.passing(self.layers[:cut]) if cut < len(self.layers) else None
-        if passing is None:
-            return SharedLayers(len(self.layers))
-        return SharedLayers(cut, passing, *self.columns.common(self.layers, passing))
 
     def _get_driver(self) -> None:
         """The driver, and no cases yet."""
@@ -180,9 +172,8 @@ class CompiledModel:
 
     def _follow(self, buffer: Buffer) -> dict[StateSlot, Numbers]:
         """The numbers that follow from the selectors, as they are now."""
-        rows = self.columns.following()
         return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
-                for slot, at in self.places.slots.items() if slot.row in rows}
+                for slot, at in self.places.slots.items() if self.columns.block_of[slot.row].follows}
 
     def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
         bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
@@ -239,7 +230,7 @@ class CompiledModel:
             found = self.places.word_of(slot)
             if found is not None:
                 masks[found[0]] = masks.get(found[0], 0) | 1 << found[1]
-        return [(field, self.columns_of(group), at // 8, masks[field, group])
+        return [(field, self.columns.of_group(group), at // 8, masks[field, group])
                 for (field, group), at in self.places.words.items()]
 
     def begin(self, buffer: Buffer, card: PackedCard) -> None:
@@ -249,7 +240,8 @@ class CompiledModel:
             states[at] = _words(card, field)[columns[0]]
         for slot, place in self.places.slots.items():
             field, i = self.places.fields.of_row[slot.row]
-            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, self.columns_of(slot.group)[: slot.width])
+            columns = self.columns.of_group(slot.group)[: slot.width]
+            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, columns)
 
     def finish(self, buffer: Buffer, card: PackedCard) -> None:
         """States back to the active columns of a card."""
@@ -260,15 +252,10 @@ class CompiledModel:
                 words[column] = words.item(column) & ~mask | state
         for slot, place in self.places.slots.items():
             field, i = self.places.fields.of_row[slot.row]
-            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, place, slot.width))
+            _put_entries(card, field, i, self.columns.of_group(slot.group), self._numbers(buffer, place, slot.width))
 
     def _numbers(self, buffer: Buffer, at: int, width: int) -> AnyArray:
         return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
-
-    def columns_of(self, group: int | None) -> list[int]:
-        """The columns that carry a state of a group, or of all groups."""
-        groups = self.columns.groups if group is None else [self.columns.groups[group]]
-        return [column for g in groups for column in range(g.start, g.stop)]
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
         """Whether a loop that failed is tried again, with more entries in a table or fewer assumptions."""

@@ -124,11 +124,11 @@ def pattern_terms(compiled_model: CompiledModel, pattern: Pattern) -> list[Patte
         if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
             return [PatternTerm(wanted=1)]
         slot = next((s for s in compiled_model.columns.slots
-                     if s.row == row and column in compiled_model.columns_of(s.group)), None)
+                     if s.row == row and column in compiled_model.columns.of_group(s.group)), None)
         field, i = places.fields.of_row[row]
         word = None if slot is None else places.word_of(slot)
         if slot is not None and word is None:
-            numbers.append(PatternTerm(slot=(slot, compiled_model.columns_of(slot.group).index(column)), wanted=bit))
+            numbers.append(PatternTerm(slot=(slot, compiled_model.columns.of_group(slot.group).index(column)), wanted=bit))
         elif word is None and not field.bits:
             numbers.append(PatternTerm(field=field, column=column, row=i, wanted=bit))
         else:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, limit_of, row_of, signs_of, span, within
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
@@ -86,7 +86,7 @@ class Passive:
         self._found: dict[object, Match | None] = {}
         self.read: set[int] = set()
         """Rows that keys and queries of passive columns depend on."""
-        self.changing = columns.changing_rows()
+        self.changing = columns.changing
         self.layers: list[PassiveLayer] = []
         self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
@@ -136,16 +136,14 @@ class Passive:
 
     def _check_declared(self, region: str) -> None:
         """What the layout declares constant in a region is the same after a loop, also where it is not in others."""
-        layout = self.columns.layout
         known, contents = {}, {}
-        for block in layout.blocks:
+        for row, block in self.columns.block_of.items():
             content = block.holds.get(region)
-            for row in range(*span(layout, block.name)):
-                free = region in block.changes and not (content == "bits" and block.real)
-                contents[row] = "changes" if free else content
-                if content in (None, "one"):
-                    known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
-                                  if node.op is LOAD})
+            free = region in block.changes and not (content == "bits" and block.real)
+            contents[row] = "changes" if free else content
+            if content in (None, "one"):
+                known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
+                              if node.op is LOAD})
         for row, linear in self.settles.items():
             now = self.graph.gathered(self.graph.substitute(linear, known))
             before = self.graph.gathered(self.graph.substitute(self.begin.get(row, Linear()), known))
@@ -154,9 +152,9 @@ class Passive:
 
     def keeps_limits(self, card: PackedCard) -> bool:
         """Whether all numbers of a card stay within their limits when they settle."""
-        limits, known = self.columns.limits(), {}
+        known: dict[Node, Array] = {}
         for row, linear in self.settles.items():
-            kind, limit = limits[row]
+            kind, limit = self.columns.limit_at(row)
             if kind == "real" and not within(linear, limit):
                 for node in leaves(linear, LOAD):
                     if node not in known:
@@ -349,7 +347,7 @@ class CardRequirements:
                     place = layout.region(region)
                     self.static.append((block.name, place, field[place].copy()))
         self.alike = sorted(columns.shared_rows())
-        self.active = [c for g in columns.groups for c in range(g.start, g.stop)]
+        self.active = columns.active_columns
 
     @cached_property
     def digest(self) -> bytes:
@@ -371,4 +369,4 @@ class CardRequirements:
             return False
         if len(self.active) == 1:
             return True
-        return all(bool(np.all((found := row_of(card, row, self.active)) == found[0])) for row in self.alike)
+        return all(is_even(card, row, self.active) for row in self.alike)
