@@ -26,7 +26,7 @@ from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.code_cache import Notes
-from punchcard.engines.lowered.codegen.driver import emit_driver
+from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
@@ -192,7 +192,7 @@ class CompiledModel:
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)
-        place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
+        place = (key * HASH % (1 << 64) >> HASH_SHIFT) % CASES
         while self.cases[place, 1]:
             place = (place + 1) % CASES
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)

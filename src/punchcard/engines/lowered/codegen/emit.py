@@ -16,14 +16,13 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
-from punchcard.engines.lowered.codegen.floats import FloatCode, width_of
+from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, width_of
 from punchcard.engines.lowered.codegen.memory import FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code
 from punchcard.words.word import Word, logic
 
-I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
 """Where a report's codes begin; before them are status, pattern or case, and spare places."""
 MOST_CODES = 1 << 12
@@ -150,7 +149,7 @@ class LoopEmitter:
         """Whether a column holds something in a field; None if all columns do."""
         result: ir.Value | None = None
         for start, stop in field.missing:
-            beyond = self.b.icmp_unsigned(">=", self.b.sub(column, ir.Constant(I64, start)), ir.Constant(I64, stop - start))
+            beyond = self.b.icmp_unsigned(">=", self.b.sub(column, i64(start)), i64(stop - start))
             result = beyond if result is None else self.b.and_(result, beyond)
         return result
 
@@ -226,11 +225,11 @@ class LoopEmitter:
         if width == 1:
             return self.b.trunc(self.integers(self.functions.code(node)), I32)
         kind = ir.VectorType(I32, width)
-        total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
+        total: ir.Value = ir.Constant(kind, [i32(flip)] * width)
         for i, value in enumerate(self.args(node)):
             positive = self.b.fcmp_ordered(">", value, self.floats.number(0.0, width))
-            bit = self.b.select(positive, ir.Constant(kind, [ir.Constant(I32, 1 << i)] * width),
-                                ir.Constant(kind, [ir.Constant(I32, 0)] * width))
+            bit = self.b.select(positive, ir.Constant(kind, [i32(1 << i)] * width),
+                                ir.Constant(kind, [i32(0)] * width))
             total = self.b.xor(total, bit)
         return total
 
@@ -255,28 +254,28 @@ class LoopEmitter:
         Where there is an excuse, the column is one that exists, whatever the code is.
         """
         found = []
-        nowhere = ir.Constant(I32, self.places.nowhere)
+        nowhere = i32(self.places.nowhere)
         for lane in range(width):
             table = tables[lane if len(tables) > 1 else 0]
             one = self.floats.lane(code, lane)
             if table < 0:
-                found.append(ir.Constant(I32, -1))
+                found.append(i32(-1))
                 continue
             self.codes.append((one, table))
             direct = self.code_kind.direct[table] if self.code_kind.direct else None
             if direct is not None:
-                place = self.b.sub(one, ir.Constant(I32, direct.first))
-                inside = self.b.icmp_unsigned("<", place, ir.Constant(I32, direct.count))
-                column = self.b.add(place, ir.Constant(I32, direct.column))
+                place = self.b.sub(one, i32(direct.first))
+                inside = self.b.icmp_unsigned("<", place, i32(direct.count))
+                column = self.b.add(place, i32(direct.column))
                 for other, its in direct.others:
-                    same = self.b.icmp_unsigned("==", one, ir.Constant(I32, other))
-                    inside, column = self.b.or_(inside, same), self.b.select(same, ir.Constant(I32, its), column)
+                    same = self.b.icmp_unsigned("==", one, i32(other))
+                    inside, column = self.b.or_(inside, same), self.b.select(same, i32(its), column)
                 if excuse is not None:
                     inside, column = self.b.or_(inside, excuse), self.b.select(excuse, nowhere, column)
                 self.ok.append(inside)  # but what is read there may be read before this is known
-                found.append(column if direct.inside else self.b.select(inside, column, ir.Constant(I32, -1)))
+                found.append(column if direct.inside else self.b.select(inside, column, i32(-1)))
                 continue
-            pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
+            pointer = self.b.load(self.b.gep(self.tables, [i64(table)]))
             column = self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)]))
             found.append(column if excuse is None else self.b.select(excuse, nowhere, column))
         return found[0] if len(found) == 1 else self.floats.packed(found)
@@ -288,12 +287,12 @@ class LoopEmitter:
             lanes = [self.floats.lane(value, lane) for lane in range(index.width)]
             if index.op is INDEX:
                 for one in dict.fromkeys(lanes):
-                    self.ok.append(self.b.icmp_signed(">=", one, ir.Constant(I32, 0)))
+                    self.ok.append(self.b.icmp_signed(">=", one, i32(0)))
             self.columns[index] = [self.b.sext(one, I64) for one in lanes]
         return self.columns[index]
 
     def integer(self, number: int) -> ir.Value:
-        return ir.Constant(I32, number)
+        return i32(number)
 
     def gather(self, index: Node, row: int) -> ir.Value:
         """A row of the columns of an index."""
