@@ -117,7 +117,7 @@ def _look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report:
     common = entry(i64(3))
     idle = b.icmp_unsigned("==", b.and_(there(entry(i64(2)), I64), common), i64(0))
     used = b.icmp_unsigned("!=", common, i64(0))
-    with b.if_then(b.not_(b.and_(used, idle))):
+    with b.if_then(b.not_(b.and_(used, idle)), likely=False):
         b.store(i64(4), place)
         with counted_loop(b, entry(i64(0))) as number:
             own, following = b.load(place), b.function.append_basic_block("next_pattern")
