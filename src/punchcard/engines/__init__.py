@@ -31,23 +31,8 @@ GPU_BATCH_ENGINES: dict[str, LazyFunction] = {
 """The same with `device="cuda"`."""
 LOWERED_OR_SLOWER = LazyFunction("punchcard.engines.auto:lowered_or_slower", takes_packed=True)
 
-__all__ = [
-    "ENGINES",
-    "NO_CONTROLS",
-    "BatchRunner",
-    "Controls",
-    "Engine",
-    "EngineCache",
-    "NoCopyWatch",
-    "Port",
-    "Run",
-    "Runner",
-    "Watch",
-    "check_engine",
-    "prepare",
-    "prepare_batch",
-    "takes_packed",
-]
+__all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
+           "Runner", "Watch", "check_engine", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -60,7 +45,7 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     """
     check_engine(name)
     engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
-    if not _takes_packed(engine):
+    if not getattr(engine, "takes_packed", False):
         model, card = as_module(model), as_tensor(card)
     runner: Runner = engine(model, layout, card, loops=loops, cache=cache)
     return runner
@@ -97,11 +82,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
 def takes_packed(name: str) -> bool:
     """Whether the named engine can run a packed card as it is: else it is made a tensor."""
     check_engine(name)
-    return _takes_packed(ENGINES[name])
-
-
-def _takes_packed(engine: Engine) -> bool:
-    return bool(getattr(engine, "takes_packed", False))
+    return bool(getattr(ENGINES[name], "takes_packed", False))
 
 
 def check_engine(name: str) -> None:

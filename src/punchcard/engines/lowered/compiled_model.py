@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -116,7 +117,7 @@ class CompiledModel:
 
     def _notes(self, plan: LoopPlan) -> Notes:
         direct = self.kind_of_code(plan).direct
-        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
+        return {"tables": [asdict(t) for t in plan.tables], "direct": [d is not None for d in direct]}
 
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
@@ -181,8 +182,8 @@ class CompiledModel:
         def build() -> tuple[ir.Module, Notes]:
             plan = self._trace(bits, follow=follow)
             read = self.driver.notes.get("read")
-            if read is not None:
-                plan.keep_passing({slot for slot in self.shared.passing if slot.row in read})
+            if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
+                plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             return module, self._notes(plan)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
-from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
+from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
@@ -224,25 +224,25 @@ class Passive:
                 raise
             except LoweringError:
                 self._found[name] = None
-        found = self._found[name]
+        found, own, default = self._found[name], False, moved
         if found is None:
-            self.columns.assumed.append(b"loose")
             default = {row: self.graph.unknown((where, row), -UNBOUNDED, UNBOUNDED) for row in weights.value}
-            result = PassiveHead(weights, keys, queries, (0.0, 0.0), self._few(keys), moved, False, default, loose=True)
-            self.columns.assumed.append(result.summary())
-            return result
-        own = found.one is None
-        default = moved if found.one is None else self._at(moved, int(self.columns.passive[found.one]), where)
-        few = self._few(keys)
-        self.columns.assumed.append(b"own" if own else str(found.one).encode())
-        result = PassiveHead(weights, keys, queries, found.score, few, moved, own, default)
-        self.columns.assumed.append(result.summary())
+        elif found.one is None:
+            own = True
+        else:
+            default = self._at(moved, int(self.columns.passive[found.one]), where)
+        score = (0.0, 0.0) if found is None else found.score
+        result = PassiveHead(weights, keys, queries, score, self._few(keys), moved, own, default, loose=found is None)
+        self.columns.assumed += [b"loose" if found is None else str(found.one).encode(), result.summary()]
         return result
 
     def _few(self, keys: Vectors) -> list[DistinctKey] | None:
-        few = few_keys(keys, self.columns.passive)
-        for key in few or ():
-            self.columns.assumed.append(key.vector.tobytes() + bytes(f"{key.count > 1} {key.column}", "ascii"))
+        """The different keys, if there are few."""
+        found = keys.few()
+        if found is None:
+            return None
+        few = [DistinctKey(v, int(n), int(self.columns.passive[f])) for v, f, n in zip(*found, strict=True)]
+        self.columns.assumed += [key.vector.tobytes() + f"{key.count > 1} {key.column}".encode() for key in few]
         return few
 
     def _at(self, moved: Rows, column: int, where: str) -> Rows:
@@ -257,14 +257,6 @@ class Passive:
             if not value.is_zero:
                 found[row] = value
         return found
-
-
-def few_keys(keys: Vectors, columns: Indices) -> list[DistinctKey] | None:
-    """The different keys, if there are few."""
-    found = keys.few()
-    if found is None:
-        return None
-    return [DistinctKey(v, int(n), int(columns[f])) for v, f, n in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)

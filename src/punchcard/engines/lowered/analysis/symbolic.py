@@ -308,7 +308,9 @@ class Trace:
             if linear.is_constant and low == high:
                 handed[row] = constant(low)
                 continue
-            node = self.graph.node(GIVEN, (), (*name, row, low, high, _common_domain(linear)))
+            single = linear.single
+            domain = single[0].domain if single is not None and single[1] == 1.0 else None
+            node = self.graph.node(GIVEN, (), (*name, row, low, high, domain))
             given[node] = linear
             handed[row] = Linear({node: 1.0})
         return given, _halves(own, handed) if offer.tie else handed
@@ -394,11 +396,6 @@ def _halves(own: Rows, other: Rows) -> Rows:
         for row, linear in rows.items():
             result.setdefault(row, Linear()).add(linear, 0.5)
     return result
-
-
-def _common_domain(linear: Linear) -> tuple[float, ...] | None:
-    single = linear.single
-    return single[0].domain if single is not None and single[1] == 1.0 else None
 
 
 def _range(linear: Linear, offer: Offer) -> tuple[float, float]:

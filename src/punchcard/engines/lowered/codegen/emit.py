@@ -84,12 +84,6 @@ class LoopEmitter:
             if node.op is CODE and node.width == 1:
                 self.functions.code(node)
 
-    def take_checks(self, other: LoopEmitter) -> None:
-        """What must be true for another emitter must be true here."""
-        other.check_held()
-        self.ok += other.ok
-        self.bits += other.bits
-
     # Bits
 
     def _bits_of(self, node: Node) -> BitTable | None:
@@ -121,7 +115,9 @@ class LoopEmitter:
             case StateBits(state):
                 return self.memory.state(self.b, state)
             case FieldBits(index, field):
-                return self.word_at(field, self.own if index is None else self.column_of(index)[0])
+                column = self.own if index is None else self.column_of(index)[0]
+                word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
+                return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
             case FieldPresence(index, field):
                 return self.held(field, self.own if index is None else self.column_of(index)[0])
             case FormSign(key):
@@ -133,11 +129,6 @@ class LoopEmitter:
     def truth(self, table: BitTable) -> ir.Value:
         """Whether a function of bits has its greater value."""
         return self.integers(logic(table.truth, [bit.flag for bit in table.bits]))
-
-    def word_at(self, field: Field, column: ir.Value | None) -> ir.Value:
-        """The word of a column."""
-        word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
-        return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
 
     def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
         """Store a word of a column."""
@@ -335,11 +326,6 @@ class LoopEmitter:
         else:
             self._all(self.b.fcmp_ordered("<=", self.floats.call("fabs", value), self.floats.number(limit, width_of(value))))
 
-    def check_form(self, form: Linear, kind: str, limit: float) -> None:
-        """The same of a form, unless it is proven."""
-        if kind != "bits" or self.functions.bit(form) is None:
-            self.check(self.linear(form), kind, limit)
-
     def check_bits(self, value: ir.Value) -> ir.Value:
         """The value, which must be ±1 in every lane."""
         if isinstance(value.type, ir.VectorType):
@@ -353,14 +339,6 @@ class LoopEmitter:
             whole = ir.IntType(flags.type.count)
             flags = self.b.icmp_unsigned("==", self.b.bitcast(flags, whole), ir.Constant(whole, -1))
         self.ok.append(flags)
-
-    def check_distinct(self, lanes: Iterable[ir.Value]) -> None:
-        """No two columns are stored to twice."""
-        seen: list[ir.Value] = []
-        for one in lanes:
-            for other in seen:
-                self.ok.append(self.b.icmp_unsigned("!=", one, other))
-            seen.append(one)
 
     def all_ok(self) -> ir.Value:
         """Whether every check holds."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 
 from llvmlite import ir
 
@@ -89,11 +90,11 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     emitter.functions.families = plan.families
     emitter.lift(plan.forms())
     for check in plan.checks:
-        emitter.check_form(check.value, check.kind, check.limit)
+        if check.kind != "bits" or emitter.functions.bit(check.value) is None:  # else it is proven
+            emitter.check(emitter.linear(check.value), check.kind, check.limit)
     lanes = [emitter.floats.lane(emitter.node(code), i)
              for code, mask in plan.distinct for i in range(code.width) if mask[i]]
-    if len(lanes) > 1:
-        emitter.check_distinct(lanes)
+    emitter.ok += [emitter.b.icmp_unsigned("!=", one, other) for one, other in combinations(lanes, 2)]  # no two store to one
     places, numbers = emitter.places, []
     bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
     for slot, linear in plan.states.items():
@@ -161,7 +162,9 @@ def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> li
         result.append((column, at, _content(one, rows, kinds)))
         for row, linear in store.later.items():
             one.check(one.linear(linear), *store.kinds[row])
-        emitter.take_checks(one)
+        one.check_held()
+        emitter.ok += one.ok
+        emitter.bits += one.bits
     return result
 
 

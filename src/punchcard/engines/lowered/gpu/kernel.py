@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from llvmlite import ir
 
@@ -18,7 +19,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
-from punchcard.engines.lowered.codegen.floats import I8, I32, I64, i32, i64, is_near
+from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, is_near
 from punchcard.engines.lowered.codegen.loop import compute, counted_loop
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
 from punchcard.engines.lowered.pattern_table import PatternTerm
@@ -63,7 +64,7 @@ class Registers:
         """A column that is not there is the last one, which holds nothing and is never used."""
         strip, granule, threads = self.strips.by_block[field.block], self.strips.granule, self.shape.threads
         place = b.sub(b.trunc(column, I32), i32(strip.first))
-        place = _least(b, place, i32(strip.count))
+        place = b.select(b.icmp_unsigned("<", place, i32(strip.count)), place, i32(strip.count))
         inner = field.offset + (0 if field.bits else row * field.item)
         if strip.stride % granule == 0:
             fixed = (strip.at + inner) // granule * granule * threads + inner % granule
@@ -137,7 +138,7 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
     new.put(emitter)
     one_more = b.add(count, i32(1))
     for k, pattern in enumerate(patterns):
-        matches = _matches(b, memory, real, pattern)
+        matches = reduce(b.and_, [_matches(b, memory, real, seen) for seen in pattern], ir.Constant(I1, 1))
         ended.add_incoming(one_more, b.block)
         how.add_incoming(i32(MATCHED + k), b.block)
         following = function.append_basic_block("again")
@@ -191,7 +192,8 @@ def _load_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.
         memory.put_state(b, word, b.load(next(places)))
     for slot, room in memory.slots.items():
         for lane in range(slot.width):
-            b.store(_as_number(b, b.load(next(places)), real), _lane(b, room, lane))
+            word = b.load(next(places))
+            b.store(b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real), _lane(b, room, lane))
 
 
 def _store_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
@@ -208,19 +210,8 @@ def _lane(b: ir.IRBuilder, room: ir.Value, lane: int) -> ir.Value:
     return b.gep(room, [i32(0), i32(lane)])
 
 
-def _as_number(b: ir.IRBuilder, word: ir.Value, real: ir.Type) -> ir.Value:
-    return b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real)
-
-
-def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[PatternTerm]) -> ir.Value:
-    """Whether everything that a pattern looks at is as it should be."""
-    result: ir.Value = ir.Constant(ir.IntType(1), 1)
-    for seen in pattern:
-        result = b.and_(result, _term_matches(b, memory, real, seen))
-    return result
-
-
-def _term_matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
+def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
+    """Whether something that a pattern looks at is as it should be."""
     column = i64(seen.column)
     if seen.mask:
         if seen.state is not None:
@@ -235,9 +226,5 @@ def _term_matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: Patte
     elif seen.field is not None:
         number = b.load(memory.entry(b, seen.field, column, seen.row, real))
     else:
-        return ir.Constant(ir.IntType(1), 0)  # it holds 0, always
+        return ir.Constant(I1, 0)  # it holds 0, always
     return is_near(b, number, ir.Constant(real, float(seen.wanted)))
-
-
-def _least(b: ir.IRBuilder, value: ir.Value, most: ir.Constant) -> ir.Value:
-    return b.select(b.icmp_unsigned("<", value, most), value, most)
