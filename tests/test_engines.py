@@ -23,7 +23,7 @@ from punchcard.transformer.build import assign, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import run_dense, run_on
+from tests.engine_runs import card_with, run_dense, run_on
 from tests.random_programs import random_program
 
 BITS = 3
@@ -46,12 +46,9 @@ def counter_machine() -> tuple[Layout, LoopedTransformer, torch.Tensor]:
         read(pointer=counter, position=position, source=data, into=seen, via=v_new, inside=one, gate=8.0),
         assign(counter, increment_bits(counter, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "data", "tape", encode_unsigned([i % 4 for i in range(CELLS)], 2))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(1, CELLS + 1)), BITS))
-    layout.put(card, "seen", "head", -1.0)
-    layout.put(card, "counter", "head", encode_unsigned(1, BITS))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {
+        ("data", "tape"): [i % 4 for i in range(CELLS)], ("position", "tape"): list(range(1, CELLS + 1)),
+        ("seen", "head"): -1.0, ("counter", "head"): 1, ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 

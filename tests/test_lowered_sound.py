@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines import Controls, prepare
 from punchcard.engines.lowered.bits.builder import WordBuilder
@@ -23,7 +22,7 @@ from punchcard.transformer.build import assign, attend, build, clear
 from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.gate import gated
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import compiled_model_of
+from tests.engine_runs import card_with, compiled_model_of
 from tests.lowered_cases import Machine, assert_the_equation, operations
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -51,13 +50,10 @@ def sizes_on_a_tape(values: list[float], content: Content, gap: int) -> Machine:
         assign(mark, gated(relu(seen) + relu(-seen), 1 - one, 8.0)) + clear(seen)
         + assign(place, increment_bits(place, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "value", "tape", torch.tensor([values]))
-    for region in ("tape", "gap"):
-        columns = layout.region(region)
-        layout.put(card, "position", region, encode_unsigned(list(range(columns.start - 1, columns.stop - 1)), BITS))
-    layout.put(card, "place", "head", encode_unsigned(0, BITS))
-    layout.put(card, "inside", "head", 1.0)
+    numbers = list(range(len(values) + gap))
+    card = card_with(layout, {
+        ("value", "tape"): torch.tensor([values]), ("position", "tape"): numbers[: len(values)],
+        ("position", "gap"): numbers[len(values) :], ("place", "head"): 0, ("inside", "head"): 1.0})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -98,14 +94,10 @@ def meeting_heads(places: tuple[int, int], look: int) -> Machine:
         assign(mark, gated(seen, 1 - one, 16.0)) + clear(seen) + assign(look_row, increment_bits(look_row, one))
         + assign(place, sum_bits(place, stack(2 * going - one, *[-1 * one] * (BITS - 1)), one)),
     ]
-    card = layout.blank()
-    layout.put(card, "colour", "heads", torch.tensor([[1.0, -0.5]]))
-    layout.put(card, "colour", "tape", torch.tensor([[1.0, -1.0] * 8]))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), BITS))
-    layout.put(card, "look", "heads", encode_unsigned([look, look], BITS))
-    layout.put(card, "place", "heads", encode_unsigned(list(places), BITS))
-    layout.put(card, "inside", "heads", 1.0)
-    layout.put(card, "moves", "heads", torch.tensor([[1.0, 0.0]]))
+    card = card_with(layout, {
+        ("colour", "heads"): torch.tensor([[1.0, -0.5]]), ("colour", "tape"): torch.tensor([[1.0, -1.0] * 8]),
+        ("position", "tape"): list(range(16)), ("look", "heads"): [look, look], ("place", "heads"): list(places),
+        ("inside", "heads"): 1.0, ("moves", "heads"): torch.tensor([[1.0, 0.0]])})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -199,12 +191,8 @@ def thresholds() -> Machine:
         assign(mark, 2 * relu(count - 4) - 2 * relu(count - 5) - relu(one)) + clear(count) + clear(seen)
         + assign(place, increment_bits(place, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "value", "tape", torch.ones(1, 1 << bits, dtype=card.dtype))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(1 << bits)), bits))
-    layout.put(card, "place", "head", encode_unsigned(0, bits))
-    layout.put(card, "inside", "head", 1.0)
-    layout.put(card, "mark", "head", -1.0)
+    card = card_with(layout, {("value", "tape"): 1.0, ("position", "tape"): list(range(1 << bits)), ("place", "head"): 0,
+                              ("inside", "head"): 1.0, ("mark", "head"): -1.0})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -228,11 +216,8 @@ def links(bits: int, first: int) -> Machine:
         attend(query=middle + position, key=position, value=link, into=end, gap=ADDRESS_GAP),
         assign(place, relu(end + 4 * one - 4) - relu(-end + 4 * one - 4)) + clear(middle) + clear(end),
     ]
-    card = layout.blank()
-    layout.put(card, "link", "tape", encode_unsigned([(5 * i + 1) % 16 for i in range(16)], bits))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), bits))
-    layout.put(card, "inside", "head", 1.0)
-    layout.put(card, "place", "head", encode_unsigned(first, bits))
+    card = card_with(layout, {("link", "tape"): [(5 * i + 1) % 16 for i in range(16)], ("position", "tape"): list(range(16)),
+                              ("inside", "head"): 1.0, ("place", "head"): first})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import decode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
@@ -28,7 +28,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import active_columns
 from tests import fleq_cases
 from tests.cases import DESIGNS
-from tests.engine_runs import run_dense, run_scratchpad
+from tests.engine_runs import card_with, run_dense, run_scratchpad
 from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
@@ -185,11 +185,8 @@ def flashes() -> tuple[Layout, LoopedTransformer, Tensor]:
         + assign(seen, seen + gated(via - seen, 1 - inside, 8.0)) + clear(via) + clear(mark)
         + assign(counter, increment_bits(counter, inside)),
     ]
-    card = layout.blank()
-    layout.put(card, "position", "tape", encode_unsigned(list(range(8)), 3))
-    layout.put(card, "counter", "head", encode_unsigned(0, 3))
-    layout.put(card, "place", "head", encode_unsigned(5, 3))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {("position", "tape"): list(range(8)), ("counter", "head"): 0, ("place", "head"): 5,
+                              ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 
@@ -263,12 +260,9 @@ def tags_that_move(counting: bool) -> tuple[Layout, LoopedTransformer, Tensor]:
         + assign(tag, flip_bits(tag)),
         assign(counter, increment_bits(counter, inside)) if counting else clear(v_new),
     ]
-    card = layout.blank()
-    layout.put(card, "data", "tape", encode_unsigned([i % 4 for i in range(8)], 2))
-    layout.put(card, "tag", "tape", encode_unsigned([(3 * i) % 8 for i in range(8)], 3))
-    layout.put(card, "seen", "head", -1.0)
-    layout.put(card, "counter", "head", encode_unsigned(2, 3))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {
+        ("data", "tape"): [i % 4 for i in range(8)], ("tag", "tape"): [(3 * i) % 8 for i in range(8)],
+        ("seen", "head"): -1.0, ("counter", "head"): 2, ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 

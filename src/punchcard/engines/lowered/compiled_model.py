@@ -19,7 +19,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
-from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot
 from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
@@ -79,10 +79,10 @@ class CompiledModel:
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
         self.shared = SharedLayers(len(self.layers)) if self.passive.settles else self.columns.share_layers()
-        fields = Fields(self.layout, self.columns.passive_regions, np.dtype(self.number).itemsize)
-        self.places = buffer_layout(self.layout, fields, self.columns.slots, self.shared.passing)
+        self.places = BufferLayout(self.layout, self.columns.passive_places.values(), np.dtype(self.number).itemsize,
+                                   self.columns.slots, self.shared.passing)
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
-        self.direct = all(field.bits for field in fields.all)
+        self.direct = all(field.bits for field in self.places.fields)
         self.empty = not self.direct
         self.requirements = CardRequirements(self.passive, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
@@ -240,7 +240,7 @@ class CompiledModel:
         for field, columns, at, _ in self.state_words:
             states[at] = _words(card, field)[columns[0]]
         for slot, place in self.places.slots.items():
-            field, i = self.places.fields.of_row[slot.row]
+            field, i = self.places.of_row[slot.row]
             columns = self.columns.of_group(slot.group)[: slot.width]
             self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, columns)
 
@@ -252,7 +252,7 @@ class CompiledModel:
             for column in columns:
                 words[column] = words.item(column) & ~mask | state
         for slot, place in self.places.slots.items():
-            field, i = self.places.fields.of_row[slot.row]
+            field, i = self.places.of_row[slot.row]
             _put_entries(card, field, i, self.columns.of_group(slot.group), self._numbers(buffer, place, slot.width))
 
     def _numbers(self, buffer: Buffer, at: int, width: int) -> AnyArray:
@@ -271,7 +271,7 @@ class CompiledModel:
                 self.filled[table][place] = column
                 filled = True
             outside |= self.direct and (column == -1 or filled)
-            empty |= not self.empty and any(start <= column < stop for field in self.places.fields.all
+            empty |= not self.empty and any(start <= column < stop for field in self.places.fields
                                             for start, stop in field.missing)
         if outside or empty:
             self.direct, self.empty = self.direct and not outside, self.empty or empty

@@ -51,9 +51,9 @@ class Lowered(Runner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         weights = Weights.of(model)
+        known = (cache or EngineCache()).compiled_models(weights.digest())
         packed = [packed_card(weights, layout, one) for one in cards]
         started = time.perf_counter()
-        known = (cache or EngineCache()).compiled_models(weights.digest())
         self.states = [CardState(find_or_compile(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds

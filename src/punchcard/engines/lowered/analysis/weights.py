@@ -188,8 +188,7 @@ def _layer(layer: LayerArrays, dtype: str, numbers: npt.NDArray[np.bool_]) -> La
         for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
     )
     heads = []
-    for head in range(layer.heads):
-        temperature = float(layer.temperature[head])
+    for head, temperature in enumerate(layer.temperature.tolist()):
         if not temperature > 0:
             raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
         values = {row: entries for row, entries in enumerate(sparse_rows(value[head], float)) if entries}

@@ -91,7 +91,7 @@ class LoopEmitter:
         if node.op is STATE:
             found = self.places.word_of(node.data)
             return None if found is None else self._state_bit(*found)
-        field, i = self.places.fields.of_row[node.data]
+        field, i = self.places.of_row[node.data]
         if not field.bits or node.domain is None or min(node.domain) >= 0:
             return None
         where = None if node.op is LOAD else node.args[0]
@@ -292,7 +292,7 @@ class LoopEmitter:
 
     def row(self, column: ir.Value, row: int) -> ir.Value:
         """One entry of a passive column, as a number."""
-        field, i = self.places.fields.of_row[row]
+        field, i = self.places.of_row[row]
         if not field.bits:
             return self.floats.load(self.memory.entry(self.b, field, column, i, self.real))
         word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))

@@ -113,7 +113,7 @@ def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[s
     result: Content = []
     bits: dict[Field, dict[int, BitTable | SplitTable]] = {}
     for row, linear in rows.items():
-        field, i = one.places.fields.of_row[row]
+        field, i = one.places.of_row[row]
         if field.bits:
             bits.setdefault(field, {})[i] = one.bit(linear)
             continue
@@ -141,7 +141,7 @@ def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> li
 
     A word is stored whole: so what settles in it goes there with the rest.
     """
-    b, result, fields = emitter.b, [], emitter.places.fields.of_row
+    b, result, fields = emitter.b, [], emitter.places.of_row
     words = {fields[row][0] for row in store.rows if fields[row][0].bits}
     rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
     index = emitter.node(store.index)
@@ -150,7 +150,7 @@ def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> li
     numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
     kinds = dict(store.kinds)
     for row, linear in store.rows.items():
-        single, field = linear.single, emitter.places.fields.of_row[row][0]
+        single, field = linear.single, emitter.places.of_row[row][0]
         if single is not None and single[0] in numbers and single[1] == 1.0 and not field.bits:
             emitter.check(numbers[single[0]], *kinds.pop(row))  # what is passed over is stored as it is
     for lane in lanes:
