@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement, permutations, product
 import numpy as np
 import pytest
 
+from punchcard.engines.lowered.bits import builder as word_rules
 from punchcard.engines.lowered.bits import node_rules, steps
-from punchcard.engines.lowered.bits import rules as word_rules
 from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total

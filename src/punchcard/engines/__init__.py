@@ -25,7 +25,7 @@ BATCH_ENGINES: dict[str, LazyFunction] = {
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
 GPU_BATCH_ENGINES: dict[str, LazyFunction] = {
-    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch_runner:GpuBatchRunner"),
+    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
     "auto": LazyFunction("punchcard.engines.auto:gpu_batch"),
 }
 """The same with `device="cuda"`."""

@@ -99,7 +99,7 @@ def batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: 
 def gpu_batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
               cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> BatchRunner:
     """The batch runner on a GPU; what it declines, card by card, is left to the CPU."""
-    from punchcard.engines.lowered.gpu.batch_runner import GpuBatchRunner
+    from punchcard.engines.lowered.gpu.batch import GpuBatchRunner
 
     fast = GpuBatchRunner(model, layout, cards, cache=cache, device=device)
     return FallbackBatchRunner(fast, lambda card: lowered_or_slower(model, layout, card, cache=cache),

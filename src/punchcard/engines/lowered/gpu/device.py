@@ -11,13 +11,22 @@ from typing import Protocol
 from llvmlite import ir
 
 from punchcard.card.formats import AnyArray
+from punchcard.errors import LoweringError
 
 RESERVED = 1 << 10
 """Bytes of shared memory that the system takes of every group."""
 MOST_GROUPS, MOST_THREADS = 32, 2048
 """Groups and threads that one processor runs at a time."""
 WARP = 32
-GROUP_SIZES = (256, 128, 64, 32)
+GROUP_SIZES, GROUP_BYTES = (256, 128, 64, 32), 1 << 31
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """How a kernel is run: threads of a group, and whether their arrays are brought into shared memory."""
+
+    threads: int
+    shared: bool
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,15 @@ class DeviceLimits:
         if threads * size > self.shared_of_group:
             return 0
         return threads * min(self.shared_of_processor // (threads * size + RESERVED), MOST_GROUPS, MOST_THREADS // threads)
+
+    def shape(self, size: int) -> LaunchShape:
+        """Shared memory where it has room for a warp; groups of a size with which it holds the most machines."""
+        threads = max(GROUP_SIZES, key=lambda threads: self.at_once(threads, size))
+        if self.at_once(threads, size):
+            return LaunchShape(threads, shared=True)
+        if size * WARP >= GROUP_BYTES:
+            raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
+        return LaunchShape(WARP, shared=False)
 
 
 class Device(Protocol):

@@ -10,7 +10,6 @@ is on its card. The patterns are part of the code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from llvmlite import ir
@@ -21,6 +20,7 @@ from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, is_near
 from punchcard.engines.lowered.codegen.loop import compute, counted_loop
+from punchcard.engines.lowered.gpu.device import LaunchShape
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
 from punchcard.engines.lowered.pattern_table import PatternTerm
 
@@ -29,14 +29,6 @@ GLOBAL, SHARED = 1, 3
 GOES_ON, FAILED, MATCHED = 0, 1, 2
 WORD = 32
 """Bits of a register: a state of no more bits has one."""
-
-
-@dataclass(frozen=True)
-class LaunchShape:
-    """How a kernel is run: threads of a group, and whether their arrays are brought into shared memory."""
-
-    threads: int
-    shared: bool
 
 
 class Registers:
