@@ -20,7 +20,7 @@ from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
-from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot
+from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
 from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
@@ -240,9 +240,8 @@ class CompiledModel:
         for field, columns, at, _ in self.state_words:
             states[at] = _words(card, field)[columns[0]]
         for slot, place in self.places.slots.items():
-            field, i = self.places.of_row[slot.row]
             columns = self.columns.of_group(slot.group)[: slot.width]
-            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, columns)
+            self._numbers(buffer, place, slot.width)[:] = row_of(card, slot.row, columns)
 
     def finish(self, buffer: Buffer, card: PackedCard) -> None:
         """States back to the active columns of a card."""
@@ -285,13 +284,6 @@ def _words(card: PackedCard, field: Field) -> AnyArray:
     """The words of a field, column by column."""
     array = card.fields[field.block]
     return array if array.ndim == 1 else array[:, field.offset // 8]
-
-
-def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> AnyArray:
-    """One row of a field in some columns, as numbers."""
-    if not field.bits:
-        return card.fields[field.block][columns, row]
-    return 2.0 * (_words(card, field)[columns] >> row & 1) - 1.0
 
 
 def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: AnyArray) -> None:

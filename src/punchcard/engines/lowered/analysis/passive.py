@@ -64,8 +64,8 @@ class PassiveHead:
 
     def summary(self) -> bytes:
         """All that the code depends on."""
-        numbers = [self.least_score, self.greatest_score]
-        return np.concatenate([numbers, *self.key_range.arrays(), *self.query_range.arrays()]).tobytes()
+        ranges = [array for of in (self.key_range, self.query_range) for array in (of.low, of.high, of.size)]
+        return np.concatenate([self.score, *ranges]).tobytes()
 
 
 @dataclass

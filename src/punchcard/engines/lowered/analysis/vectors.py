@@ -32,9 +32,6 @@ class VectorRanges:
     high: Array
     size: Array
 
-    def arrays(self) -> tuple[Array, Array, Array]:
-        return self.low, self.high, self.size
-
     @property
     def largest(self) -> Array:
         """How large an entry of each dimension may be."""

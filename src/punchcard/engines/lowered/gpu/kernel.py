@@ -80,21 +80,18 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
                                            status_kind, I64, I32, I32])
     function = ir.Function(module, kind, "machine")
     group, thread, shared, data, states, tables, made, status, loops, piece, machines = function.args
-    begin, look, enter, head, body, store, end, out = (function.append_basic_block(name) for name in (
-        "begin", "look", "enter", "head", "body", "store", "end", "out"))
-    b = ir.IRBuilder(begin)
+    b = ir.IRBuilder(function.append_basic_block("begin"))
     memory = Registers(b, real, places, strips, shape)
+    ended, how, end = b.alloca(I32), b.alloca(I32), function.append_basic_block("end")
     number = b.add(b.mul(group, i32(shape.threads)), thread)
     at = b.zext(number, I64)
-    b.cbranch(b.icmp_unsigned("<", number, machines), look, out)
-
-    b.position_at_end(look)
+    with b.if_then(b.icmp_unsigned(">=", number, machines)):
+        b.ret_void()
     my_status, my_made = b.gep(status, [at]), b.gep(made, [at])
     before = b.load(my_made)
     goes_on = b.and_(b.icmp_unsigned("==", b.load(my_status), i32(GOES_ON)), b.icmp_signed("<", before, loops))
-    b.cbranch(goes_on, enter, out)
-
-    b.position_at_end(enter)
+    with b.if_then(b.not_(goes_on)):
+        b.ret_void()
     left = b.sub(loops, before)
     limit = b.trunc(b.select(b.icmp_unsigned("<", left, b.zext(piece, I64)), left, b.zext(piece, I64)), I32)
     mine = b.zext(b.mul(thread, i32(strips.granule)), I64)
@@ -106,47 +103,30 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
     state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), i64(k)), at)])
                 for k in range(len(memory.words) + sum(slot.width for slot in memory.slots))]
     _load_states(b, memory, real, state_at)
-    entered = b.block
-    b.branch(head)
 
-    b.position_at_end(head)
-    count = b.phi(I32)
-    count.add_incoming(i32(0), entered)
-    b.cbranch(b.icmp_unsigned("<", count, limit), body, end)
+    def end_if(condition: ir.Value, count: ir.Value, reason: int) -> None:
+        with b.if_then(condition, likely=False):
+            b.store(count, ended)
+            b.store(i32(reason), how)
+            b.branch(end)
 
-    b.position_at_end(end)
-    ended, how = b.phi(I32), b.phi(I32)
-    ended.add_incoming(count, head)
-    how.add_incoming(i32(GOES_ON), head)
-
-    b.position_at_end(body)
-    emitter = LoopEmitter(b, real, memory, tables, places, code)
-    new = compute(emitter, plan)
-    ended.add_incoming(count, b.block)
-    how.add_incoming(i32(FAILED), b.block)
-    b.cbranch(new.ok, store, end).set_weights([10_000, 1])
-
-    b.position_at_end(store)
-    new.put(emitter)
-    one_more = b.add(count, i32(1))
-    for k, pattern in enumerate(patterns):
-        matches = reduce(b.and_, [_matches(b, memory, real, seen) for seen in pattern], ir.Constant(I1, 1))
-        ended.add_incoming(one_more, b.block)
-        how.add_incoming(i32(MATCHED + k), b.block)
-        following = function.append_basic_block("again")
-        b.cbranch(matches, end, following).set_weights([1, 10_000])
-        b.position_at_end(following)
-    count.add_incoming(one_more, b.block)
-    b.branch(head)
-
+    with counted_loop(b, limit) as count:
+        emitter = LoopEmitter(b, real, memory, tables, places, code)
+        new = compute(emitter, plan)
+        end_if(b.not_(new.ok), count, FAILED)
+        new.put(emitter)
+        for k, pattern in enumerate(patterns):
+            matches = reduce(b.and_, [_matches(b, memory, real, seen) for seen in pattern], ir.Constant(I1, 1))
+            end_if(matches, b.add(count, i32(1)), MATCHED + k)
+    b.store(limit, ended)
+    b.store(i32(GOES_ON), how)
+    b.branch(end)
     b.position_at_end(end)
     if shape.shared:
         _copy(b, memory.base, own, strips.kept // strips.granule, strips.granule, shape.threads)
     _store_states(b, memory, real, state_at)
-    b.store(b.add(before, b.zext(ended, I64)), my_made)
-    b.store(how, my_status)
-    b.branch(out)
-    b.position_at_end(out)
+    b.store(b.add(before, b.zext(b.load(ended), I64)), my_made)
+    b.store(b.load(how), my_status)
     b.ret_void()
     return function
 
