@@ -34,16 +34,12 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, place
     buffer, tables, visits, report = function.args
     for argument in function.args:
         argument.add_attribute("noalias")
-    block = function.append_basic_block("compute")
-    b = ir.IRBuilder(block)
+    b = ir.IRBuilder(function.append_basic_block("compute"))
     emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, code)
     new = compute(emitter, plan)
-    done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
-    b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
-    b.position_at_end(failed)
-    report_codes(b, report, emitter.codes)
-    b.ret(i32(1))
-    b.position_at_end(done)
+    with b.if_then(b.not_(new.ok), likely=False):
+        report_codes(b, report, emitter.codes)
+        b.ret(i32(1))
     if plan.settles:
         _settle(emitter, plan, visits)
     count: ir.Value = i32(0)
