@@ -25,7 +25,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from punchcard.machines.fleq.blocks.vector_fit import VectorSum, fit_vector, random_sigmoids
+from punchcard.machines.fleq.blocks.sigmoids import VectorSum
+from punchcard.machines.fleq.blocks.vector_fit import fit_vector, random_sigmoids
 from punchcard.machines.fleq.functions import Array, sigmoid
 
 TERMS = (16, 32, 64, 128, 256, 512, 1024)

@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
 from punchcard.machines.fleq.blocks.block import AnchoredMatrixProduct, Block, MatrixProduct
-from punchcard.machines.fleq.blocks.product import best_c
+from punchcard.machines.fleq.blocks.product import AnchoredProduct, anchor_scales, best_c
 from punchcard.machines.fleq.blocks.transport import Share
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.builder import Builder

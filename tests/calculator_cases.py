@@ -1,13 +1,27 @@
-"""Random expressions for the calculator, with their value and its rounding by plain float64 arithmetic."""
+"""Random expressions for the calculator, with an interval that their value is in, by mpmath's arithmetic of intervals."""
 
 from __future__ import annotations
 
-import math
+import operator
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-UNIT = 2.0**-53
+from mpmath import iv
+
 LARGEST = 1e6
+BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+ARITHMETIC: Mapping[str, Callable[[Any], Any]] = {
+    "(-{})": operator.neg, "({})%": lambda x: x / 100, "sqrt({})": iv.sqrt, "inverse({})": lambda x: 1 / x,
+    **{f"({{}})^{n}": operator.methodcaller("__pow__", n) for n in (-2, -1, 2, 3, 4)}}
+FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
+    "exp({})": iv.exp, "log({})": iv.log, "sin({})": iv.sin, "cos({})": iv.cos,
+    "tanh({})": lambda x: 1 - 2 / (1 + iv.exp(2 * x))}
+DOMAINS = {"sqrt({})": (0.0, LARGEST), "log({})": (0.0, LARGEST), "exp({})": (-20.0, 12.0), "sin({})": (-500.0, 500.0),
+           "cos({})": (-500.0, 500.0), "tanh({})": (-300.0, 300.0)}
+AWAY_FROM_ZERO = ("sqrt({})", "inverse({})", "log({})", *(f"({{}})^{n}" for n in (-2, -1)))
 
 
 class NotDefined(Exception):
@@ -16,11 +30,11 @@ class NotDefined(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A text, its value in float64, and how much the rounding of float64 may have changed it, to first order."""
+    """A text and the ends of an interval that holds its value."""
 
     text: str
-    value: float
-    slack: float
+    low: float
+    high: float
 
 
 @dataclass
@@ -40,80 +54,41 @@ class Expressions:
         while True:
             self.values = {}
             try:
-                case = self._grow(self.random.randint(1, 4))
+                text, value = self._grow(self.random.randint(1, 4))
             except NotDefined:
                 continue
-            if any(name in case.text for name in self.values) and case.slack < 1e-13 * abs(case.value):
+            case = Case(text, float(value.a), float(value.b))
+            if any(name in text for name in self.values) and case.high - case.low < 1e-13 * abs(case.low):
                 return case
 
-    def _grow(self, depth: int) -> Case:
+    def _grow(self, depth: int) -> tuple[str, Any]:
         pick = self.random.random()
         if depth == 0 or pick < 0.1:
             return self._leaf()
+        text, x = self._grow(depth - 1)
         if pick < 0.75:
-            return self._binary(self.random.choice("++--***//"), self._grow(depth - 1), self._grow(depth - 1))
-        operand = self._grow(depth - 1)
-        names = ["neg", "%", "^", "sqrt", "inverse"] + ["exp", "log", "sin", "cos", "tanh"] * self.functions
-        return self._unary(self.random.choice(names), operand)
+            sign, (other, y) = self.random.choice("++--***//"), self._grow(depth - 1)
+            if sign == "/":
+                _check(y, away=True)
+            return f"({text} {sign} {other})", _check(BINARY[sign](x, y))
+        form, function = self.random.choice([*ARITHMETIC.items(), *(FUNCTIONS.items() if self.functions else ())])
+        _check(x, *DOMAINS.get(form, (-LARGEST, LARGEST)), away=form in AWAY_FROM_ZERO)
+        return form.format(text), _check(function(x))
 
-    def _leaf(self) -> Case:
+    def _leaf(self) -> tuple[str, Any]:
         if self.random.random() < 0.25:
             text = f"{self.random.uniform(0.01, 20):.{self.random.randint(0, 4)}f}"
-            return Case(text, float(text), UNIT * abs(float(text)))
+            return text, iv.mpf(text)
         name = self.random.choice(("a", "b", "c", "width", "t"))
         if name not in self.values:
             size = self.random.uniform(1, 10) * 10 ** self.random.uniform(-self.decades, self.decades)
             self.values[name] = self.random.choice((1, 1, -1)) * size
-        return Case(name, self.values[name], 0.0)
-
-    def _binary(self, operator: str, a: Case, b: Case) -> Case:
-        text = f"({a.text} {operator} {b.text})"
-        if operator == "+":
-            return _case(text, a.value + b.value, a.slack + b.slack)
-        if operator == "-":
-            return _case(text, a.value - b.value, a.slack + b.slack)
-        if operator == "*":
-            return _case(text, a.value * b.value, abs(a.value) * b.slack + abs(b.value) * a.slack)
-        _far_from_zero(b)
-        value = a.value / b.value
-        return _case(text, value, (a.slack + abs(value) * b.slack) / abs(b.value))
-
-    def _unary(self, name: str, a: Case) -> Case:
-        x = a.value
-        if name == "neg":
-            return _case(f"(-{a.text})", -x, a.slack)
-        if name == "%":
-            return _case(f"({a.text})%", x / 100, a.slack / 100)
-        if name == "^":
-            exponent = self.random.choice((-2, -1, 2, 3, 4))
-            _far_from_zero(a)
-            value = _power(x, exponent)
-            return _case(f"({a.text})^{exponent}", value, abs(exponent * value / x) * a.slack + 8 * UNIT * abs(value))
-        if name in ("sqrt", "inverse", "log"):
-            _far_from_zero(a)
-        if (name in ("sqrt", "log") and x < 0) or (name == "exp" and not -20 < x < 12) or abs(x) > 500 * (name in "sincos"):
-            raise NotDefined
-        value, slope = {
-            "sqrt": lambda: (math.sqrt(x), 0.5 / math.sqrt(x)), "inverse": lambda: (1 / x, 1 / x**2),
-            "exp": lambda: (math.exp(x), math.exp(x)), "log": lambda: (math.log(x), 1 / x),
-            "sin": lambda: (math.sin(x), 1.0), "cos": lambda: (math.cos(x), 1.0), "tanh": lambda: (math.tanh(x), 1.0),
-        }[name]()
-        return _case(f"{name}({a.text})", value, slope * a.slack)
+        return name, iv.mpf(self.values[name])
 
 
-def _power(x: float, exponent: int) -> float:
-    try:
-        return float(x**exponent)
-    except OverflowError:
-        raise NotDefined from None
-
-
-def _case(text: str, value: float, slack: float) -> Case:
-    if not abs(value) < LARGEST:
+def _check(x: Any, low: float = -LARGEST, high: float = LARGEST, *, away: bool = False) -> Any:
+    """The interval itself, if it is within these ends and, where it must, far enough from 0."""
+    least = min(abs(float(x.a)), abs(float(x.b)))
+    if not low < x.a <= x.b < high or (away and (x.a <= 0 <= x.b or least < 1e-6 or x.delta > 1e-10 * least)):
         raise NotDefined
-    return Case(text, value, slack + 2 * UNIT * abs(value))
-
-
-def _far_from_zero(a: Case) -> None:
-    if abs(a.value) < 1e-6 or a.slack > 1e-10 * abs(a.value):
-        raise NotDefined
+    return x

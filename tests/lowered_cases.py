@@ -14,13 +14,10 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.engines.base import Run
-from punchcard.primitives.add import increment_bits, sum_bits
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.overwrite import clip, clip_where
-from punchcard.primitives.step import step
+from punchcard.primitives.bits import increment_bits, step, sum_bits
+from punchcard.primitives.memory import ADDRESS_GAP, clip, clip_where, store_factor, store_gap
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import Expression, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, gated, rows, stack
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
 from tests.engine_runs import card_with, run_lowered

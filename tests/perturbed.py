@@ -24,7 +24,7 @@ from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
 from tests.random_images import random_image
 from tests.random_programs import random_program
-from tests.riscv_random import endless
+from tests.riscv_cases import endless
 
 Array = npt.NDArray[Any]
 Change = Callable[[random.Random, dict[str, Array]], str]

@@ -10,8 +10,8 @@ from torch import Tensor
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import REGISTER_COUNT, SINK
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.meaning import ELSE
-from tests.riscv_random import any_instruction, extreme, program_of
+from punchcard.machines.riscv.numbers import ELSE
+from tests.riscv_cases import any_instruction, extreme, program_of
 
 
 def cards_of_cases(machine: RiscvMachine, count: int, seed: int = 0) -> tuple[list[str], Tensor]:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from punchcard.errors import SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
-from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing, standard_macros
+from punchcard.machines.von_neumann.languages.asq.assembler import Expander, assemble, listing, standard_macros
 from punchcard.machines.von_neumann.languages.asq.items import Cell
-from punchcard.machines.von_neumann.languages.asq.macros import Expander
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import ROOT, wrap
 

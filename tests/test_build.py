@@ -13,8 +13,7 @@ from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.errors import FormulaError, UnknownNameError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.build import LayerWeights, Part, assign, attend, build, clear, compile_layer
-from punchcard.transformer.expression import Expression, constant, relu, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, constant, gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
 
 LAYOUT = Layout([RowBlock("a", 3), RowBlock("b", 3), RowBlock("c", 1), RowBlock("one", 1)],
@@ -100,7 +99,7 @@ def test_units_know_the_formulas_that_they_serve(design: str) -> None:
         return [unit.tobytes() for unit in np.hstack([weights.w1, weights.b1[:, None]]) + 0.0]
 
     machine = SubleqMachine(word_bits=4, memory=2, instructions=2, design=design)
-    for layer in machine.compile(machine.sizes):
+    for layer in (compile_layer(part, machine.layout.width) for part in machine.formulas()):
         alone = [relus(compile_layer(Part(assignments=(each,)), layer.w2.shape[0])) for each in layer.part.assignments]
         assert list(layer.serves) == [tuple(number for number, units in enumerate(alone) if unit in units)
                                       for unit in relus(layer)]

@@ -17,8 +17,8 @@ from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.scratchpad.incremental import Incremental
 from punchcard.errors import LayoutError, LoweringError, PunchcardError
 from punchcard.machines.subleq.machine import SubleqMachine
-from punchcard.primitives.add import increment_bits
-from punchcard.primitives.read import read
+from punchcard.primitives.bits import increment_bits
+from punchcard.primitives.memory import read
 from punchcard.transformer.build import assign, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from punchcard.errors import FitError
-from punchcard.machines.fleq.blocks.fit import fit
-from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from tests.cases import soaked
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,14 +56,9 @@ def test_constants_arrays_and_comments() -> None:
     assert dict(program.labels) == {"first": 0, "second": 0}
 
 
-def test_a_label_at_the_end_names_the_added_halt() -> None:
-    program = assemble(".data\nx 1\n.code\nsubleq x, x, end\nend:")
-    assert program.instructions == (Subleq(0, 0, 1), Halt())
-
-
-def test_a_label_after_the_last_halt_gets_one_of_its_own() -> None:
-    program = assemble(".data\nx 1\n.code\nsubleq x, x, end\nhalt\nend:")
-    assert program.instructions == (Subleq(0, 0, 2), Halt(), Halt())
+def test_a_label_at_the_end_names_a_halt_of_its_own() -> None:
+    for halt, expected in (("", (Subleq(0, 0, 1), Halt())), ("halt\n", (Subleq(0, 0, 2), Halt(), Halt()))):
+        assert assemble(f".data\nx 1\n.code\nsubleq x, x, end\n{halt}end:").instructions == expected
 
 
 def test_only_line_ends_end_a_line() -> None:
@@ -148,21 +144,21 @@ def test_files_that_are_no_programs(tmp_path: Path, name: str, content: bytes | 
         load(tmp_path)
 
 
-def test_programs_are_checked() -> None:
-    with pytest.raises(ProgramError, match="the program is empty"):
-        Program.create([])
-    with pytest.raises(ProgramError, match="instruction 0 uses memory cell 3: there are 2"):
-        Program.create([Subleq(0, 3, 1)], [1, 2])
-    with pytest.raises(ProgramError, match="instruction 0 jumps to instruction 9"):
-        Program.create([Subleq(0, 0, 9)], [1, 2])
-    with pytest.raises(ProgramError, match="'x' is declared twice"):
-        Program.create([Halt()], [1, 2], [Symbol("x", 0), Symbol("x", 1)])
-    with pytest.raises(ProgramError, match="'a b': a name is letters"):
-        Program.create([Halt()], [1], [Symbol("a b", 0)])
-    with pytest.raises(ProgramError, match="do not cover"):
-        Program.create([Halt()], [1, 2], [Symbol("x", 0)])
-    with pytest.raises(ProgramError, match="label 'l' names instruction 5"):
-        Program.create([Halt()], [1], labels={"l": 5})
+@pytest.mark.parametrize(("parts", "message"), [
+    (([],), "the program is empty"),
+    (([Subleq(0, 3, 1)], [1, 2]), "instruction 0 uses memory cell 3: there are 2"),
+    (([Subleq(0, 0, 9)], [1, 2]), "instruction 0 jumps to instruction 9"),
+    (([Halt()], [1, 2], [Symbol("x", 0), Symbol("x", 1)]), "'x' is declared twice"),
+    (([Halt()], [1], [Symbol("a b", 0)]), "'a b': a name is letters"),
+    (([Halt()], [1, 2], [Symbol("x", 0)]), "do not cover"),
+    (([Halt()], [1], None, {"l": 5}), "label 'l' names instruction 5"),
+])
+def test_programs_are_checked(parts: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        Program.create(*parts)
+
+
+def test_a_program_ends_with_a_halt() -> None:
     with pytest.raises(ProgramError, match="a program ends with a halt"):
         Program((Subleq(0, 0, 0),), (0,), (Symbol("x", 0),))
 

@@ -19,11 +19,10 @@ from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.primitives.add import increment_bits, sum_bits
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.bits import increment_bits, sum_bits
+from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import relu, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
 from tests.engine_runs import card_with, compiled_model_of
 from tests.lowered_cases import Machine, assert_the_equation, operations

@@ -35,7 +35,7 @@ def test_hard_temperature_leaves_no_tail(name: str) -> None:
     precision = as_precision(name)
     for gap in (2 / 3, 0.75, 1.0, 2.0):
         product = precision.temperature_for(gap) * gap
-        assert product >= hard_product(precision.dtype)
+        assert product >= hard_product(precision.name)
         scores = torch.tensor([0.0, -product, 0.0, -2 * product], dtype=precision.dtype)
         assert torch.softmax(scores, 0).tolist() == [0.5, 0, 0.5, 0]
         assert math.log2(precision.temperature_for(gap)).is_integer(), "a power of two keeps the scores exact"
@@ -43,7 +43,7 @@ def test_hard_temperature_leaves_no_tail(name: str) -> None:
 
 def test_hard_product_is_tight() -> None:
     """A little below the bound the tail is no longer 0."""
-    scores = torch.tensor([0.0, -hard_product(torch.float64) + 1.5], dtype=torch.float64)
+    scores = torch.tensor([0.0, -hard_product("float64") + 1.5], dtype=torch.float64)
     assert float(torch.softmax(scores, 0)[1]) > 0
 
 

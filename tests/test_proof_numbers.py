@@ -23,7 +23,7 @@ from punchcard.proof.forms import Bits, Form
 from punchcard.proof.meaning import ProofMeaning
 from punchcard.proof.products import ProductWords
 from punchcard.proof.solver import Failed, Solver
-from tests.riscv_random import EXTREMES
+from tests.riscv_cases import EXTREMES
 from tests.riscv_reference import OPERATIONS
 
 WIDE = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")

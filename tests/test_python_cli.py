@@ -249,15 +249,6 @@ def test_names_for_the_items_of_a_constant_stand_at_the_top(tmp_path: Path) -> N
     assert "'A' is computed when the file is executed" in invoke("run", path, *SMALL).stderr
 
 
-def test_a_refusal_shows_its_line_with_a_caret(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.py"
-    path.write_text("def main():\n    print(1 / 2)\n")
-    said = invoke("run", path, *SMALL).stderr.splitlines()
-    assert said[0].startswith("punchcard: ")
-    assert "wrong.py:2:11: " in said[0]
-    assert said[1:] == ["    print(1 / 2)", "          ^"]
-
-
 def test_an_error_of_a_program_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("def pick(i: int) -> int:\n    items = [1, 2, 3]\n    return items[i]\n")
     result = invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from punchcard.transformer.relu_steps import Period, period_of, steps_of
-from punchcard.transformer.sparse import sparse_rows
+from punchcard.transformer.weights import sparse_rows
 
 MOST = 6
 

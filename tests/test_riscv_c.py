@@ -12,11 +12,7 @@ from click.testing import CliRunner
 from punchcard.api import load
 from punchcard.cli import main
 from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
-from punchcard.machines.kind import Language
-from punchcard.machines.riscv.languages import LANGUAGES, c, elf, elf_writer, flat, toolchain
-from punchcard.machines.riscv.languages.intel_hex import assemble as from_hex
-from punchcard.machines.riscv.languages.intel_hex import write as to_hex
-from punchcard.machines.riscv.program import RiscvProgram, Segment
+from punchcard.machines.riscv.languages import c, elf, toolchain
 from tests.cases import EXAMPLES
 from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
 
@@ -193,26 +189,3 @@ def test_an_address_may_be_hexadecimal() -> None:
     assert (sizes["base"], sizes["memory"]) == (0x80000000, 64)
     ran = CliRunner().invoke(main, ["run", str(path), "--base", "0xno"])
     assert (ran.exit_code, ran.stderr) == (2, "punchcard: Invalid value for '--base': '0xno' is not a valid integer.\n")
-
-
-def test_c_is_a_language() -> None:
-    found = [language for language in LANGUAGES if ".c" in language.extensions]
-    assert [type(language) for language in found] == [Language]
-    assert {option.name for option in found[0].options} == {"cc", "cflags", "march", "libc"}
-
-
-def test_an_elf_file_that_is_written_is_read_again() -> None:
-    program = RiscvProgram((Segment(0x100, b"\x13\0\0\0" * 3), Segment(0x200, b"abc", 40), Segment(0x300, b"", 8)), 0x104,
-                           symbols={"main": 0x104, "table": 0x200, "after": 0x308, "grüße": 0x201})
-    again = elf.load(elf_writer.write(program))
-    assert again == program
-    assert again.symbols == program.symbols
-    assert from_hex(to_hex(program)).heap_start == program.heap_start
-
-
-def test_a_flat_binary_begins_at_its_first_byte() -> None:
-    program = RiscvProgram((Segment(4, b"\x13\0\0\0", 8),), 4, 4)
-    assert flat.write(program) == b"\x13" + bytes(7)
-    assert flat.load(flat.write(program), base=4).heap_start == program.heap_start
-    with pytest.raises(ProgramError, match=r"begins at 0x4, and a flat binary at its first byte, 0x0: write an ELF file"):
-        flat.write(RiscvProgram(program.segments, 4, 0))

@@ -14,7 +14,7 @@ from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.registry import Registry
 from punchcard.machines.riscv.isa import encode
 from punchcard.machines.riscv.kind import RISCV
-from punchcard.machines.riscv.languages import LANGUAGES, elf, elf_writer, flat, intel_hex
+from punchcard.machines.riscv.languages import elf, flat, intel_hex
 from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
 from tests.riscv_cases import program_of
 
@@ -55,11 +55,21 @@ def test_an_executable() -> None:
     assert program.needed_words == (0x10000 + 100) // 4
 
 
-def test_a_program_that_is_written_and_read_again() -> None:
-    program = RiscvProgram((Segment(0x400, CODE, 40), Segment(0x500, b"abc")), 0x404, symbols={"main": 0x404, "text": 0x500})
-    again = elf.load(elf_writer.write(program))
+def test_an_elf_file_that_is_written_is_read_again() -> None:
+    program = RiscvProgram((Segment(0x100, b"\x13\0\0\0" * 3), Segment(0x200, b"abc", 40), Segment(0x300, b"", 8)), 0x104,
+                           symbols={"main": 0x104, "table": 0x200, "after": 0x308, "grüße": 0x201})
+    again = elf.load(elf.write(program))
     assert again == program
     assert again.symbols == program.symbols
+    assert intel_hex.assemble(intel_hex.write(program)).heap_start == program.heap_start
+
+
+def test_a_flat_binary_begins_at_its_first_byte() -> None:
+    program = RiscvProgram((Segment(4, b"\x13\0\0\0", 8),), 4, 4)
+    assert flat.write(program) == b"\x13" + bytes(7)
+    assert flat.load(flat.write(program), base=4).heap_start == program.heap_start
+    with pytest.raises(ProgramError, match=r"begins at 0x4, and a flat binary at its first byte, 0x0: write an ELF file"):
+        flat.write(RiscvProgram(program.segments, 4, 0))
 
 
 def test_bytes_go_where_the_file_wants_them_loaded() -> None:
@@ -276,7 +286,7 @@ def test_places_by_name() -> None:
 def test_files_are_known_by_their_names_and_by_how_they_begin(tmp_path: Path) -> None:
     registry = Registry([RISCV])
     program = program_of([encode("addi", 10, 0, immediate=5), encode("ebreak")])
-    contents = {"x.elf": elf_writer.write(program), "program": elf_writer.write(program), "x.bin": CODE,
+    contents = {"x.elf": elf.write(program), "program": elf.write(program), "x.bin": CODE,
                 "x.hex": intel_hex.write(program).encode(), "x.S": b"li a0, 5\nebreak\n"}
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
@@ -285,4 +295,4 @@ def test_files_are_known_by_their_names_and_by_how_they_begin(tmp_path: Path) ->
     (tmp_path / "other").write_bytes(b"\x00\x01")
     with pytest.raises(ProgramError):
         registry.load(tmp_path / "other")
-    assert {extension for language in LANGUAGES for extension in language.extensions} >= {".s", ".elf", ".hex", ".bin"}
+    assert {extension for language in RISCV.languages for extension in language.extensions} >= {".s", ".elf", ".hex", ".bin"}

@@ -14,11 +14,10 @@ from scipy.sparse import csr_array
 import punchcard
 from punchcard.machines.riscv.designs import three_layer
 from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.isa import BY_NAME, INSTRUCTIONS, MASK, WORD_BITS, encode
-from punchcard.machines.riscv.languages import c, elf, elf_writer
+from punchcard.machines.riscv.languages import c, elf
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.machine import RiscvMachine, multiplies
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.transformer.build import compile_layer, to_weights
@@ -27,7 +26,6 @@ from tests.cases import soaked
 from tests.riscv_cases import CORNERS, program_of, random_words
 from tests.riscv_reference import OPERATIONS
 from tests.riscv_runs import needs_gcc
-from tests.riscv_suite import suite
 
 NAMES = [one.name for one in INSTRUCTIONS if one.extension == "M"]
 EXTREME = (0, 1, 2, 3, 0x7FFF, 0x10000, 0x55555555, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFF8000, MASK - 1, MASK)
@@ -157,7 +155,7 @@ def test_which_programs_need_it() -> None:
     plain, with_it = assemble("_start: add a0, a0, a0\n"), assemble("_start: remu a0, a0, a0\n")
     assert [multiplies(program) for program in (plain, with_it)] == [False, True]
     assert [RiscvMachine.sizes_for(program)["multiply"] for program in (plain, with_it)] == [False, True]
-    written = elf.load(elf_writer.write(with_it))
+    written = elf.load(elf.write(with_it))
     assert (written.multiply, multiplies(written)) == (None, True)
     says_no = RiscvProgram(with_it.segments, 0, multiply=False)  # as a file's attributes do, whatever its data look like
     assert not multiplies(says_no)
@@ -208,14 +206,6 @@ def test_compiled_c(tmp_path: Path) -> None:
     plain.run()
     assert report.ok, report.why
     assert report.result.output == plain.output != b""
-
-
-@pytest.mark.soak
-def test_the_suite_on_the_lowered_engine() -> None:
-    made = RiscvMachine(memory=1 << 10, multiply=True)
-    for name, text in suite().items():
-        result = made.run(assemble(text), engine="lowered", max_steps=10_000)
-        assert (result.status, result.engine) == (0, "lowered"), name
 
 
 @pytest.mark.soak

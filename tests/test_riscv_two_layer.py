@@ -3,26 +3,89 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 import punchcard
 from punchcard.engines import Controls, prepare
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.pending import pending_word, settle
+from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
-from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.isa import encode
-from punchcard.machines.riscv.lagging import LaggingInterpreter
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.oracle import RiscvInterpreter
-from tests.riscv_cases import program_of
-from tests.riscv_lockstep import compare, random_program
-from tests.riscv_random import endless
+from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter
+from punchcard.machines.riscv.program import RiscvProgram
+from tests.riscv_cases import endless, program_of, random_registers, random_words
+from tests.test_riscv_machine import follow, lowered_to
+
+
+@dataclass
+class Compared:
+    """How many instructions were compared, how many loops were spent on stalls, the faults, and what went wrong."""
+
+    steps: int = 0
+    stalls: int = 0
+    faults: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def random_program(machine: RiscvMachine, seed: int) -> RiscvProgram:
+    sizes = machine.sizes
+    return program_of(random_words(seed, sizes.memory, sizes.base, multiply=False), sizes.base)
+
+
+def begin(machine: RiscvMachine, program: RiscvProgram, seed: int) -> tuple[Tensor, RiscvInterpreter]:
+    """A card and an interpreter with the same random registers."""
+    card, oracle = machine.punch(program), machine.oracle(program, lambda: -1, lambda byte: None)
+    oracle.registers = random_registers(seed, machine.sizes.memory, machine.sizes.base)
+    first = machine.layout.region("registers").start
+    for i, value in enumerate(oracle.registers):
+        machine.layout.put_number_at(card, "memory", first + i, value)
+    return card, oracle
+
+
+def compare(
+    machine: RiscvMachine, programs: list[RiscvProgram], loops: int, engine: str = "dense", seed: int = 0,
+) -> Compared:
+    """Each program until it ends; a batch has no host, so a system call ends it too."""
+    found, live = Compared(), {}
+    cards = []
+    for i, program in enumerate(programs):
+        card, oracle = begin(machine, program, seed + i)
+        cards.append(card)
+        live[i] = oracle
+
+    def look(loop: int, batch: Tensor) -> None:
+        for i, oracle in list(live.items()):
+            fault = oracle.fault
+            if loop > machine.design.warm_up and fault is None:
+                found.steps += 1
+                found.stalls += isinstance(oracle, LaggingInterpreter) and oracle.stalls
+                oracle.step()
+            card = batch[i]
+            event = machine.layout.number_at(card, "event", 0)
+            wrong = machine.differences(programs[i], card, oracle) + [str(v) for v in machine.layout.violations(card)]
+            if bool(event & 4) != (loop > machine.design.warm_up and fault is not None):
+                wrong.append(f"the events are {event}, the interpreter's fault is {fault}")
+            if fault is None and (event & 2 > 0) != (oracle.fault is not None and oracle.fault.instruction is None):
+                wrong.append(f"the events are {event}, the next fault is {oracle.fault}")
+            found.wrong += [f"program {i}, loop {loop}: {line}" for line in wrong]
+            if fault is not None and loop > machine.design.warm_up:
+                found.faults.append(fault.kind)
+            if wrong or event or oracle.waits:
+                del live[i]
+
+    runner = prepare(engine, machine.weights, machine.layout, torch.stack(cards), loops=loops, fall_back=True,
+                     cache=machine.engine_cache)
+    runner.run(loops, Controls(watch=look))
+    return found
+
 
 MEMORY = 64
 AHEAD = """
@@ -69,10 +132,10 @@ def machine() -> RiscvMachine:
 
 def test_random_programs(machine: RiscvMachine) -> None:
     """Self-modifying programs with all instructions and faults, after every loop, many side by side."""
-    found = compare(machine, [random_program(machine, seed) for seed in range(28)], 24, "scratchpad")
+    found = compare(machine, [random_program(machine, seed) for seed in range(20)], 20, "scratchpad")
     assert found.wrong == []
-    assert found.steps > 400
-    assert found.stalls == 2
+    assert found.steps > 280
+    assert found.stalls == 1
     assert {*found.faults} >= {"illegal instruction", "load out of range", "misaligned fetch"}
 
 
@@ -167,18 +230,12 @@ def test_sizes(machine: RiscvMachine) -> None:
 
 @pytest.mark.soak
 def test_a_million_loops_lowered() -> None:
-    machine = RiscvMachine(memory=512, design="two-layer")
-    program = endless(random.Random(11), 512, 200)
-    runner = prepare("lowered", machine.weights, machine.layout, machine.pack(program))
-    assert runner.run(1_000_000).loops == 1_000_000
-    quick = QuickRiscv(program, 512)
-    quick.run(1_000_000 - 1)
-    assert machine.read(runner.raw_card) == quick.state
+    lowered_to(RiscvMachine(memory=512, design="two-layer"), endless(random.Random(11), 512, 200), 1_000_000)
 
 
 def test_compiled_code_keeps_step(machine: RiscvMachine) -> None:
     """Stores to the next instruction, loads right after stores and pending operands, on the lowered engine."""
-    program = assemble("""
+    follow(machine, assemble("""
         la s0, one
         lw t0, new
         sw t0, 0(s0)
@@ -187,15 +244,4 @@ one:    addi a0, zero, 99
         lw a1, 4(s0)
         addi a1, a1, 1
 new:    .word 0x00700513
-""", "short.s")
-    oracle = machine.oracle(program, lambda: -1, lambda byte: None)
-    wrong: list[str] = []
-
-    def watch(loop: int, card: Any) -> None:
-        if loop > 1:
-            oracle.step()
-        wrong.extend(machine.differences(program, card, oracle))
-
-    prepare("lowered", machine.weights, machine.layout, machine.pack(program)).run(11, Controls(watch=watch))
-    assert wrong == []
-    assert (oracle.registers[10], oracle.steps) == (7, 10)
+""", "short.s"), 11, "lowered")

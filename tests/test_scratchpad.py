@@ -17,12 +17,10 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
-from punchcard.primitives.add import flip_bits, increment_bits
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.read import read
+from punchcard.primitives.bits import flip_bits, increment_bits
+from punchcard.primitives.memory import ADDRESS_GAP, read, store_factor, store_gap
 from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import rows
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import gated, rows
 from punchcard.transformer.model import LayerShape, LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import active_columns

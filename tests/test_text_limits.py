@@ -130,12 +130,12 @@ def test_sums_that_double_stay_small() -> None:
 
 
 @pytest.mark.parametrize(("limit", "text", "message"), [
-    ("macros.MAX_TERMS", ". a:0 b:0 c:0\n@def m x; " + "x 1; " * 200 + "@end\n@m a+b+c", "macros make more than 300 labels"),
-    ("macros.MAX_TERMS", "@def m; " + "".join(f"l{i}: " for i in range(50)) + "@end\n" + "@m\n" * 50, "300 labels"),
-    ("macros.MAX_USES", "@def e; @end\n" + levels(40, "@m{0}; @m{0}").replace("1 2 3", "@e") + "@m39", "more than 300 t"),
-    ("macros.MAX_CELLS", levels(40, "@m{0}; @m{0}") + "@m39", "line 41, column 1: the program has more than 300 cells"),
-    ("macros.MAX_CELLS", ". [301]", "the program has more than 300 cells"),
-    ("macros.MAX_CELLS", ". [999999999999]", "the program has more than 300 cells"),
+    ("assembler.MAX_TERMS", ". a:0 b:0 c:0\n@def m x; " + "x 1; " * 200 + "@end\n@m a+b+c", "make more than 300 labels"),
+    ("assembler.MAX_TERMS", "@def m; " + "".join(f"l{i}: " for i in range(50)) + "@end\n" + "@m\n" * 50, "300 labels"),
+    ("assembler.MAX_USES", "@def e; @end\n" + levels(40, "@m{0}; @m{0}").replace("1 2 3", "@e") + "@m39", "more than 300 t"),
+    ("assembler.MAX_CELLS", levels(40, "@m{0}; @m{0}") + "@m39", "line 41, column 1: the program has more than 300 cells"),
+    ("assembler.MAX_CELLS", ". [301]", "the program has more than 300 cells"),
+    ("assembler.MAX_CELLS", ". [999999999999]", "the program has more than 300 cells"),
     ("parser.MAX_CELLS", "1\n" * 200, "line 101, column 1: the program has more than 300 cells"),
 ])
 def test_what_macros_make_is_limited(monkeypatch: pytest.MonkeyPatch, limit: str, text: str, message: str) -> None:
@@ -158,7 +158,7 @@ def test_a_tape_that_no_image_holds(tmp_path: Path) -> None:
 
 def test_errors_of_brainfuck_have_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the assembler of the translation refuses is reported at the command."""
-    monkeypatch.setattr(f"{ASQ}.macros.MAX_CELLS", 150)
+    monkeypatch.setattr(f"{ASQ}.assembler.MAX_CELLS", 150)
     with pytest.raises(SourceError, match=r"x.bf: line 3, column \d+: the program has more than 150 cells") as caught:
         brainfuck.assemble("a comment\r\n\r\n" + "," * 30, "x.bf", tape=1)
     assert 10 < caught.value.column <= 30

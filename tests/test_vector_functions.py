@@ -17,8 +17,9 @@ from punchcard.learning.programs.rules import LOSSES
 from punchcard.learning.session import machine_for as machine_for_network
 from punchcard.machines.fleq.blocks.block import Block, FittedFunction
 from punchcard.machines.fleq.blocks.chosen import ChosenFunction
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.vector_fit import VectorSum, fit_vector, ridges
+from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
+from punchcard.machines.fleq.blocks.vector_fit import fit_vector, ridges
 from punchcard.machines.fleq.functions import (
     LOSS_SLOPE,
     LOSS_SLOPES,

@@ -13,10 +13,9 @@ from benchmarks.fleq_errors import CASES, Case
 from benchmarks.product_error import SIZE, UNIT, error, with_anchors, with_constant
 from benchmarks.report.curves import charts, decades, doublings, even, pair
 from benchmarks.report.section import Figures, Say, Shown, short
-from punchcard.machines.fleq.blocks.anchors import AnchorScales, anchor_scales
 from punchcard.machines.fleq.blocks.block import FittedFunction, product_reach
 from punchcard.machines.fleq.blocks.fit import fit, fit_threshold
-from punchcard.machines.fleq.blocks.product import rounding, truncation
+from punchcard.machines.fleq.blocks.product import AnchorScales, anchor_scales, rounding, truncation
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import INVERSE, SQRT, Function
 from punchcard.machines.fleq.machine import FleqMachine

@@ -27,10 +27,17 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from punchcard.errors import ArgumentError, did_you_mean
 
 T = TypeVar("T", bound=Callable[..., Any])
-Owner = type | None
 WORDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text", Path: "a path", bytes: "bytes",
          type(None): "None"}
 SHOWN = 60
+
+
+class _OfTorch:
+    """The base of torch's types by name. Torch need not be imported: before it is, nothing is of such a type."""
+
+
+_OF_TORCH = {name: type(name, (_OfTorch,), {}) for name in ("Tensor", "dtype")}
+TORCH = {"torch": types.SimpleNamespace(**_OF_TORCH), "Tensor": _OF_TORCH["Tensor"]}
 
 
 def checked(target: T) -> T:
@@ -47,35 +54,16 @@ def checked(target: T) -> T:
     return target
 
 
-def real_array(value: Any) -> Any:
-    """A float64 array of real numbers, in rows of equal length; anything else is a ValueError that says so."""
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError):
-        raise ValueError("rows of equal length are wanted") from None
-    if array.dtype.kind not in "buif":
-        raise ValueError("real numbers are wanted")
-    return array.astype(np.float64)
-
-
-def is_number(value: Any) -> bool:
-    """Whether something is a real number, infinity among them, but not NaN."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # NaN is not itself
-
-
 def _checked_function(function: Any, *, method: bool = False) -> Any:
     names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
 
     @wraps(function)
     def door(*given: Any, **named: Any) -> Any:
         owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
-        rules, others = _rules(function, owner)
-        label = _label(function, owner)
+        label, rules, closed = _rules(function, owner)
         for name, value in (*zip(names, given, strict=False), *named.items()):
-            _check(label, name, value, rules.get(name, Any), owner)
-            if others and name not in rules and name in named:
+            _check(label, name, value, rules.get(name, Any))
+            if closed and name not in rules and name in named:
                 raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
         return function(*given, **named)
 
@@ -89,37 +77,44 @@ def check_options(label: str, given: abc.Mapping[str, object], known: type) -> N
         if name not in rules:
             raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}: the options are "
                                 f"{', '.join(rules)}")
-        _check(label, name, value, rules[name], None)
+        _check(label, name, value, rules[name])
 
 
-def _check(label: str, name: str, value: object, hint: Any, owner: Owner) -> None:
-    if hint is not Any and not _fits(value, hint, owner):
-        raise ArgumentError(f"{label}: {name}={_shown(value)}: it must be {_words(hint, owner)}")
-
-
-def _label(function: Any, owner: Owner) -> str:
-    """What a caller calls it: run, SubleqMachine.run, or SubleqMachine for the constructor."""
-    return function.__name__ if owner is None else f"{owner.__name__}.{function.__name__}".removesuffix(".__init__")
+def _check(label: str, name: str, value: object, hint: Any) -> None:
+    if hint is not Any and not _fits(value, hint):
+        raise ArgumentError(f"{label}: {name}={_shown(value)}: it must be {_words(hint)}")
 
 
 @cache
-def _rules(function: Any, owner: Owner) -> tuple[dict[str, Any], bool]:
-    """The types of a function's parameters by name; and whether those are all the keywords that it takes.
+def _rules(function: Any, owner: type | None) -> tuple[str, dict[str, Any], bool]:
+    """What a caller calls a function, the types of its parameters, and whether those are all the keywords that it takes.
 
-    `**options: Unpack[Options]` are keywords with the types of that TypedDict.
+    `owner` is the class that a method is called on. What it has in place of a type variable counts: a method of
+    Machine[FleqProgram, FleqState] takes a FleqProgram for Program. `**options: Unpack[Options]` are keywords with the types
+    of that TypedDict.
     """
-    found: dict[str, Any] = {}
+    bound: dict[Any, Any] = {}
+    for base in owner.__mro__ if owner is not None else ():
+        for alias in getattr(base, "__orig_bases__", ()):
+            for variable, found in zip(getattr(get_origin(alias), "__parameters__", ()), get_args(alias), strict=False):
+                bound.setdefault(variable, Any if isinstance(found, TypeVar) else found)
+    rules: dict[str, Any] = {}
     closed = False
     hints = _hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name, Any)
         if parameter.kind is parameter.VAR_KEYWORD:
             if get_origin(hint) is typing.Unpack:
-                found |= _hints(get_args(hint)[0])
+                rules |= _hints(get_args(hint)[0])
                 closed = True
         elif parameter.kind is not parameter.VAR_POSITIONAL:
-            found[name] = Any if name in ("self", "cls") else hint
-    return found, closed
+            if isinstance(hint, TypeVar):
+                hint = bound.get(hint, Any)
+            elif variables := getattr(hint, "__parameters__", ()):
+                hint = hint[tuple(bound.get(variable, Any) for variable in variables)]
+            rules[name] = Any if name in ("self", "cls") else hint
+    label = function.__name__ if owner is None else f"{owner.__name__}.{function.__name__}".removesuffix(".__init__")
+    return label, rules, closed
 
 
 def _hints(target: Any) -> dict[str, Any]:
@@ -132,75 +127,56 @@ def _hints(target: Any) -> dict[str, Any]:
     return found
 
 
-class _OfTorch(type):
-    """The metaclass of a type of torch by name. It need not be imported: before it is, nothing is of such a type."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        torch = sys.modules.get("torch")
-        return torch is not None and isinstance(value, getattr(torch, cls.__name__))
-
-
-_OF_TORCH = {name: _OfTorch(name, (), {}) for name in ("Tensor", "dtype")}
-TORCH = {"torch": types.SimpleNamespace(**_OF_TORCH), "Tensor": _OF_TORCH["Tensor"]}
-
-
-def _fits(value: Any, hint: Any, owner: Owner) -> bool:
+def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a type, as the rules above have it."""
-    if isinstance(hint, TypeVar):
-        hint = _bound(hint, owner)
     if hint is Any or hint is object:
         return True
-    if _is_union(hint):
-        members, array = _members(hint)
-        return any(_fits(value, member, owner) for member in members) or (array and _is_array(value))
     origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        members, array = _members(hint)
+        return any(_fits(value, member) for member in members) or (array and _is_array(value))
     if origin is Literal:
         return any(type(value) is type(choice) and value == choice for choice in inside)
     if hint is int:
         return isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if hint is float:
-        return is_number(value)
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # NaN is not itself
     if hint is bytes:
         return isinstance(value, bytes | bytearray)
     if hint is abc.Callable or origin is abc.Callable:
         return callable(value)
-    if (origin or hint) in (typing.BinaryIO, typing.IO):
+    kind = origin or hint
+    if kind in (typing.BinaryIO, typing.IO):
         return hasattr(value, "read") or hasattr(value, "write")
-    if origin is None:
-        return not isinstance(hint, type) or (_has_members(value, hint) if _is_protocol(hint) else isinstance(value, hint))
-    if origin is type:
+    if not isinstance(kind, type):
+        return True
+    if kind is type:
         return isinstance(value, type)
-    if origin is tuple and (len(inside) < 2 or inside[1] is not Ellipsis):
+    if issubclass(kind, _OfTorch):
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(value, getattr(torch, kind.__name__))
+    if getattr(kind, "_is_protocol", False):
+        return origin is not None or _has_members(value, hint)
+    if kind is tuple and origin and (len(inside) < 2 or inside[1] is not Ellipsis):
         return isinstance(value, abc.Sequence) and not isinstance(value, str | bytes) and len(value) == len(inside) and all(
-            _fits(item, each, owner) for item, each in zip(value, inside, strict=True))
-    if origin in (list, tuple, abc.Sequence):
-        return _is_list(value) and all(_fits(item, inside[0], owner) for item in value)
-    if origin is abc.Iterable:
-        return isinstance(value, abc.Iterator) or (_is_list(value) and all(_fits(item, inside[0], owner) for item in value))
+            _fits(item, each) for item, each in zip(value, inside, strict=True))
+    if origin in (list, tuple, abc.Sequence, abc.Iterable):
+        # A list has a length and items in order, and is not a text or a mapping.
+        is_list = (hasattr(value, "__len__") and hasattr(value, "__getitem__")
+                   and not isinstance(value, str | bytes | abc.Mapping) and getattr(value, "ndim", 1) == 1)
+        return (origin is abc.Iterable and isinstance(value, abc.Iterator)) or (
+            is_list and all(_fits(item, inside[0]) for item in value))
     if origin in (dict, abc.Mapping):
         return isinstance(value, abc.Mapping) and all(
-            _fits(key, inside[0], owner) and _fits(item, inside[1], owner) for key, item in value.items())
-    return not isinstance(origin, type) or _is_protocol(origin) or isinstance(value, origin)
-
-
-def _is_protocol(kind: type) -> bool:
-    return getattr(kind, "_is_protocol", False)
+            _fits(key, inside[0]) and _fits(item, inside[1]) for key, item in value.items())
+    return isinstance(value, kind)
 
 
 def _has_members(value: Any, protocol: type) -> bool:
     """Whether a value has the public attributes that a protocol names; none of them is computed."""
     return all(inspect.getattr_static(value, name, _has_members) is not _has_members
-               for kind in protocol.__mro__ if _is_protocol(kind) for name in vars(kind) if not name.startswith("_"))
-
-
-def _is_list(value: Any) -> bool:
-    """Something with a length and items in order, but not a text or a mapping."""
-    return (hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str | bytes | abc.Mapping)
-            and getattr(value, "ndim", 1) == 1)
-
-
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType)
+               for kind in protocol.__mro__ if getattr(kind, "_is_protocol", False)
+               for name in vars(kind) if not name.startswith("_"))
 
 
 def _members(hint: Any) -> tuple[list[Any], bool]:
@@ -212,6 +188,19 @@ def _members(hint: Any) -> tuple[list[Any], bool]:
     return ([m for m in members if m not in parts], True) if parts <= set(members) else (members, False)
 
 
+def real_array(value: Any) -> Any:
+    """A float64 array of real numbers, in rows of equal length; anything else is a ValueError that says so."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):
+        raise ValueError("rows of equal length are wanted") from None
+    if array.dtype.kind not in "buif":
+        raise ValueError("real numbers are wanted")
+    return array.astype(np.float64)
+
+
 def _is_array(value: Any) -> bool:
     try:
         real_array(value)
@@ -220,35 +209,20 @@ def _is_array(value: Any) -> bool:
     return True
 
 
-def _bound(variable: Any, owner: Owner) -> Any:
-    """What a class has in place of a type variable: Machine[FleqProgram, FleqState] has FleqProgram for Program."""
-    for base in owner.__mro__ if owner is not None else ():
-        for alias in getattr(base, "__orig_bases__", ()):
-            parameters = getattr(get_origin(alias), "__parameters__", ())
-            if variable in parameters:
-                found = get_args(alias)[parameters.index(variable)]
-                return Any if isinstance(found, TypeVar) else found
-    return Any
-
-
-def _words(hint: Any, owner: Owner) -> str:
+def _words(hint: Any) -> str:
     """A type in words."""
-    if isinstance(hint, TypeVar):
-        hint = _bound(hint, owner)
-    if _is_union(hint):
-        members, array = _members(hint)
-        parts = [_words(member, owner) for member in members]
-        parts = ["an array of real numbers, in rows of equal length"] * array + parts
-        return " or ".join(parts)
     origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        members, array = _members(hint)
+        return " or ".join([*["an array of real numbers, in rows of equal length"] * array, *map(_words, members)])
     if origin is Literal:
         return " or ".join(map(repr, inside))
     if hint is abc.Callable or origin is abc.Callable:
         return "a function"
     if origin in (list, tuple, abc.Sequence, abc.Iterable):
-        return f"a list, each item {_words(inside[0], owner)}" if inside and inside[0] is not Any else "a list"
+        return f"a list, each item {_words(inside[0])}" if inside and inside[0] is not Any else "a list"
     if origin in (dict, abc.Mapping):
-        return f"a mapping of names, each value {_words(inside[1], owner)}"
+        return f"a mapping of names, each value {_words(inside[1])}"
     kind = origin or hint
     return WORDS.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
 

@@ -83,11 +83,6 @@ def running(rows: int, columns: int) -> int:
     return rows * columns * BYTES_OF_ENTRY
 
 
-def running_packed(fields: int) -> int:
-    """About the bytes at the peak of packing a card whose fields have so many bytes, and running it so."""
-    return fields * PACKED
-
-
 def format_bytes(size: int) -> str:
     """Bytes with three digits that count."""
     power = min(max(0, size.bit_length() - 1) // 10, 6)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -19,18 +20,15 @@ def import_name(place: str) -> Any:
     return getattr(found, name) if name else found
 
 
+@dataclass(frozen=True)
 class LazyFunction:
-    """A function or a class that is imported when it is first called. Its attributes are there from the start."""
+    """A function or a class that is imported when it is first called. `takes_packed` is known before, of an engine."""
 
-    def __init__(self, place: str, **attributes: object) -> None:
-        self.place = place
-        vars(self).update(attributes)
+    place: str
+    takes_packed: bool = False
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return import_name(self.place)(*given, **named)
-
-    def __repr__(self) -> str:
-        return f"<LazyFunction {self.place}>"
 
 
 def lazy_names(

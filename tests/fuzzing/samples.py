@@ -16,7 +16,7 @@ import punchcard
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.programs.network import Network
 from punchcard.machines.registry import Registry
-from punchcard.machines.riscv.languages import elf_writer, intel_hex
+from punchcard.machines.riscv.languages import elf, intel_hex
 from punchcard.machines.riscv.languages.assembly import assembler as riscv
 from tests.cases import EXAMPLES
 
@@ -158,7 +158,7 @@ def texts() -> Mapping[str, tuple[bytes, ...]]:
     found[".bin"].append(b"".join(word.to_bytes(4, "little") for word in small_program("riscv").words(6)))
     for source in found[".s"]:
         program = riscv.assemble(source.decode(), "")
-        found[".elf"].append(elf_writer.write(program))
+        found[".elf"].append(elf.write(program))
         found[".hex"].append(intel_hex.write(program).encode())
     found[".ihex"] = found[".hex"]
     for extension in IMAGES:

@@ -12,7 +12,8 @@ import numpy as np
 from punchcard.calculator.functions import MAX, MIN, SHIFT, base_name
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunction, Formula, MatrixProduct, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
+from punchcard.machines.fleq.blocks.fit import fit
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.fitted import UNLIMITED
 from punchcard.machines.fleq.functions import MUL, Function
 from punchcard.transformer.expression import relu
@@ -47,11 +48,6 @@ class Blocks:
     def range(self) -> float:
         """Every value stays within ± this."""
         return RANGES[self.significand]
-
-    @property
-    def reach(self) -> float:
-        """The largest product that the machine's mul is built for."""
-        return REACH
 
     def error(self, function: Function, magnitude: float) -> float:
         """The bound of a function's block, for operands and results up to a magnitude."""

@@ -8,12 +8,12 @@ the function's block. An interval is one number where the operands are numbers, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar, cast
 
-from punchcard.calculator.blocks import Blocks
+from punchcard.calculator.blocks import REACH, Blocks
 from punchcard.calculator.exact import Exact, scaled, shortened, text
 from punchcard.calculator.functions import SHIFT, SHIFTS
 from punchcard.errors import ProgramError
@@ -45,6 +45,10 @@ class ScaledTerm:
         return self.operand is None
 
     @property
+    def is_zero(self) -> bool:
+        return self.is_constant and self.exact.low == 0
+
+    @property
     def magnitude(self) -> float:
         """No value on the card is larger."""
         return float(self.exact.magnitude) * UP + self.error
@@ -61,31 +65,27 @@ class ScaledTerm:
         return high + abs(high) * (UP - 1) + self.error
 
 
-@dataclass
-class Decisions:
-    """Which blocks and shifts were chosen. Chosen once for the ranges, they are used again to bound one run."""
-
-    made: list[object] = field(default_factory=list)
-    replay: int | None = None
-
-    def decide(self, choose: Callable[[], T]) -> T:
-        if self.replay is None:
-            self.made.append(choose())
-            return cast(T, self.made[-1])
-        self.replay += 1
-        return cast(T, self.made[self.replay - 1])
-
-
 class ScaledCode:
-    """The operations of one program, at a line of its source, and the errors of its terms."""
+    """The operations of one program, at a line of its source, and the errors of its terms.
 
-    def __init__(self, blocks: Blocks, decisions: Decisions, newton: int | None) -> None:
-        self.blocks, self.decide, self.newton = blocks, decisions.decide, newton
+    decisions    which blocks and shifts were chosen. Chosen once for the ranges, they are used `again` to bound one run
+    """
+
+    def __init__(self, blocks: Blocks, newton: int | None, again: Sequence[object] | None = None) -> None:
+        self.blocks, self.newton = blocks, newton
+        self.decisions: list[object] = []
+        self._again = None if again is None else iter(again)
         self.builder = OperationBuilder()
         self.functions: dict[str, Function] = {}
         self.data: dict[Register, float] = {}
         self.largest = 0.0
         self.line: SourcePlace
+
+    def decide(self, choose: Callable[[], T]) -> T:
+        if self._again is not None:
+            return cast(T, next(self._again))
+        self.decisions.append(choose())
+        return cast(T, self.decisions[-1])
 
     # Values
 
@@ -151,12 +151,16 @@ class ScaledCode:
         return self.blocks.error(function, magnitude) + REFERENCE * magnitude
 
     def add(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
-        return self._sum(ADD, a, b, a.exact + b.exact)
+        return b if a.is_zero else self._sum(ADD, a, b, a.exact + b.exact)
 
     def sub(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
         return self._sum(SUB, a, b, a.exact - b.exact)
 
     def _sum(self, function: Function, a: ScaledTerm, b: ScaledTerm, exact: Exact) -> ScaledTerm:
+        if b.is_zero:
+            return a
+        if a.is_constant and b.is_constant:
+            return self.constant(exact.low)
         exact = shortened(exact)
         magnitude = float(min(exact.magnitude, Fraction(2 * self.blocks.range))) + a.error + b.error
         return self.call(function, a, b, exact=exact, error=a.error + b.error + self.error(function, magnitude))
@@ -164,10 +168,6 @@ class ScaledCode:
     def negative(self, a: ScaledTerm) -> ScaledTerm:
         """0 - a."""
         return self.sub(self.constant(Fraction(0)), a)
-
-    def hundredth(self, a: ScaledTerm) -> ScaledTerm:
-        error = a.error / 100 + self.error(PERCENTAGE, a.magnitude)
-        return self.call(PERCENTAGE, a, exact=scaled(a.exact, Fraction(1, 100)), error=error)
 
     def shift(self, a: ScaledTerm, power: int) -> ScaledTerm:
         """2^power a, exactly: in steps of 16, 4 and 1, and at once for a constant."""
@@ -182,7 +182,26 @@ class ScaledCode:
                 power -= step
         return a
 
-    def product(self, a: ScaledTerm, b: ScaledTerm, exact: Exact | None = None) -> ScaledTerm:
+    def product(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
+        """a b, where a number is multiplied by in the simplest way."""
+        if b.is_constant:
+            a, b = b, a
+        if not a.is_constant:
+            return self.soft_product(a, b)
+        factor = a.exact.low
+        if b.is_constant:
+            return self.constant(factor * b.exact.low)
+        if factor == 0:
+            return a
+        if factor == Fraction(1, 100):
+            error = b.error / 100 + self.error(PERCENTAGE, b.magnitude)
+            return self.call(PERCENTAGE, b, exact=scaled(b.exact, factor), error=error)
+        if factor < 0:
+            return self.negative(self.product(self.constant(-factor), b))
+        power = factor.numerator.bit_length() - factor.denominator.bit_length()
+        return self.shift(b, power) if factor == Fraction(2) ** power else self.soft_product(a, b)
+
+    def soft_product(self, a: ScaledTerm, b: ScaledTerm, exact: Exact | None = None) -> ScaledTerm:
         """a b. The soft product's error is absolute, so a small or large product is shifted to its reach and back."""
         exact = shortened(a.exact * b.exact) if exact is None else exact
         self.check_range(exact, "a value of")
@@ -198,13 +217,13 @@ class ScaledCode:
 
     def _product_shifts(self, a: ScaledTerm, b: ScaledTerm, size: float) -> tuple[int, int]:
         """Powers of two for the operands that bring a product's magnitude to between reach / 16 and reach."""
-        reach, sizes = self.blocks.reach, (a.magnitude, b.magnitude)
-        good = self.blocks.error(MUL, reach) <= GOOD * size or size >= reach / 16
-        if size < self.blocks.least or (size <= reach and good):
+        sizes = (a.magnitude, b.magnitude)
+        good = self.blocks.error(MUL, REACH) <= GOOD * size or size >= REACH / 16
+        if size < self.blocks.least or (size <= REACH and good):
             return 0, 0
-        power = -4 * math.ceil(math.log2(size / reach) / 4)
+        power = -4 * math.ceil(math.log2(size / REACH) / 4)
         first = 0 if a.is_constant or (not b.is_constant and (sizes[0] < sizes[1]) == (power > 0)) else 1
         most = power
         if power > 0:  # up: the smaller operand first, which never goes beyond the reach
-            most = min(power, max(0, 4 * math.floor(math.log2(reach / max(sizes[first], self.blocks.least)) / 4)))
+            most = min(power, max(0, 4 * math.floor(math.log2(REACH / max(sizes[first], self.blocks.least)) / 4)))
         return (most, power - most) if first == 0 else (power - most, most)

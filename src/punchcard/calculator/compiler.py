@@ -26,7 +26,7 @@ from fractions import Fraction
 import numpy as np
 
 from punchcard.calculator.blocks import Blocks
-from punchcard.calculator.code import Decisions, ScaledCode, ScaledTerm
+from punchcard.calculator.code import ScaledCode, ScaledTerm
 from punchcard.calculator.exact import CONSTANTS, Exact, text
 from punchcard.calculator.expression import DATA, ParsedExpression, parse
 from punchcard.calculator.functions import FUNCTIONS, STANDARD
@@ -37,8 +37,8 @@ from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
 from punchcard.python.arrays.code_generation import generate
 from punchcard.python.arrays.compiler import LoweredFunction, lower
-from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.ir import Const, Moves, Op, Operand, Ref, Register
+from punchcard.python.arrays.values import REAL
 from punchcard.python.intervals import Interval
 
 
@@ -75,14 +75,12 @@ def compile_expression(
     _check_names(expression, values, ranges)
     parameters = [argument.arg for argument in expression.source.node.args.args]
     lowered = lower(expression.source, dict.fromkeys(parameters, ()), dict.fromkeys(parameters, REAL), {})
-    decisions = Decisions()
-    scaling = _Scaling(expression, lowered, values, ranges, ScaledCode(blocks, decisions, newton))
-    result = scaling.run()
+    code = ScaledCode(blocks, newton)
+    result = _Scaling(expression, lowered, values, ranges, code).run()
     if ranges:
-        decisions.replay = 0
-        scaling = _Scaling(expression, lowered, values, {}, ScaledCode(blocks, decisions, newton))
-        result = scaling.run()
-    program, variable = _generate(scaling.code, result)
+        code = ScaledCode(blocks, newton, code.decisions)
+        result = _Scaling(expression, lowered, values, {}, code).run()
+    program, variable = _generate(code, result)
     return CompiledExpression(program, variable, result.exact.low, result.error)
 
 
@@ -123,10 +121,11 @@ class _Scaling:
         for statement in self.lowered.code:
             if isinstance(statement, Op):
                 self.code.line, node = statement.line, statement.line.node
-                with self._placed(self.expression.column(node), self.expression.of(node)):
+                operator = self.expression.operators[node]
+                with self._placed(operator.start + 1, self.expression.of(node)):
                     self.terms[statement.target] = operations.apply(
                         statement.function, [self._term(operand) for operand in statement.operands], self._texts(node),
-                        quotient=isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))
+                        quotient=operator.text == "/")
         last = self.lowered.code[-1]
         assert isinstance(last, Moves)
         self.code.line, result = last.line, self._term(last.pairs[0][1])
@@ -146,11 +145,14 @@ class _Scaling:
         return term if self.expression.variables or not name.startswith(DATA) else self.code.datum(name, term)
 
     def _term(self, operand: Operand) -> ScaledTerm:
-        return self.code.constant(Fraction(float(operand.value[0, 0]))) if isinstance(operand, Const) else (
-            self.terms[operand.register])
+        if not isinstance(operand, Const):
+            return self.terms[operand.register]
+        value = float(operand.value[0, 0])  # of x - x, which is 0 before anything is scaled
+        if not math.isfinite(value):
+            raise ProgramError("division by zero, or the logarithm of zero")
+        return self.code.constant(Fraction(value))
 
     def _texts(self, node: ast.AST) -> list[str]:
-        """The texts of the operands."""
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp):
             operands = [node.left, node.right]

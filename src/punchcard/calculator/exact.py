@@ -7,10 +7,9 @@ mpmath's; against the roundoff of a machine's number format their own is nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
 from typing import TypeAlias
 
 from mpmath import MPContext, mpf
@@ -60,8 +59,8 @@ def image(function: str, interval: Exact) -> Exact:
     ends = [value(function, end) for end in {interval.low, interval.high}]
     if not interval.is_point and function in _FIRST_CREST:
         for side, crest in ((1, _FIRST_CREST[function]), (-1, _FIRST_CREST[function] + 1)):
-            turns = math.ceil((interval.low - crest * pi()) / (2 * pi()))
-            if (crest + 2 * turns) * pi() <= interval.high:
+            turns = math.ceil((interval.low - crest * PI) / (2 * PI))
+            if (crest + 2 * turns) * PI <= interval.high:
                 ends.append(Fraction(side))
     return Interval.around(*ends)
 
@@ -82,19 +81,6 @@ def sqrt(x: Fraction) -> Fraction:
     return Fraction(top, bottom) if rational else value("sqrt", x)
 
 
-@cache
-def pi() -> Fraction:
-    return _fraction(+_CONTEXT.pi)
-
-
-@cache
-def e() -> Fraction:
-    return value("exp", Fraction(1))
-
-
-CONSTANTS: Mapping[str, Callable[[], Fraction]] = {"pi": pi, "e": e}
-
-
 def text(interval: Exact) -> str:
     """An interval or a number in six digits; not every fraction is a float."""
     if not interval.is_point:
@@ -108,3 +94,7 @@ def text(interval: Exact) -> str:
 def _fraction(found: mpf) -> Fraction:
     sign, digits, exponent, _ = found._mpf_
     return Fraction(-int(digits) if sign else int(digits)) * Fraction(2) ** int(exponent)
+
+
+PI, E = _fraction(+_CONTEXT.pi), value("exp", Fraction(1))
+CONSTANTS: Mapping[str, Fraction] = {"pi": PI, "e": E}

@@ -1,23 +1,22 @@
-"""The calculator's language, translated to Python's: a function whose parameters are the variables and the numbers.
+"""The calculator's language, parsed to a function of Python whose parameters are the variables and the numbers.
 
     expression = term { (+ | -) term }
     term       = factor { (* | /) factor }
-    factor     = (- | +) factor | postfix
+    factor     = { - | + } postfix
     postfix    = atom { % | ^ exponent }
-    exponent   = [- | +] atom
+    exponent   = { - | + } atom
     atom       = number | variable | constant | function ( expression { , expression } ) | ( expression )
 
-Python's parser reads all of it but the postfix operators, which become calls: x^2% is percentage(power(x, 2)). What
-may follow what is checked here, word by word, so that an error points at its column. Numbers are parameters, since
-they are exact fractions, and Python's would be rounded.
+Nodes of the tree have the columns of the expression itself. x^y is the call power(x, y), and x% is x / 100. Numbers are
+parameters, since they are exact fractions, and Python's would be rounded.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from punchcard.calculator.exact import CONSTANTS
@@ -35,19 +34,16 @@ LARGEST_POWER_OF_TEN = 400
 """Beyond the exponents of float64; a larger one would only make large integers."""
 DATA, EXPONENT, HUNDRED = "k", "exponent", "hundred"
 """How names of numbers begin. Exponents are never data, nor is the 100 of x / 100, which is the paper's percentage."""
-_ATOM = "a number, a variable, a function or a parenthesis"
-_TOKEN = re.compile(r"""
-    (?P<space>\s+)
-  | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-  | (?P<mark>\*\*|[-+*/%^(),])
-""", re.VERBOSE)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_TOKEN = re.compile(rf"\s*(?:(?P<number>{_DECIMAL})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>\*\*|[-+*/%^(),])|(?P<end>$))")
+_OPERATORS: Mapping[str, ast.operator] = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div()}
+_SIGNS: Mapping[str, ast.unaryop] = {"+": ast.UAdd(), "-": ast.USub()}
+_FUNCTIONS = {name: Primitive(name) for name in (*FUNCTIONS, "power")}
 
 
 @dataclass(frozen=True)
 class ExpressionToken:
-    """A word of the expression, from `start` to `end`, or a word of the translation that comes from there."""
+    """A word of the expression, from `start` to `end`."""
 
     kind: str
     text: str
@@ -57,30 +53,20 @@ class ExpressionToken:
 
 @dataclass(frozen=True)
 class ParsedExpression:
-    """An expression as a function of Python; the names of its parameters are keys of `variables` and `numbers`."""
+    """An expression as a function of Python; the names of its parameters are keys of `variables` and `numbers`.
+
+    operators    for each node the operator or the function's name, where errors point
+    """
 
     text: str
     source: FunctionSource
     variables: dict[str, ExpressionToken]
     numbers: dict[str, tuple[Fraction, ExpressionToken]]
-    translation: tuple[ExpressionToken, ...]
-    """For every character of the source, what it comes from."""
+    operators: Mapping[ast.AST, ExpressionToken]
 
     def of(self, node: ast.AST) -> str:
         """The text that became a node of the tree."""
-        first, last = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 1)
-        return self.text[self.translation[first].start : self.translation[last - 1].end]
-
-    def column(self, node: ast.AST) -> int:
-        """Where the operator of a node is, or the name of its function."""
-        at = int(getattr(node, "col_offset", 0))
-        if isinstance(node, ast.BinOp):
-            at = int(node.left.end_col_offset or 0)
-            while self.translation[at].text == ")":
-                at += 1
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in FUNCTIONS:
-            at = int(node.end_col_offset or 1) - 1  # power and percentage are written behind their operand
-        return self.translation[at].start + 1
+        return self.text[getattr(node, "col_offset", 0) : getattr(node, "end_col_offset", 1)]
 
     def error(self, message: str, column: int, text: str = "") -> SourceError:
         return place_error(message, self.text, column, text)
@@ -94,7 +80,7 @@ def place_error(message: str, expression: str, column: int, text: str = "") -> S
 
 def number(text: str) -> Fraction | None:
     """A decimal number, exactly, or None if the text is not one."""
-    if not _NUMBER.fullmatch(text.strip()):
+    if not re.fullmatch(rf"[+-]?{_DECIMAL}", text.strip()):
         return None
     exponent = re.search(r"[eE]([+-]?[0-9]+)", text)
     if exponent is not None and (len(exponent.group(1)) > 5 or abs(int(exponent.group(1))) > LARGEST_POWER_OF_TEN):
@@ -115,214 +101,178 @@ def quotient(text: str) -> Fraction | None:
 
 def parse(expression: str, values: Collection[str] = ()) -> ParsedExpression:
     """An expression as a function of Python; `pi` and `e` are numbers unless they are variables that have `values`."""
-    translator = _Translator(expression, values)
-    translator.run()
-    parameters = [*translator.variables, *translator.numbers]
-    head = ExpressionToken("", f"def calculation({','.join([*parameters, HUNDRED])}):return ", 0, 0)
-    words = [head, *translator.words]
-    source = "".join(word.text for word in words)
-    try:
-        function = ast.parse(source).body[0]
-    except (RecursionError, MemoryError):
-        raise place_error("too many operators in a row: compute it in parts", expression, 1) from None
-    assert isinstance(function, ast.FunctionDef)
-    numbers = dict(translator.numbers)
-    for node in ast.walk(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Name):
-            value, token = numbers.get(node.right.id, (0, None))
-            if value == 100 and token is not None:
-                node.right.id = HUNDRED
-                numbers[HUNDRED] = Fraction(100), token
-    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    function.args.args = [argument for argument in function.args.args if argument.arg in used]
-    return ParsedExpression(
-        expression, FunctionSource.parsed(function, "expression", (source,), _FUNCTIONS), translator.variables,
-        {name: found for name, found in numbers.items() if name in used},
-        tuple(word for word in words for _ in word.text))
+    if len(expression) > MOST_CHARACTERS:
+        raise place_error(f"the expression has {len(expression)} characters: the most is {MOST_CHARACTERS}", expression, 1)
+    parser = _Parser(expression, values, _tokens(expression))
+    value = parser.expression()
+    if parser.ahead.kind != "end":
+        raise parser.wrong("an operator, such as + - * / ^ %, or the end")
+    used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    numbers = {name: found for name, found in parser.numbers.items() if name in used}
+    parameters = [ast.arg(name) for name in (*parser.variables, *sorted(numbers, key=HUNDRED.__eq__))]
+    body = ast.Return(value, lineno=1, col_offset=0)
+    function = ast.FunctionDef("calculation", ast.arguments([], parameters, None, [], [], None, []), [body], [], lineno=1)
+    source = FunctionSource.parsed(function, "expression", (expression,), _FUNCTIONS)
+    return ParsedExpression(expression, source, parser.variables, numbers, parser.operators)
 
 
-_FUNCTIONS = {name: Primitive(name) for name in (*FUNCTIONS, "power", "percentage")}
-
-
-@dataclass
-class _Postfix:
-    """An atom with the operators behind it: where it begins, and whether the next atom is its exponent."""
-
-    start: int
-    powers: int = 0
-    caret: ExpressionToken | None = None
+def _tokens(expression: str) -> list[ExpressionToken]:
+    tokens: list[ExpressionToken] = []
+    place = 0
+    while not tokens or tokens[-1].kind != "end":
+        match = _TOKEN.match(expression, place)
+        if match is None:
+            place += len(expression[place:]) - len(expression[place:].lstrip())
+            raise place_error(f"unexpected character {expression[place]!r}", expression, place + 1, expression[place])
+        kind, place = match.lastgroup or "", match.end()
+        tokens.append(ExpressionToken(kind, match.group(kind), match.start(kind), place))
+    end = len(expression.rstrip())
+    return [*tokens[:-1], ExpressionToken("end", "", end, end)]
 
 
 @dataclass
-class _Parenthesis:
-    opening: ExpressionToken
-    function: ExpressionToken | None
-    around: _Postfix
-    operands: int = 1
+class _Parser:
+    """Reads an expression from left to right: a method for each rule of the language."""
 
+    text: str
+    values: Collection[str]
+    tokens: list[ExpressionToken]
+    place: int = 0
+    depth: int = 0
+    variables: dict[str, ExpressionToken] = field(default_factory=dict)
+    numbers: dict[str, tuple[Fraction, ExpressionToken]] = field(default_factory=dict)
+    operators: dict[ast.AST, ExpressionToken] = field(default_factory=dict)
 
-class _Translator:
-    """Reads an expression from left to right; `words` are those of the translation."""
+    @property
+    def ahead(self) -> ExpressionToken:
+        return self.tokens[self.place]
 
-    def __init__(self, expression: str, values: Collection[str]) -> None:
-        self.expression, self.values = expression, values
-        if len(expression) > MOST_CHARACTERS:
-            raise self._error(f"the expression has {len(expression)} characters: the most is {MOST_CHARACTERS}", 0)
-        self.words: list[ExpressionToken] = []
-        self.variables: dict[str, ExpressionToken] = {}
-        self.numbers: dict[str, tuple[Fraction, ExpressionToken]] = {}
-        self.postfix = _Postfix(0)
-        self.open: list[_Parenthesis] = []
-        self.signs = 0
+    def take(self) -> ExpressionToken:
+        self.place += 1
+        return self.tokens[self.place - 1]
 
-    def run(self) -> None:
-        tokens = self._tokens()
-        ends = False
-        for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
-            ends = self._operator(token) if ends else self._operand(token, calls=after.text == "(")
+    def error(self, message: str, token: ExpressionToken) -> SourceError:
+        return place_error(message, self.text, token.start + 1, token.text)
 
-    def _tokens(self) -> list[ExpressionToken]:
-        tokens, place = [], 0
-        while place < len(self.expression):
-            match = _TOKEN.match(self.expression, place)
-            if match is None:
-                raise self._error(f"unexpected character {self.expression[place]!r}", place, self.expression[place])
-            if match.lastgroup != "space":
-                tokens.append(ExpressionToken(match.lastgroup or "", match.group(), place, match.end()))
-            place = match.end()
-        end = len(self.expression.rstrip())
-        return [*tokens, ExpressionToken("end", "", end, end)]
+    def wrong(self, wanted: str) -> SourceError:
+        found = "the expression ends here" if self.ahead.kind == "end" else f"found {self.ahead.text!r}"
+        return self.error(f"{found}: expected {wanted}", self.ahead)
 
-    def _error(self, message: str, place: int, text: str = "") -> SourceError:
-        return place_error(message, self.expression, place + 1, text)
+    def node(self, node: ast.expr, start: int, operator: ExpressionToken) -> ast.expr:
+        """A node of the tree, from a place in the text up to here."""
+        node.lineno = node.end_lineno = 1
+        node.col_offset, node.end_col_offset = start, self.tokens[self.place - 1].end
+        self.operators[node] = operator
+        return node
 
-    def _wrong(self, token: ExpressionToken, wanted: str) -> SourceError:
-        found = "the expression ends here" if token.kind == "end" else f"found {token.text!r}"
-        return self._error(f"{found}: expected {wanted}", token.start, token.text)
+    def expression(self) -> ast.expr:
+        return self._operations("+-", self._term)
 
-    def _write(self, text: str, token: ExpressionToken) -> None:
-        self.words.append(ExpressionToken(token.kind, text, token.start, token.end))
+    def _term(self) -> ast.expr:
+        return self._operations("*/", self._factor)
 
-    # What may begin an operand; each method gives whether the operand is complete
+    def _operations(self, signs: str, operand: Callable[[], ast.expr]) -> ast.expr:
+        start, found = self.ahead.start, operand()
+        while self.ahead.text in _OPERATORS and self.ahead.text in signs:
+            operator = self.take()
+            right = operand()
+            if operator.text == "/" and isinstance(right, ast.Name) and self.numbers.get(right.id, (0,))[0] == 100:
+                self.numbers[HUNDRED], right.id = self.numbers[right.id], HUNDRED
+            found = self.node(ast.BinOp(found, _OPERATORS[operator.text], right), start, operator)
+        return found
 
-    def _operand(self, token: ExpressionToken, *, calls: bool) -> bool:
-        called = bool(self.words) and self.words[-1].kind == "function"
-        if token.text in ("-", "+") and not called:
-            self._write(token.text, token)
-            self.signs += 1
-            self._check_depth(token)
-            return False
-        if self.postfix.caret is None and not called:
-            self.postfix = _Postfix(len(self.words))
+    def _factor(self) -> ast.expr:
+        return self._signed(self._postfix)
+
+    def _signed(self, operand: Callable[[], ast.expr]) -> ast.expr:
+        signs = []
+        while self.ahead.text in _SIGNS:
+            signs.append(self.take())
+            self._check_depth(signs[-1], len(signs))
+        found = operand()
+        for sign in reversed(signs):
+            found = self.node(ast.UnaryOp(_SIGNS[sign.text], found), sign.start, sign)
+        return found
+
+    def _check_depth(self, token: ExpressionToken, signs: int = 0) -> None:
+        if self.depth + signs > MOST_NESTED:
+            raise self.error(f"nested more than {MOST_NESTED} deep", token)
+
+    def _postfix(self) -> ast.expr:
+        start, found, powers = self.ahead.start, self._atom(), 0
+        while self.ahead.text in ("%", "^", "**"):
+            operator = self.take()
+            if operator.text == "%":
+                self.numbers[HUNDRED] = Fraction(100), operator
+                hundred = self.node(ast.Name(HUNDRED, ast.Load()), operator.start, operator)
+                found = self.node(ast.BinOp(found, ast.Div(), hundred), start, operator)
+                continue
+            powers += 1
+            if powers > 1:
+                raise self.error("two powers in a row: write (x^2)^3 or x^8", operator)
+            exponent = self._signed(lambda: self._atom(is_exponent=True))
+            found = self._call("power", [found, exponent], start, operator)
+        return found
+
+    def _call(self, function: str, operands: list[ast.expr], start: int, operator: ExpressionToken) -> ast.expr:
+        name = self.node(ast.Name(function, ast.Load()), start, operator)
+        return self.node(ast.Call(name, operands, []), start, operator)
+
+    def _atom(self, *, is_exponent: bool = False) -> ast.expr:
+        token = self.ahead
         if token.text == "(":
-            self._open(token, self.words[-1] if called else None)
-            return False
+            return self._parenthesis("")[0]
+        if token.kind not in ("number", "name"):
+            raise self.wrong("a number, a variable, a function or a parenthesis")
+        self.take()
         if token.kind == "number":
-            self._number(token)
-        elif token.kind == "name" and calls:
-            self._function(token)
-            return False
-        elif token.kind == "name":
-            self._variable(token)
-        else:
-            raise self._wrong(token, _ATOM)
-        return self._complete()
+            return self._number(token, is_exponent=is_exponent)
+        return self._function(token) if self.ahead.text == "(" else self._variable(token)
 
-    def _complete(self) -> bool:
-        """An atom ends here; behind an exponent its power does."""
-        if self.postfix.caret is not None:
-            self._write(")", self.postfix.caret)
-            self.postfix.caret = None
-        self.signs = 0
-        return True
+    def _parenthesis(self, function: str) -> list[ast.expr]:
+        """What is in parentheses; several expressions for a function that takes them."""
+        opening, several = self.take(), function in CHOICES
+        self.depth += 1
+        self._check_depth(opening)
+        found = [self.expression()]
+        while several and self.ahead.text == ",":
+            self.take()
+            found.append(self.expression())
+        if self.ahead.text != ")":
+            raise self.wrong(f"an operator{', a comma' * several}, or the ) of the ( at column {opening.start + 1}")
+        self.take()
+        self.depth -= 1
+        return found
 
-    def _check_depth(self, token: ExpressionToken) -> None:
-        if len(self.open) + self.signs > MOST_NESTED:
-            raise self._error(f"nested more than {MOST_NESTED} deep", token.start, token.text)
-
-    def _open(self, token: ExpressionToken, function: ExpressionToken | None) -> None:
-        self.open.append(_Parenthesis(token, function, self.postfix))
-        self._check_depth(token)
-        self._write("(", token)
-        self.postfix, self.signs = _Postfix(len(self.words)), 0
-
-    def _number(self, token: ExpressionToken) -> None:
+    def _number(self, token: ExpressionToken, *, is_exponent: bool) -> ast.expr:
         value = number(token.text)
         if value is None:
-            raise self._error(f"{token.text!r} is beyond the floating-point numbers", token.start, token.text)
-        if self.postfix.caret is not None and value.denominator == 1 and value > MOST_EXPONENT:
-            raise self._error(f"exponent {token.text}: the largest is {MOST_EXPONENT}", token.start, token.text)
-        self._value(value, token, DATA if self.postfix.caret is None else EXPONENT)
+            raise self.error(f"{token.text!r} is beyond the floating-point numbers", token)
+        if is_exponent and value.denominator == 1 and value > MOST_EXPONENT:
+            raise self.error(f"exponent {token.text}: the largest is {MOST_EXPONENT}", token)
+        return self._value(value, token, EXPONENT if is_exponent else DATA)
 
-    def _value(self, value: Fraction, token: ExpressionToken, kind: str = DATA) -> None:
+    def _value(self, value: Fraction, token: ExpressionToken, kind: str = DATA) -> ast.expr:
         """A number is a parameter; equal ones are the same."""
         known = {found: name for name, (found, _) in self.numbers.items() if name.startswith(kind)}
         name = known.get(value, f"{kind}{len(known) + 1}")
         self.numbers.setdefault(name, (value, token))
-        self._write(name, token)
+        return self.node(ast.Name(name, ast.Load()), token.start, token)
 
-    def _variable(self, token: ExpressionToken) -> None:
+    def _variable(self, token: ExpressionToken) -> ast.expr:
         if token.text in FUNCTIONS:
-            raise self._error(f"{token.text} is a function: write {token.text}(...)", token.start, token.text)
+            raise self.error(f"{token.text} is a function: write {token.text}(...)", token)
         if token.text in CONSTANTS and token.text not in self.values:
-            self._value(CONSTANTS[token.text](), token)
-            return
-        name = f"{token.text}_"  # no word of Python, and no number's name, ends so
+            return self._value(CONSTANTS[token.text], token)
+        name = f"{token.text}_"  # no number's name, and no function's, ends so
         self.variables.setdefault(name, token)
-        self._write(name, token)
+        return self.node(ast.Name(name, ast.Load()), token.start, token)
 
-    def _function(self, token: ExpressionToken) -> None:
+    def _function(self, token: ExpressionToken) -> ast.expr:
         if token.text not in FUNCTIONS:
-            raise self._error(f"unknown function {token.text!r}{did_you_mean(token.text, FUNCTIONS)}: there are "
-                              f"{', '.join(FUNCTIONS)}; a product is written with *", token.start, token.text)
-        self.words.append(ExpressionToken("function", token.text, token.start, token.end))
-
-    # What may follow an operand; each method gives whether another operator may follow
-
-    def _operator(self, token: ExpressionToken) -> bool:
-        inside = self.open[-1] if self.open else None
-        several = inside is not None and inside.function is not None and inside.function.text in CHOICES
-        if token.text in ("+", "-", "*", "/"):
-            self._write(token.text, token)
-            return False
-        if token.text == "%":
-            self._wrap("percentage")
-            self._write(")", token)
-            return True
-        if token.text in ("^", "**"):
-            self._power(token)
-            return False
-        if token.text == "," and several and inside is not None:
-            inside.operands += 1
-            self._write(",", token)
-            return False
-        if token.text == ")" and inside is not None:
-            return self._close(token, inside)
-        if token.kind == "end" and inside is None:
-            return False
-        raise self._wrong(token, "an operator, such as + - * / ^ %, or the end" if inside is None else
-                          f"an operator{', a comma' * several}, or the ) of the ( at column {inside.opening.start + 1}")
-
-    def _wrap(self, function: str) -> None:
-        """A call around the operand before an operator."""
-        start = self.postfix.start
-        first = self.words[start].start
-        self.words.insert(start, ExpressionToken("", f"{function}(", first, first))
-
-    def _power(self, token: ExpressionToken) -> None:
-        self.postfix.powers += 1
-        if self.postfix.powers > 1:
-            raise self._error("two powers in a row: write (x^2)^3 or x^8", token.start, token.text)
-        self._wrap("power")
-        self._write(",", token)
-        self.postfix.caret = token
-
-    def _close(self, token: ExpressionToken, inside: _Parenthesis) -> bool:
-        function = inside.function
-        if function is not None and function.text in CHOICES and inside.operands < 2:
-            raise self._error(f"{function.text} of one number: it takes two or more, separated by commas", function.start,
-                              function.text)
-        self._write(")", token)
-        self.open.pop()
-        self.postfix = inside.around
-        return self._complete()
+            raise self.error(f"unknown function {token.text!r}{did_you_mean(token.text, FUNCTIONS)}: there are "
+                             f"{', '.join(FUNCTIONS)}; a product is written with *", token)
+        operands = self._parenthesis(token.text)
+        if token.text in CHOICES and len(operands) < 2:
+            raise self.error(f"{token.text} of one number: it takes two or more, separated by commas", token)
+        return self._call(token.text, operands, token.start, token)

@@ -12,13 +12,12 @@ first. Which one that is depends on their ranges; either order gives the right v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from punchcard.calculator import exact
 from punchcard.calculator.code import ScaledCode, ScaledTerm
-from punchcard.calculator.exact import Exact, e
+from punchcard.calculator.exact import Exact
 from punchcard.calculator.expression import MOST_EXPONENT
 from punchcard.calculator.functions import CHOICES, DOMAINS, banded
 from punchcard.calculator.roots import inverse, root
@@ -46,48 +45,19 @@ class Operations:
         """An operation of the array front end; `quotient`: a product that divides, its second factor is 1/x."""
         if function == "scale" and quotient:
             one = self.code.decide(lambda: terms[0].exact == Interval.point(Fraction(1)) and terms[0].error == 0)
-            return terms[1] if one else self.product(*terms)
-        if function in _BINARY:
-            return _BINARY[function](self, *terms)
+            return terms[1] if one else self.code.product(*terms)
+        binary = {"add": self.code.add, "sub": self.code.sub, "scale": self.code.product}
+        if function in binary:
+            return binary[function](*terms)
         if function in CHOICES:
             return self.choice(function, *terms)
         if function in DOMAINS:
             return self.fitted(function, terms[0], texts[-1])
         if function == "power":
             return self.power(terms[0], terms[1], texts[0], texts[1])
-        return _UNARY[function](self, terms[0], texts[-1])
-
-    def add(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
-        if a.is_constant and b.is_constant:
-            return self.code.constant(a.exact.low + b.exact.low)
-        if _is_zero(a):
-            return b
-        return a if _is_zero(b) else self.code.add(a, b)
-
-    def sub(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
-        if a.is_constant and b.is_constant:
-            return self.code.constant(a.exact.low - b.exact.low)
-        return a if _is_zero(b) else self.code.sub(a, b)
-
-    def product(self, a: ScaledTerm, b: ScaledTerm) -> ScaledTerm:
-        if b.is_constant:
-            a, b = b, a
-        if not a.is_constant:
-            return self.code.product(a, b)
-        factor = a.exact.low
-        if b.is_constant:
-            return self.code.constant(factor * b.exact.low)
-        if factor == 0:
-            return a
-        if factor == Fraction(1, 100):
-            return self.code.hundredth(b)
-        if factor < 0:
-            return self.code.negative(self.product(self.code.constant(-factor), b))
-        power = factor.numerator.bit_length() - factor.denominator.bit_length()
-        return self.code.shift(b, power) if factor == Fraction(2) ** power else self.code.product(a, b)
-
-    def percentage(self, a: ScaledTerm, text: str = "") -> ScaledTerm:
-        return self.code.constant(a.exact.low / 100) if a.is_constant else self.code.hundredth(a)
+        if function == "abs":
+            return self.absolute(terms[0])
+        return (self.inverse if function == "inverse" else self.sqrt)(terms[0], texts[-1])
 
     def inverse(self, a: ScaledTerm, text: str) -> ScaledTerm:
         if 0 in a.exact:
@@ -118,7 +88,7 @@ class Operations:
 
     # abs, min and max
 
-    def absolute(self, a: ScaledTerm, text: str = "") -> ScaledTerm:
+    def absolute(self, a: ScaledTerm) -> ScaledTerm:
         """|a|: relu(a) + relu(-a), of which one is 0."""
         if a.is_constant:
             return self.code.constant(abs(a.exact.low))
@@ -156,8 +126,8 @@ class Operations:
         if a.exact.low <= 0:
             raise ProgramError(f"the power {b_text} of a number that is not positive, {a_text} {_is(a.exact)}: its "
                                "exponent must be a whole number from -64 to 64 that the expression names")
-        natural = a.is_constant and a.exact.low == e()
-        return self.fitted("exp", b if natural else self.product(self.fitted("log", a, a_text), b),
+        natural = a.is_constant and a.exact.low == exact.E
+        return self.fitted("exp", b if natural else self.code.product(self.fitted("log", a, a_text), b),
                            f"{b_text} * log({a_text})")
 
     def _whole_power(self, a: ScaledTerm, exponent: int, text: str) -> ScaledTerm:
@@ -170,17 +140,7 @@ class Operations:
             return self.code.constant(a.exact.low**exponent)
         result, reached = a, 1
         for bit in bin(abs(exponent))[3:]:
-            result, reached = self.code.product(result, result, exact.power(a.exact, 2 * reached)), 2 * reached
+            result, reached = self.code.soft_product(result, result, exact.power(a.exact, 2 * reached)), 2 * reached
             if bit == "1":
-                result, reached = self.code.product(result, a, exact.power(a.exact, reached + 1)), reached + 1
+                result, reached = self.code.soft_product(result, a, exact.power(a.exact, reached + 1)), reached + 1
         return inverse(self.code, result) if exponent < 0 else result
-
-
-def _is_zero(term: ScaledTerm) -> bool:
-    return term.is_constant and term.exact.low == 0
-
-
-_BINARY: Mapping[str, Callable[[Operations, ScaledTerm, ScaledTerm], ScaledTerm]] = {
-    "add": Operations.add, "sub": Operations.sub, "scale": Operations.product}
-_UNARY: Mapping[str, Callable[[Operations, ScaledTerm, str], ScaledTerm]] = {
-    "inverse": Operations.inverse, "sqrt": Operations.sqrt, "abs": Operations.absolute, "percentage": Operations.percentage}

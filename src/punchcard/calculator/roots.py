@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from punchcard.calculator.blocks import REACH
 from punchcard.calculator.code import GOOD, UP, ScaledCode, ScaledTerm
 from punchcard.calculator.exact import Exact, reciprocal, scaled, sqrt, text
 from punchcard.calculator.functions import SHIFTS, SQRT, WIDE_RUNGS, wide
@@ -87,15 +88,14 @@ def _correction_shift(code: ScaledCode, size: float) -> int:
     """The power of two for a correction of this size: up to the product's reach, or what one instruction shifts by if
     that leaves less of the product's error than rounding does.
     """
-    power, one = max(0, 4 * math.floor(math.log2(code.blocks.reach / size) / 4)), SHIFTS[0]
-    enough = code.blocks.error(MUL, code.blocks.reach) * 2.0**-one <= code.blocks.unit
+    power, one = max(0, 4 * math.floor(math.log2(REACH / size) / 4)), SHIFTS[0]
+    enough = code.blocks.error(MUL, REACH) * 2.0**-one <= code.blocks.unit
     return min(power, one) if enough else power
 
 
 def _next_error(code: ScaledCode, x: float, y: float, error: float, power: int) -> float:
     """The error of y + y (1 - x y): x e^2, y times the error of 1 - x y, that of the last product, and rounding."""
-    reach = code.blocks.reach
-    return (x * error**2 + (y + error) * code.error(MUL, 2.0) + code.error(MUL, reach) * 2.0**-power
+    return (x * error**2 + (y + error) * code.error(MUL, 2.0) + code.error(MUL, REACH) * 2.0**-power
             + code.error(ADD, y + error)) * UP
 
 
@@ -160,7 +160,7 @@ def _heron(
     on_card = ScaledTerm(here, 0.0, y.operand)
     value = ScaledTerm(Interval(max(Fraction(0), Fraction(x.least)), Fraction(x.most)), 0.0, x.operand)
     # x / y is near the root: the interval of a quotient would be much wider than what occurs
-    quotient = code.product(value, inverse(code, on_card), Interval(Fraction(0), 2 * here.high))
+    quotient = code.soft_product(value, inverse(code, on_card), Interval(Fraction(0), 2 * here.high))
     total = code.add(on_card, quotient)
     half = code.shift(total, -1)
     error = error**2 / (2 * float(here.low)) + half.error
@@ -186,7 +186,7 @@ def _root_steps(code: ScaledCode, x: ScaledTerm, offset: float) -> int:
     function, power = fitting(SQRT, x.least, x.most, 2)
     w = x.least * 2.0**power
     error = code.error(function, math.sqrt(x.most * 2.0**power)) / math.sqrt(w)
-    floor = 64 * code.blocks.error(MUL, code.blocks.reach) / code.blocks.reach
+    floor = 64 * code.blocks.error(MUL, REACH) / REACH
     steps = 0
     while error > GOOD and error**2 / 2 + floor < error / 2 and steps < MOST_STEPS:
         error, steps = error**2 / 2 + floor, steps + 1

@@ -1,1 +1,5 @@
-"""The card: names for its rows and columns, and integers as ±1 bits."""
+"""The card: names for its rows and columns, and integers as ±1 bits. The room is imported as a whole."""
+
+from punchcard.card import facts, holder
+
+__all__ = ["facts", "holder"]

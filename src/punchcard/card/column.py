@@ -17,7 +17,7 @@ import numpy as np
 from punchcard.card.contents import Truths, read_numbers, word_size
 from punchcard.card.encoding import Words, pointer_bits
 from punchcard.errors import LayoutError
-from punchcard.words.integers import evaluate_arrays
+from punchcard.words.renderer import evaluate_arrays
 from punchcard.words.word import Word, any_of, variable, variables_of
 
 if TYPE_CHECKING:

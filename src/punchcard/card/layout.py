@@ -89,6 +89,11 @@ class RowBlock:
         """Whether it holds numbers that are not bits, in some region."""
         return bool({"real", "fixed"} & set(self.holds.values()))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its rows: its own, and those of its parts."""
+        return self.name, *(f"{self.name}.{part}" for part in self.parts)
+
 
 @dataclass(frozen=True)
 class Region:
@@ -167,7 +172,7 @@ class Layout:
         self.width = max((s.stop for s in self._rows.values()), default=0)
         self.columns = max((s.stop for s in self._columns.values()), default=0)
         for block in self.blocks:
-            start = self._rows[block.name].start
+            start = self.rows(block.name).start
             for part, size in block.parts.items():
                 self._rows[f"{block.name}.{part}"] = slice(start, start + size)
                 start += size

@@ -34,8 +34,11 @@ CHUNK = 64
 class PackedCard:
     """The card of a layout: `fields` by the names of its row blocks, over all columns."""
 
+    ndim = 2
+
     def __init__(self, layout: Layout, dtype: FormatName, fields: dict[str, AnyArray]) -> None:
         self.layout, self.dtype, self.fields = layout, name_of(dtype), fields
+        self.shape = layout.width, layout.columns  # as of the dense card
 
     @classmethod
     def blank(cls, layout: Layout, dtype: FormatName = "float64") -> Self:
@@ -71,15 +74,6 @@ class PackedCard:
             row, column = np.argwhere(left & (entries != 0))[0]
             raise LayoutError(f"row {row}, column {column} holds {entries[row, column]}: the layout declares nothing there")
         return packed
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns, as of the dense card."""
-        return self.layout.width, self.layout.columns
-
-    @property
-    def ndim(self) -> int:
-        return 2
 
     @property
     def nbytes(self) -> int:

@@ -18,27 +18,11 @@ if TYPE_CHECKING:
     from punchcard.calculator.calculation import Calculation
 
 REMARK_EVERY = 5.0  # seconds
-HELP = """Compute an expression on a looped transformer.
-
-There are + - * / ^ %, {functions}, pi and e.
-
-For example: punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
-"""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class CalcCommand(click.Command):
-    """A command whose help lists the calculator's functions. They need NumPy, which `punchcard --help` does not wait for."""
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from punchcard.calculator.functions import FUNCTIONS
-
-        self.help = HELP.format(functions=", ".join(FUNCTIONS))
-        super().format_help_text(ctx, formatter)
-
-
 # An expression may begin with a minus, which is not an option.
-@click.command(cls=CalcCommand, context_settings={"ignore_unknown_options": True}, help=HELP)
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("expression")
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--range", "ranges", multiple=True, metavar="NAME=LOW:HIGH",
@@ -61,6 +45,12 @@ def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
     dtype: str, design: str, show_program: bool, as_json: bool,
 ) -> None:
+    """Compute an expression on a looped transformer.
+
+    There are + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh, abs, min, max, pi and e.
+
+    For example: punchcard calc "sqrt(1/((a+b-c)*d))/100" a=3 b=2 c=1 d=0.5
+    """
     for argument in (expression, *values):
         if re.match(r"--[A-Za-z][A-Za-z-]+(=|$)", argument):
             raise click.UsageError(f"no such option: {argument.split('=')[0]}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.engines import auto
 from punchcard.engines.base import Engine, EngineCache, Run, Runner
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
@@ -16,20 +17,19 @@ ENGINES: dict[str, Engine] = {
     "dense": LazyFunction("punchcard.engines.dense:Dense"),
     "scratchpad": LazyFunction("punchcard.engines.scratchpad:Scratchpad"),
     "lowered": LazyFunction("punchcard.engines.lowered:Lowered", takes_packed=True),
-    "auto": LazyFunction("punchcard.engines.auto:prepare", takes_packed=True),
+    "auto": auto.prepare,
 }
-BATCH_ENGINES: dict[str, LazyFunction] = {
+BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": LazyFunction("punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
-    "auto": LazyFunction("punchcard.engines.auto:batch"),
+    "auto": auto.batch,
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
-GPU_BATCH_ENGINES: dict[str, LazyFunction] = {
+GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
-    "auto": LazyFunction("punchcard.engines.auto:gpu_batch"),
+    "auto": auto.gpu_batch,
 }
 """The same with `device="cuda"`."""
-LOWERED_OR_SLOWER = LazyFunction("punchcard.engines.auto:lowered_or_slower", takes_packed=True)
 
 __all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
            "Runner", "Watch", "check_engine", "prepare", "prepare_batch", "takes_packed"]
@@ -43,12 +43,10 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `cache` is where
     prepared code is looked for and kept, beyond what is on disk.
     """
-    check_engine(name)
-    engine = LOWERED_OR_SLOWER if fall_back and name == "lowered" else ENGINES[name]
-    if not getattr(engine, "takes_packed", False):
+    if not takes_packed(name):
         model, card = as_module(model), as_tensor(card)
-    runner: Runner = engine(model, layout, card, loops=loops, cache=cache)
-    return runner
+    engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
+    return engine(model, layout, card, loops=loops, cache=cache)
 
 
 def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
@@ -73,8 +71,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     if device == "cuda" and name not in batches:
         raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, batches))}")
     if name in batches:
-        batch: BatchRunner = batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
-        return batch
+        return batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
     return SequentialBatchRunner(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
 

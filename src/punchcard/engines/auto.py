@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Run, Runner
+from punchcard.engines.base import EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.errors import LoweringError
-from punchcard.transformer.weights import Model, as_module
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from punchcard.engines.dense import Stepping
     from punchcard.engines.lowered.gpu.device import Device
+    from punchcard.transformer.weights import Model
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
@@ -41,6 +41,7 @@ MOST_DECLINED = 16
 """Loops in a row that a slower engine makes one by one. Then it makes more at a time, twice as many at each turn."""
 
 
+@taking_packed
 def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
             cache: EngineCache | None = None) -> Runner:
     """See `Engine`."""
@@ -58,6 +59,8 @@ def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Steppin
     """The fastest engine for cards of this size that makes any loop; `why` it is needed."""
     if isinstance(card, PackedCard):
         card.layout.check_room(f" ({why})")
+    from punchcard.transformer.weights import as_module
+
     if card.shape[-1] * math.prod(card.shape) // card.shape[-2] <= FEW_SCORES:
         from punchcard.engines.dense import Dense
 
@@ -67,6 +70,7 @@ def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Steppin
     return Scratchpad(as_module(model), layout, as_tensor(card))
 
 
+@taking_packed
 def lowered_or_slower(model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                       cache: EngineCache | None = None) -> Runner:
     """The lowered engine where it applies, and a slower one where it does not."""
@@ -147,9 +151,9 @@ class Alternating(Runner):
                 break
         self.compile_seconds = self._fast.compile_seconds
         self._declined += declined
-        self.notes = (*self._fast.notes, *_counted(self._declined))
-        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0],
-                       notes=(*self._fast.notes, *_counted(declined)), made=made,
+        notes, self.notes = ((*self._fast.notes, *(f"{count} {what}" for what, count in counted.items()))
+                             for counted in (declined, self._declined))
+        return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=notes, made=made,
                        compile_seconds=self.compile_seconds - before)
 
     def _slower(self, card: Card, why: str) -> Stepping:
@@ -159,7 +163,3 @@ class Alternating(Runner):
         else:
             self._slow.take(as_tensor(card))
         return self._slow
-
-
-def _counted(declined: Counter[str]) -> tuple[str, ...]:
-    return tuple(f"{count} {what}" for what, count in declined.items())

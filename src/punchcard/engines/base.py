@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.holder import CardHolder
 from punchcard.card.layout import Card, Layout, Pattern
@@ -93,6 +93,15 @@ class Engine(Protocol):
                  cache: EngineCache | None = None) -> Runner: ...
 
 
+AnyEngine = TypeVar("AnyEngine", bound=Engine)
+
+
+def taking_packed(engine: AnyEngine) -> AnyEngine:
+    """Mark a function as an engine that takes `Weights` and packed cards as they are."""
+    engine.takes_packed = True  # type: ignore[attr-defined]
+    return engine
+
+
 @dataclass(frozen=True)
 class Stops:
     """The patterns of a run, checked: every engine asks it after a loop."""
@@ -139,18 +148,14 @@ class Stops:
         return None
 
 
+@dataclass
 class EngineCache:
-    """The compiled models of one machine: code and tables, each for all cards with the same static rows.
+    """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights that were compiled. With other weights, also in the same tensors, the cache starts empty.
+    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
+    empty.
     """
 
-    def __init__(self) -> None:
-        self._weights = b""
-        self._compiled_models: list[CompiledModel] = []
-
-    def compiled_models(self, weights: bytes) -> list[CompiledModel]:
-        """Those for weights with this digest: a list to search and to extend."""
-        if weights != self._weights:
-            self._weights, self._compiled_models = weights, []
-        return self._compiled_models
+    model: object = None
+    """The digest of the weights, and the description of the layout."""
+    compiled_models: list[CompiledModel] = field(default_factory=list)

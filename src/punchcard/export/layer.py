@@ -20,7 +20,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
-from punchcard.export.program_values import require_values
+from punchcard.export.lockstep import require_values
 from punchcard.machines.base import Machine
 from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+from punchcard.errors import ProgramError
 from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown
 
 SECTIONS = (".data", ".code")
@@ -43,22 +44,21 @@ class Symbol:
     size: int = 1
 
 
-@dataclass(frozen=True)
-class Operand:
-    """A name or a number as written in the text, with an offset for arrays."""
+class _Operand(NamedTuple):
+    """An operand as written in the text: a name with an offset for arrays, or an instruction's number."""
 
+    kind: OperandKind
     token: Token
     offset: int = 0
     number: int | None = None
 
 
-@dataclass(frozen=True)
-class Statement:
-    """One instruction before names are resolved."""
+class Statement(NamedTuple):
+    """One instruction: its operands are the numbers of memory cells and of instructions."""
 
     operation: Operation
-    operands: tuple[Operand, ...]
-    token: Token
+    operands: tuple[int, ...]
+    line: int
 
 
 @dataclass
@@ -71,9 +71,10 @@ class ParsedText:
     values: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
-    has_data: bool = False
+    _code: list[tuple[Operation, list[_Operand], Token]] = field(default_factory=list)
+    """The instructions before their names are resolved."""
 
-    def cell(self, operand: Operand) -> int:
+    def _cell(self, operand: _Operand) -> int:
         """The number of the memory cell that an operand names."""
         name = operand.token.text
         if name not in self.symbols:
@@ -84,30 +85,42 @@ class ParsedText:
                                       f"cell{'s' * (symbol.size != 1)}, counted from 0", self.source)
         return symbol.address + operand.offset
 
-    def target(self, operand: Operand) -> int:
+    def _target(self, operand: _Operand) -> int:
         """The number of the instruction that an operand names."""
-        if operand.number is not None:
-            ends = self.statements[-1].operation.mnemonic == "halt"
-            if operand.number >= len(self.statements) + (not ends):
-                raise operand.token.error(f"no instruction {operand.number}: there are {len(self.statements)}, "
-                                          "counted from 0", self.source)
-            return operand.number
-        return labelled(operand.token, self.labels, self.source)
+        if operand.number is None:
+            return labelled(operand.token, self.labels, self.source)
+        ends = self._code[-1][0].mnemonic == "halt"
+        if operand.number >= len(self._code) + (not ends):
+            raise operand.token.error(f"no instruction {operand.number}: there are {len(self._code)}, counted from 0",
+                                      self.source)
+        return operand.number
 
 
-def parse(text: str, operations: Mapping[str, Operation], source: str, *, section: str | None = None) -> ParsedText:
-    """Parse a text. Without `section`, lines before the first `.data` or `.code` are an error."""
+def parse(text: str, operations: Mapping[str, Operation], source: str, *, declares: bool = False) -> ParsedText:
+    """Parse a text. It begins with `.data` or `.code`; if it `declares` cells by their use, it is all code without them."""
     parsed = ParsedText(source)
+    section, has_data = ".code" if declares else None, False
     for line in lines(text, source):
         if line.ahead.kind == "directive":
             section = take_section(line)
-            parsed.has_data |= section == ".data"
+            has_data |= section == ".data"
         elif section == ".data":
             _parse_data(line, parsed)
         elif section == ".code":
             _parse_code(line, parsed, operations)
         else:
             raise line.wrong("a program begins with .data or .code")
+    if not parsed._code:
+        where = f"{source}: " if source else ""
+        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
+    for operation, operands, token in parsed._code:
+        for operand in operands:
+            name = operand.token.text
+            if declares and not has_data and operand.kind == "cell" and name not in parsed.symbols:
+                parsed.symbols[name] = Symbol(name, len(parsed.values))
+                parsed.values.append(0)
+        numbers = [parsed._cell(each) if each.kind == "cell" else parsed._target(each) for each in operands]
+        parsed.statements.append(Statement(operation, tuple(numbers), token.line))
     return parsed
 
 
@@ -160,18 +173,18 @@ def _parse_data(line: Line, parsed: ParsedText) -> None:
 
 
 def _parse_code(line: Line, parsed: ParsedText, operations: Mapping[str, Operation]) -> None:
-    take_labels(line, parsed.labels, len(parsed.statements))
+    take_labels(line, parsed.labels, len(parsed._code))
     if line.ahead.kind == "end":
         return
     mnemonic = line.take_name("an instruction")
     operation = operations.get(mnemonic.text.lower())
     if operation is None:
         raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
-    parsed.statements.append(Statement(operation, _parse_operands(line, operation, mnemonic), mnemonic))
+    parsed._code.append((operation, _parse_operands(line, operation, mnemonic), mnemonic))
 
 
-def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[Operand, ...]:
-    operands: list[Operand] = []
+def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_Operand]:
+    operands: list[_Operand] = []
     for place, kind in enumerate(operation.operands):
         if place:
             if line.ahead.kind == "end" and place >= len(operation.operands) - operation.optional:
@@ -182,7 +195,7 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[
             line.take()
         if kind == "target" and line.ahead.kind == "number":
             number, token = line.take_integer("an instruction number")
-            operands.append(Operand(token, number=number))
+            operands.append(_Operand(kind, token, number=number))
             continue
         if kind == "cell" and line.ahead.kind in ("number", "character"):
             raise line.wrong("an operand is the name of a memory cell; declare a constant under .data and name it")
@@ -195,9 +208,9 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> tuple[
             offset, _ = line.take_integer("an offset")
             if offset < 0:
                 raise token.error(f"offset {offset}: an array's cells count from 0", line.source)
-        operands.append(Operand(token, offset))
+        operands.append(_Operand(kind, token, offset))
     line.finish(f"the {_count(operation)} operands of {mnemonic.text}" if operation.operands else mnemonic.text)
-    return tuple(operands)
+    return operands
 
 
 def _count(operation: Operation) -> str:

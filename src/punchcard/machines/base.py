@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.budget import building, require, running, running_packed
+from punchcard.budget import PACKED, building, require, running
 from punchcard.card.formats import FormatName, as_array
 from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.card.packed import PackedCard, packed_bytes
@@ -37,7 +37,7 @@ from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Write, reader
-from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
+from punchcard.transformer.build import Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
@@ -95,6 +95,8 @@ class Machine(ABC, Generic[Program, State]):
     design: Design[Any]
     precision: Precision
     layout: Layout
+    halting: tuple[Pattern, ...]
+    """The patterns of values on the card that mean that the program has halted."""
     weights: Weights
     """The weights as arrays. After the first use of `model`, the module owns them."""
     needed_bits: int = 0
@@ -120,17 +122,21 @@ class Machine(ABC, Generic[Program, State]):
         self.check_options(name, options)
         self.design = self.designs[name] if isinstance(design, str) else design
         self.sizes, self.options = sizes, dict(options)
+        formats = [as_precision(each) for each in (precision if isinstance(precision, tuple) else (precision,))]
+        self.halting = self.design.halting(sizes)
         self.layout = self.design.layout(sizes)
+        for pattern in self.halting:
+            self.layout.check_pattern(pattern)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
-        for wanted in map(as_precision, precision if isinstance(precision, tuple) else (precision,)):
+        for wanted in formats:
             self.precision = wanted
             key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
             found = key and weight_cache.find(key)
             if found:
                 self.weights, self.needed_bits = found
                 return
-            layers = self.compile(sizes)
+            layers = [compile_layer(part, self.layout.width) for part in self.design.layers(sizes, self.layout, wanted)]
             self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
             if self.needed_bits <= wanted.significand:
                 self.weights = to_weights(layers, self.layout.width, wanted)
@@ -160,7 +166,7 @@ class Machine(ABC, Generic[Program, State]):
         If the engine "auto" must fall back to an engine that runs on tensors, the estimate of that engine is checked then.
         """
         if takes_packed(engine):
-            return self.memory_to_build() + running_packed(packed_bytes(self.layout, self.precision.name))
+            return self.memory_to_build() + PACKED * packed_bytes(self.layout, self.precision.name)
         return self.memory_to_build() + running(self.layout.width, self.layout.columns)
 
     def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
@@ -171,11 +177,6 @@ class Machine(ABC, Generic[Program, State]):
     def _sized(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.options.items() if type(value) is int)
         return f"a {self.kind.name} machine with {sizes} ({self.layout.width} rows, {self.layout.columns} columns)"
-
-    def compile(self, sizes: Any) -> list[LayerWeights]:
-        """Compile the layers for these sizes to matrices."""
-        layout = self.design.layout(sizes)
-        return [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
 
     def formulas(self) -> list[Part]:
         """The layers as formulas, before they are compiled to matrices."""
@@ -220,8 +221,8 @@ class Machine(ABC, Generic[Program, State]):
         return self._packed(program)
 
     def _packed(self, program: Program) -> PackedCard:
-        self.check_fits(program)
         card = PackedCard.blank(self.layout, self.precision.name)
+        self.check_fits(program)
         self.design.punch(self.sizes, self.layout, self.content(program), card)
         return card
 
@@ -275,11 +276,6 @@ class Machine(ABC, Generic[Program, State]):
         """Raise an error if a program is for another kind of machine."""
         if not self.kind.is_for(program):
             raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
-
-    @property
-    def halting(self) -> tuple[Pattern, ...]:
-        """The patterns of values on the card that mean that the program has halted."""
-        return self.design.halting(self.sizes)
 
     def own(self, program: Program, state: State) -> State:
         """The program's part of a state. The machine may be larger than the program."""
@@ -362,8 +358,7 @@ class Machine(ABC, Generic[Program, State]):
         self.read(mark.raw_card)
 
     def guard(
-        self, program: Program, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
-        *, every_loop: bool,
+        self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """Checks that a program keeps what it declares, such as its range: a watch for each loop, and actions at marks.
 

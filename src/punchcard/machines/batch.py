@@ -105,8 +105,7 @@ class ProgramBatch:
         for entry in self.entries:
             if entry.program is not None:
                 watch, looks = self.machine.guard(
-                    entry.program, entry.begin.raw_card, entry.begin, partial(repeat, self.machine, engine),
-                    every_loop=False)
+                    entry.program, entry.begin, partial(repeat, self.machine, engine), every_loop=False)
                 entry.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
 
     def run(self, runner: BatchRunner, controls: Controls) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, SizeError
@@ -98,17 +97,6 @@ class Language:
     """For languages that share an extension: called with text, source and options; whether the text is of this language."""
     sizes_itself: bool = False
     """Whether the program sets the sizes of its machine. Then `assemble` gets only the sizes that the user gave."""
-
-    def read(self, content: str | bytes, source: str, options: Mapping[str, Any], folder: Path | None = None) -> Any:
-        """The program in a text or in bytes. Options that the language does not take are ignored."""
-        known = {option.name for option in self.options} | set(self.takes)
-        given: dict[str, Any] = {name: value for name, value in options.items() if name in known and value is not None}
-        for option in self.options:
-            if option.name in given:
-                option.check(given[option.name])
-        if "folder" in self.takes and folder is not None:
-            given["folder"] = folder
-        return self.assemble(content, source, **given)
 
 
 @dataclass(frozen=True)

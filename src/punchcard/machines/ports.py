@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
-from punchcard.machines.streams import Traffic
+from punchcard.errors import PunchcardError
+from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
+
+if TYPE_CHECKING:
+    from punchcard.machines.running import Mark
+
+BYTE = 0xFF
 
 
 class Host(ABC):
@@ -40,3 +46,51 @@ class Host(ABC):
     def begin(self, card: Card) -> Card:
         """The card to begin with, where something was left to do when the run was stopped."""
         return card
+
+
+class StreamHost(Host):
+    """A host of instructions that read and write bytes, which is called between loops when there is an event on the card.
+
+    `last` is the last loop of the run; an instruction that will not be executed is not served, and the traffic says that it
+    waits. A `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the
+    card as it was. A run that goes on from a mark at which an instruction waited serves it first.
+    """
+
+    def __init__(self, begin: Mark, read: Read, write: Write, last: int) -> None:
+        self._from, self._to, self._last = read, write, last
+        self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
+        self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
+        self._served, self._over = begin.loops, begin.ended
+
+    def begin(self, card: Card) -> Card:
+        """The card to begin with: an instruction that waited is served, and a run that has ended says why."""
+        if self._over:
+            self._serve_instruction(self._last, card)
+        if self._over or not self._waiting or self._served >= self._last:
+            return card
+        given: Card = card.clone() if hasattr(card, "clone") else card.copy()
+        self._serve_instruction(self._served, given)
+        return given
+
+    def __call__(self, loop: int, card: Card) -> bool:
+        """Look at all events at once; an engine that finds several on one card asks for each."""
+        if loop != self._served:
+            self._served, self._waiting = loop, False
+            self._serve(loop, card)
+        return self.ended is None
+
+    def _serve(self, loop: int, card: Card) -> None:
+        """Look at all events on a card."""
+        self._serve_instruction(loop, card)
+
+    @abstractmethod
+    def _serve_instruction(self, loop: int, card: Card) -> None:
+        """Serve the next instruction, where a loop is left to execute it; or say why the run ends."""
+
+    def _take(self) -> int:
+        """A byte of the input, or its end; once that was read, it stays at its end."""
+        value = END_OF_INPUT if self._input_ended else self._from()
+        if value not in range(END_OF_INPUT, BYTE + 1):
+            raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
+        self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
+        return value

@@ -67,12 +67,14 @@ class Registry:
     def _check_options(self) -> None:
         """Two options of one name must mean the same, since they share a flag."""
         found: dict[str, tuple[str, object]] = {}
+        self._spellings: dict[str, str] = {}
         for kind in self:
             own = [(kind.name, "a machine's", option) for option in kind.options]
             own += [(language.about, "a language's", option) for language in kind.languages for option in language.options]
             for owner, whose, option in own:
                 meaning = whose, option.type, option.spelling, option.choices, option.many
                 first, other = found.setdefault(option.name, (owner, meaning))
+                self._spellings[option.name] = option.spelling
                 if meaning != other:
                     raise PunchcardError(f"the option {option.name!r} has another meaning in {owner!r} than in {first!r}: "
                                          "rename it")
@@ -134,12 +136,39 @@ class Registry:
                 return kind, language
         return self._languages[extension]
 
+    def machine_options(self, kind: Kind, given: Mapping[str, Any], language: Language | None = None) -> dict[str, Any]:
+        """The given options that a machine of one kind is built with. One of another kind or language is refused."""
+        own = {option.name for option in kind.options} | {"design", "precision"}
+        reading = {option.name for option in language.options} if language is not None else set()
+        what = f"{kind.name} machines" if language is None else f"{language.extensions[0]} programs"
+        for name in given:
+            if name not in own | reading:
+                raise PunchcardError(f"{self._spellings.get(name, name)} is not for {what}")
+        design = given.get("design")
+        if design is not None and kind.designs and design not in kind.designs:
+            raise PunchcardError(f"--design {design} is not for {kind.name} machines: choose {', '.join(kind.designs)}")
+        return {name: value for name, value in given.items() if name in own}
+
+    def load_with(self, path: str | Path, given: Mapping[str, Any]) -> tuple[Any, Kind, Language, dict[str, Any]]:
+        """The program in a file, which must fit what is given; its kind and language, and options of a machine for it."""
+        kind, language = self.language_of(path, given)
+        options = self.machine_options(kind, given, language)
+        sizes = kind.resolve(options) if kind.resolve is not None and not language.sizes_itself else options
+        plugged = {option.name for option in kind.options if option.many}  # plugged into a machine; no text must fit them
+        reading = {option.name: given[option.name] for option in language.options if option.name in given}
+        wanted = {name: value for name, value in sizes.items() if name not in plugged} | reading
+        return self._read(kind, language, path, wanted), kind, language, options
+
     def load(self, path: str | Path, **options: Any) -> Any:
         """Load a program from a file: see `punchcard.load`."""
-        kind, language = self.language_of(path, options)
+        return self._read(*self.language_of(path, options), path, options)
+
+    def _read(self, kind: Kind, language: Language, path: str | Path, options: Mapping[str, Any]) -> Any:
+        given = _arguments(kind, language, Path(path).suffix, options)
+        if "folder" in language.takes:
+            given["folder"] = Path(path).parent
         content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
-        _check_options(kind, language, Path(path).suffix, options)
-        return language.read(content, str(path), options, Path(path).parent)
+        return language.assemble(content, str(path), **given)
 
     def assemble(self, text: str, language: str, source: str = "", **options: Any) -> Any:
         """Assemble a program from text: see `punchcard.assemble`."""
@@ -152,8 +181,7 @@ class Registry:
             raise ProgramError(f"unknown language {language!r}{did_you_mean(language, known)}: there are {', '.join(known)}")
         if found.binary:
             raise ProgramError(f"{found.about} ({language}) is not text: load it from a file")
-        _check_options(kind, found, language, options)
-        return found.read(text, source, options)
+        return found.assemble(text, source, **_arguments(kind, found, language, options))
 
     def disassemble(self, program: object) -> str:
         """Return a program as assembly text: see `punchcard.disassemble`."""
@@ -164,12 +192,18 @@ class Registry:
         return self.kind_of(program).machine_class().for_program(program, **options)
 
 
-def _check_options(kind: Kind, language: Language, name: str, options: Mapping[str, object]) -> None:
-    """Refuse what neither the language nor its machine has."""
-    known = {o.name for o in (*language.options, *kind.options)} | {*language.takes, "design", "precision"}
+def _arguments(kind: Kind, language: Language, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a language takes; those of its machine are ignored, and others refused."""
+    taken = {*(option.name for option in language.options), *language.takes}
+    known = {*taken, *(option.name for option in kind.options), "design", "precision"}
     for option in options:
         if option not in known:
             raise ProgramError(f"{option} is not an option for {language.about} ({name}){did_you_mean(option, known)}")
+    given = {option: value for option, value in options.items() if option in taken and value is not None}
+    for each in language.options:
+        if each.name in given:
+            each.check(given[each.name])
+    return given
 
 
 @cache

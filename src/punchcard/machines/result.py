@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
@@ -16,6 +16,8 @@ from punchcard.formatting import format_value, join_some, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from punchcard.machines.base import AnyMachine
 
 State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
@@ -216,6 +218,26 @@ class Report(Generic[State]):
             return f"differs from the interpreter: {self.why}"
         error = f", largest error of an instruction {self.max_step_error:.2g}" if self.max_step_error is not None else ""
         return f"agrees with the interpreter{error}"
+
+    def lines(self, machine: AnyMachine) -> Iterator[str]:
+        """How the run ended, what ran it, and whether the interpreter agrees, line by line."""
+        result, layout, rate = self.result, machine.layout, self.result.steps_per_second
+        ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
+        yield (f"{ending} after {plural(result.steps, 'instruction')} in {plural(result.loops, 'loop')} of a transformer "
+               f"with {plural(len(machine.weights.layers), 'layer')}, {layout.width} rows and {layout.columns} columns")
+        speed = f", {rate:,.0f} steps a second" if rate is not None else ""
+        compiling = f", compiled in {result.compile_seconds:.2f} s" if result.compile_seconds else ""
+        yield f"engine {result.engine}{speed}{compiling}" + f", resumed after {result.begun:,} loops" * bool(result.begun)
+        yield from (f"note: {note}" for note in result.notes)
+        if self.agrees is None:
+            yield "not compared with the interpreter"
+        elif self.bound is None:
+            yield f"the transformer {'agrees' if self.agrees else 'DISAGREES'} with the interpreter"
+        else:
+            yield (f"largest error of an instruction {self.max_step_error:.1e} ({self.worst or 'none'}), bound "
+                   f"{self.bound:.1e}; of the final memory against the interpreter {self.max_error:.1e} "
+                   f"(relative to the range {self.range:g})")
+            yield "every instruction is within its bound" if self.agrees else f"DISAGREES: {self.why}"
 
     def __repr__(self) -> str:
         return f"<Report: {self.summary()}; {self.result!r}>"

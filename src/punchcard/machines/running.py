@@ -139,10 +139,12 @@ def run_program(
     machine.check_type(program)
     if controls.until:
         raise PunchcardError("until is for an engine's run: a program ends where it halts, or at a port that returns False")
-    loops, name = machine.last_loop(max_steps), machine.engine_for(engine)
-    machine.check_room(name)
-    punched = machine.pack(program)
-    begin = begin or Mark(punched)
+    loops = machine.last_loop(max_steps)
+    if begin is None:
+        machine.check_room(engine)
+        begin = Mark(machine.pack(program))
+    else:
+        machine.check_fits(program)
     out = writer(output)
     timed = TimedInput(reader(input, len(begin.traffic.read)), before=out.flush)
     host = machine.host(begin, timed, out, loops, program)
@@ -150,14 +152,16 @@ def run_program(
     if begin.ended or (host is not None and host.ended is not None):
         return machine.result(program, RunOutcome(begin, "matched"), begin, host)
     expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
+    cache, name = machine.engine_cache, machine.engine_for(engine)
+    machine.check_room(name)
     try:
-        runner = prepare(name, machine.weights, machine.layout, card, loops=expected, cache=machine.engine_cache)
+        runner = prepare(name, machine.weights, machine.layout, card, loops=expected, cache=cache)
     except LoweringError as why:
         raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
     watches = [] if controls.watch is None else [_on_tensors(controls.watch)]
     marks = [] if keep is None else [PeriodicAction(keep.every, lambda mark: out.flush()), keep]
     if guarded:
-        guard, looks = machine.guard(program, punched, begin, partial(repeat, machine, runner.engine),
+        guard, looks = machine.guard(program, begin, partial(repeat, machine, runner.engine),
                                      every_loop=controls.watch is not None or name == OBSERVED)
         watches = watches if guard is None else [guard, *watches]
         marks = [*looks, *(PeriodicAction(keep.every, look.act) for look in looks if keep is not None), *marks]

@@ -73,6 +73,18 @@ class Line:
         self._second = None
         return token
 
+    def take_mark(self, mark: str, rule: str) -> None:
+        """Take a mark that must be next: the rule says so."""
+        if not self.take_if(mark):
+            raise self.wrong(rule)
+
+    def take_if(self, mark: str) -> bool:
+        """Take a mark if it is next; whether it was."""
+        found = self.at(mark)
+        if found:
+            self.take()
+        return found
+
     def take_run(self, pattern: re.Pattern[str]) -> str:
         """What a pattern finds from the next token on, all at once; it ends where a token does."""
         start = self.ahead.column - 1

@@ -17,12 +17,10 @@ from punchcard.machines.kind import Kind, Language, Option, Timing, Workload
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Result
 from punchcard.machines.streams import Read, Write
-from punchcard.primitives.add import sum_bits
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.overwrite import clip_where
+from punchcard.primitives.bits import sum_bits
+from punchcard.primitives.memory import ADDRESS_GAP, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, all_of, any_of, constant, join
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from punchcard.primitives.add import number
+from punchcard.primitives.bits import number
 from punchcard.primitives.literals import as_numbers, step_where
 from punchcard.transformer.expression import Expression, relu, stack
 

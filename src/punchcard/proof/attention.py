@@ -17,11 +17,10 @@ import z3
 
 from punchcard.proof.column import Column, ColumnCode
 from punchcard.proof.forms import NOTHING, ZERO, Form, Real, Term, choose, gated, weighted
-from punchcard.proof.layer_weights import HeadWeights
 from punchcard.proof.steps import above, at_least, equal
 
 if TYPE_CHECKING:
-    from punchcard.proof.loop import SymbolicLoop
+    from punchcard.proof.loop import HeadWeights, SymbolicLoop
 
 ROUNDED = Fraction(1, 1 << 8)
 """More than roundings make of a mean, in any number format."""
@@ -56,12 +55,6 @@ class Attention:
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
         self._taken: dict[object, list[Form]] = {}
         self._keys: dict[object, dict[int, Form]] = {}
-
-    def begin(self) -> None:
-        """Columns that a head might find, once it is known which case is looked at."""
-        for region in self.layout.regions:
-            if not self.columns.is_listed(region.name):
-                self.others[region.name] = self.columns.fresh(region.name, f"other {region.name}")
 
     def take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
         """What a head gives to a column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import z3
@@ -65,6 +65,21 @@ def is_unknown(word: Term) -> bool:
     if z3.is_app_of(word, z3.Z3_OP_CONCAT):
         return all(is_unknown(word.arg(i)) for i in range(word.num_args()))
     return bool(z3.is_const(word) and word.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def joined(words: Iterable[Term]) -> Term:
+    """Words one above the other, the lowest first."""
+    highest, *rest = reversed(list(words))
+    return z3.simplify(z3.Concat(highest, *rest)) if rest else highest
+
+
+def with_parts(name: str, parts: Mapping[str, int], word: Term) -> dict[str, Term]:
+    """A block's word, and those of its parts."""
+    found, first = {name: word}, 0
+    for part, size in parts.items():
+        found[f"{name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
+        first += size
+    return found
 
 
 def has_bits(word: Term, mask: int, match: int) -> Term:

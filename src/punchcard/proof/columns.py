@@ -19,7 +19,7 @@ from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Indicates
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case
-from punchcard.proof.column import Column, ColumnCode, has_bits, is_unknown, masked, unknown
+from punchcard.proof.column import Column, ColumnCode, has_bits, is_unknown, joined, masked, unknown, with_parts
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 from punchcard.words.word import Word, variable
@@ -62,8 +62,7 @@ class Columns:
         self._listed: dict[str, bool] = {}
         self._shared: dict[tuple[str, str], dict[str, Term]] = {}
         """The words of blocks that are the same in all columns of a region."""
-        self.held: dict[Column, list[Form]] = {}
-        """The contents of columns."""
+        self._contents_of: dict[Column, list[Form]] = {}
         self.known_contents: KnownContents | None = None
         self.promised: list[tuple[str, Term, list[Form]]] = []
         """Columns whose contents are known by promise: region, number, entries."""
@@ -143,19 +142,14 @@ class Columns:
 
     def _punch_word(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
-        pieces = parts or {"": size}
-        words = []
-        for part, length in pieces.items():
-            name = f"{block}.{part}" if part else block
+        words = {}
+        for name, length in {f"{block}.{part}": length for part, length in parts.items()}.items() or [(block, size)]:
             held = self._held.get((name, column.region))
-            word = self._number(held, column.place) if held else unknown(f"{name}[{column.name}]", length)
-            column.words[name] = word
-            words.append(word)
-        whole = self._held.get((block, column.region)) if parts else None
-        if whole is not None:
-            column.words[block] = self._number(whole, column.place)
-        elif parts:
-            column.words[block] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
+            words[name] = self._number(held, column.place) if held else unknown(f"{name}[{column.name}]", length)
+        if parts:
+            whole = self._held.get((block, column.region))
+            words[block] = self._number(whole, column.place) if whole else joined(words.values())
+        column.words |= words
 
     def _suppose_case(self, column: Column) -> None:
         """What a case says of a region of one column."""
@@ -286,19 +280,11 @@ class Columns:
 
     def _put(self, column: Column, rows: str, term: Term) -> None:
         block, _, part = rows.partition(".")
-        pieces = {block: term} if not part else {}
-        sizes, first = self._parts[block], 0
-        for name, size in sizes.items():
-            whole = f"{block}.{name}"
-            if part == name:
-                pieces[whole] = term
-            elif not part:
-                pieces[whole] = z3.simplify(z3.Extract(first + size - 1, first, term))
-            first += size
-        column.words |= pieces
         if part:
-            joined = [column.words[f"{block}.{name}"] for name in reversed(list(sizes))]
-            column.words[block] = z3.simplify(z3.Concat(*joined)) if len(joined) > 1 else joined[0]
+            column.words[rows] = term
+            column.words[block] = joined(column.words[f"{block}.{name}"] for name in self._parts[block])
+        else:
+            column.words |= with_parts(block, self._parts[block], term)
 
     # Real numbers
 
@@ -307,12 +293,11 @@ class Columns:
 
         It is enough that they are where the number asked for is one of the region: who asks takes nothing from it elsewhere.
         """
-        if not self._holds_reals(column.region) or self.is_listed(column.region):
+        region = column.region
+        if region not in self.contents and all(block.holds.get(region) != "real" for block in self.layout.blocks):
             return False
-        return self.solver.holds(z3.Implies(self.within(place, column.region), column.place == place))
-
-    def _holds_reals(self, region: str) -> bool:
-        return region in self.contents or any(block.holds.get(region) == "real" for block in self.layout.blocks)
+        return not self.is_listed(region) and self.solver.holds(
+            z3.Implies(self.within(place, region), column.place == place))
 
     def is_listed(self, region: str) -> bool:
         """Whether the columns of a region are looked at one by one: it has one, or they have constants or no numbers."""
@@ -331,7 +316,9 @@ class Columns:
 
     def constants(self, column: Column, rows: str) -> list[float]:
         """The constants of a column."""
-        values = self._constants[column.region, rows]
+        values = self._constants.get((column.region, rows))
+        if values is None:
+            raise ProofError(f"{rows!r} in {column.region} holds no constants")
         if values.shape[1] == 1:
             return [float(value) for value in values[:, 0]]
         return [float(value) for value in values[:, self.offset(column.region, column.place)]]
@@ -384,7 +371,7 @@ class Columns:
             limit = UNLIMITED if first.limit is None else Fraction(first.limit)
             names = [f"{contents.name} {row} of {column.name}" for row in range(first.size)]
             held = [self.bits.real(Real(name, -limit, limit)) for name in names]
-        self.held[column] = held
+        self._contents_of[column] = held
         if len(contents.blocks) == 1:
             column.rows[self.layout.rows(first.name)] = held
             return
@@ -394,14 +381,18 @@ class Columns:
         # the rest of it, so that the two together are the contents, term by term
         column.rows[self.layout.rows(first.name)] = [form - other for form, other in zip(held, there, strict=True)]
 
+    def contents_of(self, column: Column) -> list[Form]:
+        """The contents of a column."""
+        if column not in self._contents_of:
+            raise ProofError(f"{column.region} holds no contents")
+        return self._contents_of[column]
+
     def _word(self, column: Column, contents: Contents) -> Term:
         of = self.known_contents
         known = of.parts if of is not None and of.region == column.region and of.place.eq(column.place) else {}
-        words = []
+        words = {}
         for part, size in contents.parts.items():
             name = f"{contents.name}.{part}"
-            free = unknown(f"{name}[{column.name}]", size)
-            column.words[name] = z3.BitVecVal(known[part], size) if part in known else free
-            words.append(column.words[name])
-        column.words[contents.name] = z3.simplify(z3.Concat(*reversed(words))) if len(words) > 1 else words[0]
+            words[name] = z3.BitVecVal(known[part], size) if part in known else unknown(f"{name}[{column.name}]", size)
+        column.words |= {**words, contents.name: joined(words.values())}
         return column.words[contents.name]

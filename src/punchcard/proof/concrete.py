@@ -17,6 +17,7 @@ from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
 from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
 from punchcard.proof.solver import Solver
+from punchcard.transformer.weights import Weights
 
 
 class SeenColumns(Columns):
@@ -29,18 +30,13 @@ class SeenColumns(Columns):
     def at(self, region: str, place: Term, name: str | None = None) -> Column:
         place = z3.simplify(place)
         span, number = self.layout.region(region), place.as_long()
+        is_there = span.start <= number < span.stop  # else somebody asks for a column, and takes nothing from it
         words: dict[str, Term] = {}
-        if span.start <= number < span.stop:
-            for block in self.layout.blocks:
-                if block.holds.get(region) == "bits":
-                    names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
-                    for rows in names:
-                        size = self.layout.place(rows).size
-                        words[rows] = z3.BitVecVal(self.layout.number_at(self._card, rows, number), size)
-        else:  # somebody asks for a column that is not there, and takes nothing from it
-            for block in self.layout.blocks:
-                words[block.name] = z3.BitVecVal(0, block.size)
-                words |= {f"{block.name}.{part}": z3.BitVecVal(0, size) for part, size in block.parts.items()}
+        for block in self.layout.blocks:
+            if not is_there or block.holds.get(region) == "bits":
+                for rows in block.names:
+                    value = self.layout.number_at(self._card, rows, number) if is_there else 0
+                    words[rows] = z3.BitVecVal(value, self.layout.place(rows).size)
         return Column(region, place, words, [], f"{region}[{number - span.start}]")
 
 
@@ -52,8 +48,13 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
     if not says_what_it_means(machine):
         raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
     before = np.array(as_array(card), dtype=np.float64)
-    whole = Stage("", (0, len(machine.weights.layers)), machine.layout, machine.layout, machine.meaning)
+    whole = whole_loop(machine, machine.weights)
     return stage_step(whole, before, before if found is None else np.array(as_array(found), dtype=np.float64))
+
+
+def whole_loop(machine: Machine[Any, Any], weights: Weights) -> Stage:
+    """All layers as one stage, without cases."""
+    return Stage("", (0, len(weights.layers)), machine.layout, machine.layout, machine.meaning)
 
 
 def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
@@ -68,14 +69,13 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
             if content != "bits":
                 after[place] = 1.0
                 continue
-            names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
-            is_open = any((name, region) in meaning.where for name in names)
+            is_open = meaning.leaves_open(block, region)
             after[place] = found[place] if is_open else card[place]
-            if is_open or _is_meant(meaning, block, region):
+            if is_open or meaning.says(block, region):
                 for number in range(*place[1].indices(layout.columns)):
                     column = columns.at(region, columns.constant(number))
                     words = _where_it_is_said(meaning, block, column) if is_open else expected_words(meaning, block, column)
-                    for name in names if is_open else names[:1]:
+                    for name in block.names if is_open else block.names[:1]:
                         if name in words:
                             layout.put_number_at(after, name, number, z3.simplify(words[name]).as_long())
     return after
@@ -84,7 +84,7 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
 def _where_it_is_said(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:
     """The words that a meaning says, of a block that it leaves open elsewhere."""
     found = {}
-    for name in (block.name, *(f"{block.name}.{part}" for part in block.parts)):
+    for name in block.names:
         meant = said_where_open(meaning, block, name, column)
         where = meaning.where.get((name, column.region), z3.BoolVal(True))
         if meant is not None and z3.is_true(z3.simplify(where)):
@@ -104,8 +104,3 @@ def case_of(stage: Stage, card: AnyArray) -> str | None:
 def says_what_it_means(machine: Machine[Any, Any]) -> bool:
     """Whether a machine says it of the whole loop, and not of stages alone."""
     return not machine.stages() or type(machine).meaning is not Machine.meaning
-
-
-def _is_meant(meaning: ProofMeaning, block: RowBlock, region: str) -> bool:
-    names = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
-    return any((name, region) in meaning.expected for name in names)

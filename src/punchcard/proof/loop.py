@@ -1,26 +1,74 @@
 """Layers of equation (TF) over columns of unknown bits and real numbers: what a column holds after them, for every card.
 
     attention      which columns win, by how much, and what they give: see `attention`
-    feed-forward   sums of ReLUs of linear forms over bits: see `relus`, and with real numbers `real_relus`
+    feed-forward   sums of ReLUs of linear forms over bits and real numbers: see `relus`
 
-Sums are exact (see `forms`). LazyRows are worked out when they are first asked for.
+Weights are exact fractions, and so are sums (see `forms`). Rows are worked out when they are first asked for.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import overload
 
+import numpy as np
+
+from punchcard.errors import ProofError
 from punchcard.proof.attention import Attention
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term, signed, weighted
-from punchcard.proof.layer_weights import Layer
-from punchcard.proof.real_relus import RealRelus
+from punchcard.proof.relus import Relus
 from punchcard.proof.steps import equal
+from punchcard.transformer.expression import Array
+from punchcard.transformer.softmax import Scores, hard_lead
+from punchcard.transformer.weights import NAMES, LayerArrays, sparse_rows
+
+Row = list[tuple[int, Fraction]]
+NEVER = Fraction(1 << 64)
+"""A lead that no score has."""
+
+
+def _least_lead(dtype: str, temperature: float, key: Array, query: Array, sizes: Array) -> Fraction:
+    """By how much a score of entries up to these sizes must lead so that nothing is left of another.
+
+    That scores are exact is a claim of its own.
+    """
+    largest = float((np.abs(key.astype(np.float64)) @ sizes) @ (np.abs(query.astype(np.float64)) @ sizes))
+    lead = hard_lead(dtype, temperature, Scores(largest))
+    return Fraction(lead) if math.isfinite(lead) else NEVER
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """K, Q and V, and by how much a winner must win so that nothing is left of the others."""
+
+    key: list[Row]
+    query: list[Row]
+    value: list[Row]
+    gap: Fraction
+
+
+class Layer:
+    """The weights of a layer as exact fractions."""
+
+    def __init__(self, arrays: LayerArrays, dtype: str, sizes: Array) -> None:
+        for name in NAMES:
+            if not np.isfinite(getattr(arrays, name)).all():
+                raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
+        self.heads = [
+            HeadWeights(sparse_rows(key, Fraction), sparse_rows(query, Fraction), sparse_rows(value, Fraction),
+                        _least_lead(dtype, float(temperature), key, query, sizes))
+            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
+                                                      strict=True)
+        ]
+        self.w1, self.w2 = sparse_rows(arrays.w1, Fraction), sparse_rows(arrays.w2, Fraction)
+        self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
+        self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
 
 
 class LazyRows(Sequence[Form]):
@@ -69,7 +117,7 @@ class SymbolicLoop:
     def __init__(self, layers: Sequence[Layer], columns: Columns, still: Collection[str] = ()) -> None:
         self.layers, self.columns, self._still = layers, columns, still
         self.bits, self.solver, self.layout = columns.bits, columns.solver, columns.layout
-        self.relus = RealRelus(self.bits, self.solver)
+        self.relus = Relus(self.bits, self.solver)
         self.heads = Attention(self)
         self.lemmas: dict[tuple[int, str, int, int], Term] = {}
         """By layer, region and rows, from and to: the word that should be there once so many layers are done."""
@@ -84,10 +132,6 @@ class SymbolicLoop:
     def has_reals(self) -> bool:
         """Whether there are real numbers on the card."""
         return any(block.real for block in self.layout.blocks)
-
-    def begin(self) -> None:
-        """Columns that a head might find, once it is known which case is looked at."""
-        self.heads.begin()
 
     def after(self, column: Column, layer: int) -> Sequence[Form]:
         """The rows of a column after so many layers."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import z3
 
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entry, Halves, RealMeaning
-from punchcard.proof.column import Column, unknown
-from punchcard.proof.columns import Columns
-from punchcard.proof.forms import Form, Term
-from punchcard.proof.loop import SymbolicLoop
+from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entries, Entry, Halves, RealMeaning
+from punchcard.proof.column import Column, joined, unknown, with_parts
+from punchcard.proof.columns import Columns, KnownContents
+from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
+from punchcard.proof.loop import PromisedInteger, SymbolicLoop
 from punchcard.proof.products import ProductWords
+from punchcard.proof.steps import at_least, equal
 from punchcard.words.word import FALSE, TRUE, Word, constant, variable
 from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
 
@@ -43,11 +45,38 @@ class Before:
         return word.extend(size).equals(self.number.extend(size))
 
     def constants(self, rows: str) -> list[float]:
-        raise ProofError(f"{rows!r} in {self.column.region} holds no constants")
+        return self.card.columns.constants(self.column, rows)
 
     @property
-    def held(self) -> Sequence[Entry]:
-        raise ProofError(f"{self.column.region} holds no contents")
+    def held(self) -> list[Form]:
+        return self.card.columns.contents_of(self.column)
+
+
+@dataclass(frozen=True)
+class Midway:
+    """What is expected at some rows of a region, after a layer or after its heads alone."""
+
+    layer: int
+    rows: str
+    region: str
+    about: str
+    entries: Callable[[Before], list[Form]]
+    heads_only: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is expected of a region's contents: they stay, or where a condition holds they are replaced."""
+
+    region: str
+    replaced: Callable[[Before], Term]
+    by: Callable[[Before], list[Form]]
+    about: str
+
+
+def _forms(entries: Sequence[Entry]) -> list[Form]:
+    """Entries as what a proof knows them to be: it has made all of them."""
+    return cast(list[Form], list(entries))
 
 
 class ProofMeaning:
@@ -61,6 +90,18 @@ class ProofMeaning:
         self._terms: dict[Word, Term] = {}
         self._render = z3_terms(self._terms.__getitem__, {
             "multiply": self._multiply, "quotient": self._divide, "remainder": self._divide})
+        # what a machine with real numbers says beyond that
+        self.cases: tuple[str, ...] = ()
+        self.excluded: list[Term] = []
+        """That none of the cases is so."""
+        self.expected_midway: list[Midway] = []
+        self.kept: list[Kept] = []
+        self.promised: dict[str, Fraction] = {}
+        """Rows that hold integers by promise, with the tolerance."""
+        self.promises: list[str] = []
+        """What is promised of columns, in words."""
+        self.claims: dict[str, Callable[[], str]] = {}
+        """Claims that a machine shows by itself: what each is about, once it is worked out."""
 
     # Words and terms
 
@@ -93,7 +134,9 @@ class ProofMeaning:
 
     @property
     def reals(self) -> RealMeaning:
-        raise ProofError("the machine speaks of real numbers, and its layout has none")
+        if self.loop is None or not self.loop.has_reals:
+            raise ProofError("the machine speaks of real numbers, and its layout has none")
+        return self
 
     def first(self, region: str) -> int:
         return int(self.columns.layout.region(region).start)
@@ -152,6 +195,14 @@ class ProofMeaning:
     def leave(self, rows: str, region: str) -> None:
         self.columns.layout.rows(rows)
         self.only_where(rows, region, FALSE)
+
+    def says(self, block: RowBlock, region: str) -> bool:
+        """Whether anything is said of what a block or a part of it holds."""
+        return any((name, region) in self.expected for name in block.names)
+
+    def leaves_open(self, block: RowBlock, region: str) -> bool:
+        """Whether a block or a part of it may hold any bits somewhere."""
+        return any((name, region) in self.where for name in block.names)
 
     def expected_term(self, rows: str, column: Column) -> Term | None:
         """The word at some rows of a column after the loop, or None if nothing is said of it."""
@@ -240,21 +291,131 @@ class ProofMeaning:
         return [Addend(factor, self.term(word), None if where is None else self.condition(where))
                 for factor, word, where in addends]
 
+    # Real numbers
+
+    @property
+    def _loop(self) -> SymbolicLoop:
+        assert self.loop is not None
+        return self.loop
+
+    def split(self, region: str, place: Word, cases: Mapping[str, Mapping[str, int]]) -> None:
+        self.cases = tuple(cases)
+        if self.case is not None:
+            self.columns.known_contents = KnownContents(region, self.place(place), cases[self.case])
+            return
+        name, words = self.columns.contents[region].name, self.at(region, place)
+        self.excluded = [z3.Not(z3.And(*(self.condition(words[f"{name}.{part}"].equals(value))
+                                         for part, value in parts.items()))) for parts in cases.values()]
+
+    def promise(self, region: str, place: Word, entries: Sequence[tuple[str, Sequence[float]]], about: str) -> None:
+        self.promises.append(about)
+        if self.case is None:
+            return
+        bits, used, found = self.columns.bits, dict[str, Term](), list[Form]()
+        for group, values in entries:
+            if not values:
+                found.append(NOTHING)
+                continue
+            stands = used.setdefault(group, z3.FreshBool(f"names {group}"))
+            high = z3.And(stands, z3.FreshBool("is the first")) if len(values) > 1 else stands
+            form = bits.form(high) * Fraction(values[0])
+            if len(values) > 1:
+                form += bits.form(z3.And(stands, z3.Not(high))) * Fraction(values[1])
+            found.append(form)
+        where = z3.simplify(self.place(place))
+        self.columns.promised.append((region, where, found))
+        self.columns.at(region, where)
+
+    def promise_integer(
+        self, layer: int, rows: str, region: str, tolerance: float, limit: float, shift: float = 0.0, grid: float = 0.0,
+    ) -> None:
+        self.promised[rows] = Fraction(tolerance)
+        place = layer - 1, self.columns.layout.rows(rows).start, region
+        self._loop.integers[place] = PromisedInteger(Fraction(tolerance), Fraction(limit), Fraction(shift), Fraction(grid))
+
+    def claim(self, name: str, about: Callable[[], str]) -> None:
+        self.claims[name] = about
+
+    def expect_after(
+        self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False,
+    ) -> None:
+        self.columns.layout.rows(rows)
+        self.expected_midway.append(
+            Midway(layer, rows, region, about, lambda column: _forms(entries(column)), heads_only))
+
+    def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
+        self.kept.append(Kept(region, lambda column: self.condition(replaced(column)),
+                              lambda column: _forms(by(column)), about))
+
+    # Columns and words
+
+    def shared(self, region: str, rows: str) -> Word:
+        return self.word(self.columns.shared(region, rows), rows)
+
+    def all(self, region: str) -> list[Before]:
+        return [self.before(column) for column in self.columns.pool(region)]
+
+    def as_word(self, entries: Sequence[Entry]) -> Word:
+        bits, is_real = self.columns.bits, self._loop.relus.is_real
+        return self.word(bits.word([NOTHING if is_real(entry) else bits.form(equal(entry - number(1), bits))
+                                    for entry in _forms(entries)]))
+
+    def is_at_most_zero(self, rows: str, column: ColumnBefore, layer: int) -> Word:
+        assert isinstance(column, Before)
+        place, of = self.columns.layout.rows(rows).start, column.column
+        form = self._loop.attended(of, layer - 1)[place] - Form(self._loop.integers[layer - 1, place, of.region].shift)
+        self._loop.read(of, layer - 1)[place]
+        known = self._loop.relus.at_most_zero.get(form.key)
+        return self.word(at_least(-form, Fraction(0), self.columns.bits) if known is None else known)
+
+    # Entries, as forms
+
+    def signs(self, word: Word) -> list[Form]:
+        return [signed(bit) for bit in self.columns.bits.of_word(self.term(word))]
+
+    def truth(self, condition: Word) -> Form:
+        return self.columns.bits.form(self.condition(condition))
+
+    def constant(self, value: float) -> Form:
+        return number(value)
+
+    def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> list[Form]:
+        return self.choose([(self.condition(condition), _forms(entries)) for condition, entries in cases], size)
+
+    def choose(self, cases: Sequence[tuple[Term, list[Form]]], size: int) -> list[Form]:
+        """The entries of the last case that holds; 0 where none does."""
+        found = [NOTHING] * size
+        for condition, entries in cases:
+            found = [choose(condition, yes, no, self.columns.bits) for yes, no in zip(entries[:size], found, strict=True)]
+        return found
+
+    def held_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
+        number = self.place(place)
+        inside = [(region, z3.simplify(self.columns.within(number, region))) for region in regions]
+        return self.choose([(where, self.at(region, place).held) for region, where in inside
+                            if self.columns.solver.possible(where)], size)
+
+    def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> list[Form]:
+        place = self.columns.layout.rows(rows)
+        found = [NOTHING] * (place.stop - place.start)
+        for column in columns:
+            assert isinstance(column, Before)
+            found = [one + other for one, other in zip(found, self._loop.after(column.column, layer)[place], strict=True)]
+        return [form * Fraction(1, max(1, len(columns))) for form in found]
+
 
 def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:
     """The words of a block and its parts in a column after the loop, as the machine means them."""
     whole = meaning.expected_term(block.name, column)
     if whole is not None:
-        return with_parts(block, whole)
+        return with_parts(block.name, block.parts, whole)
     found = {}
-    for part in block.parts:
-        name = f"{block.name}.{part}"
+    for name in block.names[1:]:
         meant = meaning.expected_term(name, column)
         found[name] = meant if meant is not None else _as_it_was(name, column)
     if all(word is column.words.get(name) for name, word in found.items()):
         return {block.name: _as_it_was(block.name, column), **found}
-    pieces = list(found.values())
-    return {block.name: z3.simplify(z3.Concat(*reversed(pieces))) if len(pieces) > 1 else pieces[0], **found}
+    return {block.name: joined(found.values()), **found}
 
 
 def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: Column) -> Term | None:
@@ -268,15 +429,6 @@ def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: C
     whole, own = (block.name, column.region), (rows, column.region)
     mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
     return None if mentioned or rows == block.name else _as_it_was(rows, column)
-
-
-def with_parts(block: RowBlock, word: Term) -> dict[str, Term]:
-    """A block's word, and those of its parts."""
-    found, first = {block.name: word}, 0
-    for part, size in block.parts.items():
-        found[f"{block.name}.{part}"] = z3.simplify(z3.Extract(first + size - 1, first, word))
-        first += size
-    return found
 
 
 def _as_it_was(rows: str, column: Column) -> Term:

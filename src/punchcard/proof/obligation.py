@@ -15,15 +15,13 @@ from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.stages import Case, Stage
-from punchcard.proof.claims import Claims
-from punchcard.proof.column import Column, has_bits
+from punchcard.proof.certificate import Claims
+from punchcard.proof.column import Column, has_bits, with_parts
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
-from punchcard.proof.layer_weights import Layer
-from punchcard.proof.loop import SymbolicLoop
-from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open, with_parts
+from punchcard.proof.loop import Layer, SymbolicLoop
+from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
 from punchcard.proof.real_claims import RealClaims
-from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
 
@@ -43,28 +41,26 @@ class Obligation:
         self.regions = [name for name in names if self.case is None or name in self._own]
         self.columns = Columns(stage.begin, Bits(), self.solver, self.case)
         self.loop = SymbolicLoop(layers, self.columns, () if self.case is None else set(names) - self._own)
-        self.meaning: ProofMeaning = ProofMeaning(self.columns, self.loop, self.name)
-        self.reals: RealClaims | None = None
+        self.meaning = ProofMeaning(self.columns, self.loop, self.name)
+        self.reals = RealClaims(self) if self.loop.has_reals else None
         self._after: dict[Column, dict[str, Term]] = {}
         self._misplaced: Failed | None = None
         """An entry that is not as it should be when a layer begins. What follows may show a card where this matters."""
-        if self.loop.has_reals:
-            meaning = RealProofMeaning(self.loop, self.name)
-            self.meaning, self.reals = meaning, RealClaims(self, meaning)
-        else:
-            self._begin()
 
     def _begin(self) -> None:
-        """Columns that a head might find, and any of each region."""
-        self.loop.begin()
-        self.any = {region.name: self.columns.pool(region.name) if self.columns.is_listed(region.name)
-                    else [self.columns.fresh(region.name, f"any {region.name}")] for region in self.begin.regions}
+        """Columns that a head might find, and any of each region, once it is known which case is looked at."""
+        listed, fresh = self.columns.is_listed, self.columns.fresh
+        names = [region.name for region in self.begin.regions]
+        self.loop.heads.others |= {name: fresh(name, f"other {name}") for name in names if not listed(name)}
+        self.any = {name: self.columns.pool(name) if listed(name) else [fresh(name, f"any {name}")] for name in names}
 
     def run(self) -> None:
         """Show all claims of this part."""
+        if self.reals is None:
+            self._begin()
         self.stage.meaning(self.meaning)
         if self.reals is not None:
-            if self.name is None and self.reals.meaning.cases:
+            if self.name is None and self.meaning.cases:
                 self.reals.split()
                 return
             self._begin()
@@ -175,7 +171,11 @@ class Obligation:
 
     def _step(self) -> None:
         if self.reals is not None:
-            self._after = {column: self._expected(column) for columns in self.any.values() for column in columns}
+            for column in (column for columns in self.any.values() for column in columns):
+                self._after[column] = dict(column.words)
+                for block in self.end.blocks:
+                    if self.meaning.says(block, column.region):
+                        self._after[column] |= expected_words(self.meaning, block, column)
         for name in self.regions:
             for block in self.end.blocks:
                 if self._is_here(block, name):
@@ -185,18 +185,17 @@ class Obligation:
         """Show what a block holds in the columns of a region, and keep its words."""
         place, content = self.end.rows(block.name), block.holds.get(region)
         columns = [(column, self.loop.after(column, len(self.loop.layers))[place]) for column in self.any[region]]
-        parts = [block.name, *(f"{block.name}.{part}" for part in block.parts)]
         claim = self.claim_name(f"step: {block.name} in {region}")
         follows = self.columns.indicates.get((region, block.name))
         contents = self.columns.contents.get(region)
         if contents is not None and block.name in contents.blocks:
             return  # see `RealClaims.contents`
-        if content == "bits" and any((name, region) in self.meaning.where for name in parts):
+        if content == "bits" and self.meaning.leaves_open(block, region):
             with self.claims.claim(claim, "is bits, and where the step says what, that"):
                 for column, found in columns:
-                    self._show_open(block, parts, column, found)
+                    self._show_open(block, column, found)
             return
-        meant = self.is_meant(block, region)
+        meant = self.meaning.says(block, region)
         expected = [(column, found, self._wanted(block, column, meant)) for column, found in columns]
         about = ("follows from the step" if follows else "is what the step says" if meant
                  else f"is {1 if content == 'one' else 0}" if content in (None, "one") else "is as it was")
@@ -223,23 +222,10 @@ class Obligation:
             return [number(1) if content == "one" else NOTHING] * block.size
         return column.rows[self.end.rows(block.name)]
 
-    def is_meant(self, block: RowBlock, region: str) -> bool:
-        """Whether the step says what a block or a part of it holds."""
-        names = (block.name, *(f"{block.name}.{part}" for part in block.parts))
-        return any((name, region) in self.meaning.expected for name in names)
-
-    def _expected(self, column: Column) -> dict[str, Term]:
-        """The words of a column after the loop, as the machine means them."""
-        found = dict(column.words)
-        for block in self.end.blocks:
-            if self.is_meant(block, column.region):
-                found |= expected_words(self.meaning, block, column)
-        return found
-
-    def _show_open(self, block: RowBlock, parts: Sequence[str], column: Column, found: Sequence[Form]) -> None:
+    def _show_open(self, block: RowBlock, column: Column, found: Sequence[Form]) -> None:
         """A block of which the step leaves something open: it holds bits, and where the step says what, that."""
         self._after.setdefault(column, {}).update(self._as_found(block, column, found))
-        for name in parts:
+        for name in block.names:
             meant = said_where_open(self.meaning, block, name, column)
             if meant is not None:
                 where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
@@ -267,7 +253,7 @@ class Obligation:
                 self.solver.never(self.claim_name(f"step: {block.name} in {column.region} is bits"),
                                   z3.Not(z3.Or(is_on, equal(form + number(1), self.loop.bits))))
             bits.append(self.loop.bits.form(is_on))
-        return with_parts(block, self.loop.bits.word(bits))
+        return with_parts(block.name, block.parts, self.loop.bits.word(bits))
 
     # The facts
 
@@ -304,8 +290,8 @@ class Obligation:
         regions = fact.sources(self.end)
         found = [columns.names_one(words[fact.by], regions)]
         for region in regions:
-            parts = [f"{block.name}.{part}" for part in block.parts] if fact.of == block.name else []
-            if any((name, region) in self.meaning.where for name in (block.name, fact.of, *parts)):
+            names = block.names if fact.of == block.name else (block.name, fact.of)
+            if any((name, region) in self.meaning.where for name in names):
                 raise ProofError(f"{fact.about}: the step leaves {fact.of!r} in {region!r} open, so nothing is a copy of it")
             within = z3.simplify(columns.within(named, region))
             if self.solver.possible(within):

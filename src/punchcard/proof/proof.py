@@ -26,13 +26,11 @@ from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.stages import Case, Stage
-from punchcard.proof.claims import Claims, Progress
+from punchcard.proof.certificate import Claims, Progress
+from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
-from punchcard.proof.layer_weights import NEVER, Layer
-from punchcard.proof.middle_counterexample import middle_counterexample
+from punchcard.proof.loop import NEVER, Layer
 from punchcard.proof.obligation import Obligation
-from punchcard.proof.real_counterexample import real_counterexample
-from punchcard.proof.real_meaning import RealProofMeaning
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
@@ -53,8 +51,7 @@ class Proof:
         self.machine, self.layout = machine, machine.layout
         self.weights = weights if weights is not None else machine.weights
         self.claims = Claims(Solver(seconds), progress)
-        self.stages = tuple(machine.stages()) or (
-            Stage("", (0, len(self.weights.layers)), self.layout, self.layout, machine.meaning),)
+        self.stages = tuple(machine.stages()) or (whole_loop(machine, self.weights),)
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
@@ -78,11 +75,7 @@ class Proof:
 
     def counterexample(self, failed: Failed) -> Counterexample | None:
         """A card for a failed claim; None where there is none to show, as for numbers of bits."""
-        if failed.model is None:
-            return None
-        if self.has_reals:
-            return real_counterexample(self, failed)
-        return (counterexample if self.obligation.begin is self.layout else middle_counterexample)(self, failed)
+        return counterexample(self, failed)
 
     def _check_stages(self) -> None:
         """Each stage begins where the one before ends. A host acts between loops only, so `unless` has no place within."""
@@ -103,10 +96,6 @@ class Proof:
     def _obligation(self, stage: Stage, case: Case | str | None = None) -> Obligation:
         return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
 
-    @property
-    def solver(self) -> Solver:
-        return self.obligation.solver
-
     def show(self, stage: str, case: str | None = None) -> None:
         """Show the claims of one part: a stage without its cases, or one case of it."""
         for each in self.stages:
@@ -121,7 +110,7 @@ class Proof:
         for stage in self.stages:
             self._show(stage)
             meaning = self.obligation.meaning
-            cases: list[Case | str] = [*stage.cases, *(meaning.cases if isinstance(meaning, RealProofMeaning) else ())]
+            cases: list[Case | str] = [*stage.cases, *meaning.cases]
             for case in cases:
                 if self._only is None or (case if isinstance(case, str) else case.name) in self._only:
                     self._show(stage, case)
@@ -135,7 +124,7 @@ class Proof:
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]
         meaning = self.obligation.meaning
-        if isinstance(meaning, RealProofMeaning):
+        if self.has_reals:
             if case is None:
                 self.promises += meaning.promises
                 self.promises += [f"{rows} is an integer, up to {float(tolerance):g}"

@@ -6,7 +6,7 @@
     holds    contents stay as they were, or are replaced, real numbers included
     facts    the facts hold again, but for what a program promises
 
-A real number is followed as in `real_relus`: none of these claims depends on what a soft head makes of it.
+A real number is followed as in `relus`: none of these claims depends on what a soft head makes of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import Fact, Holds, Indicates
 from punchcard.proof.column import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
-from punchcard.proof.real_meaning import Kept, Midway, RealProofMeaning
+from punchcard.proof.meaning import Kept, Midway
 from punchcard.proof.solver import Failed
 from punchcard.proof.steps import equal
 
@@ -34,8 +34,8 @@ Words = Mapping[Column, Mapping[str, Term]]
 class RealClaims:
     """What an obligation shows of real numbers."""
 
-    def __init__(self, obligation: Obligation, meaning: RealProofMeaning) -> None:
-        self._of, self.meaning, self._loop, self._layout = obligation, meaning, obligation.loop, obligation.begin
+    def __init__(self, obligation: Obligation) -> None:
+        self._of, self.meaning, self._loop, self._layout = obligation, obligation.meaning, obligation.loop, obligation.begin
         self._claims, self._solver, self._named = obligation.claims, obligation.solver, obligation.claim_name
 
     def split(self) -> None:
@@ -133,7 +133,7 @@ class RealClaims:
         for fact in self._layout.facts:
             name, columns = self._named(f"again: {fact.about}"), self._of.any[fact.region]
             if isinstance(fact, Holds):
-                if self._of.is_meant(self._layout.place(fact.rows).block, fact.region):
+                if self.meaning.says(self._layout.place(fact.rows).block, fact.region):
                     raise Failed(f"{name}, which the step changes", None)
             elif isinstance(fact, Contents):
                 if fact.region not in changed:

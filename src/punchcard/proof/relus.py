@@ -1,6 +1,9 @@
-"""Sums of ReLUs of linear forms over bits, as forms again.
+"""Sums of ReLUs of linear forms over bits and real numbers, as forms again.
 
-Steps become conditions (see `steps`), functions of few bits become tables, and all else a word for the solver.
+Of bits, steps become conditions (see `steps`), functions of few bits become tables, and all else a word for the solver.
+
+A real number is followed exactly as long as it is moved, gated, added and multiplied by weights. What a ReLU makes of real
+numbers is a new number, of which an interval is known. So a claim about bits fails wherever it would depend on one.
 """
 
 from __future__ import annotations
@@ -10,19 +13,28 @@ from itertools import pairwise
 
 import z3
 
-from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Term, gated, settings, unit, vector, width
+from punchcard.proof.forms import NOTHING, ONE, ZERO, Bits, Form, Real, Term, gated, settings, times, unit, vector, width
 from punchcard.proof.solver import Solver
-from punchcard.proof.steps import GatedStep, at_least, gated_steps, jumps_of, merged_steps
+from punchcard.proof.steps import GatedStep, at_least, equal, gated_steps, jumps_of, merged_steps
 
+Interval = tuple[Fraction, Fraction]
 FEW = 6
 """Functions of so many bits are tried on all their settings; others are words for the solver."""
+MANY = 8
+"""Sums with noise are looked at on all settings of so many bits."""
 
 
 class Relus:
-    """Sums of ReLUs, over the bits of one proof."""
+    """Sums of ReLUs, over the bits and real numbers of one proof."""
 
     def __init__(self, bits: Bits, solver: Solver) -> None:
         self.bits, self.solver = bits, solver
+        self.at_most_zero: dict[object, Term] = {}
+        """Whether a number that is an integer by promise is 0 or less, by its form."""
+        self._integers: dict[object, Form] = {}
+        self._sums: dict[object, Form] = {}
+        self._parts: dict[object, Form] = {}
+        self._products: dict[object, Form] = {}
 
     def is_integer(self, form: Form) -> Term:
         """Whether the form is an integer."""
@@ -37,7 +49,31 @@ class Relus:
         return z3.And(at_least(form, low, self.bits), at_least(-form, -high, self.bits))
 
     def summed(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
-        """old + bias + sum of weight * relu(form), as a form."""
+        """old + bias + sum of weight * relu(form), once for all columns in which it is the same."""
+        if not self.bits.reals:
+            return self._summed_bits(old, bias, units)
+        key = old.key, bias, tuple((weight, form.key) for weight, form in units)
+        if key not in self._sums:
+            total, left = old, dict[object, tuple[Fraction, Form]]()
+            for weight, form in units:
+                # relu(f) = relu(-f) + f: of a form and its negative, one is enough; so a row is cleared exactly
+                if (-form).key in left:
+                    total, form = total + form * weight, -form
+                before = left.get(form.key, (ZERO, form))[0]
+                left[form.key] = before + weight, form
+            used = [(weight, form) for weight, form in left.values() if weight]
+            bits, reals = self.parts(total)
+            noisy = [unit for unit in used if self._is_noisy(unit[1])]
+            noise = Form(ZERO, {atom: c for atom, c in reals.terms.items() if noisy and self.bits.reals[atom].noise})
+            total = self._summed_bits(bits, bias, [unit for unit in used if not self.is_real(unit[1])]) + (reals - noise)
+            for weight, form in used:
+                if self.is_real(form) and not self._is_noisy(form):
+                    total += self._opened(form) * weight
+            self._sums[key] = total + self._steady(noise, noisy) if noisy else total
+        return self._sums[key]
+
+    def _summed_bits(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
+        """The same of bits alone."""
         total, open_units = old + Form(bias), dict[object, tuple[Fraction, Form]]()
         for weight, form in units:
             if form.high <= 0:
@@ -87,13 +123,10 @@ class Relus:
         """A sum of comparisons as one bit, where it has two values only."""
         used = sorted(total.terms)
         if len(used) > FEW:
-            return self._values(*self._as_word(total))
+            return self._word(total, [])
         values = dict[Fraction, list[dict[int, int]]]()
         for each in settings(used):
             values.setdefault(total.value(each), []).append(each)
-        linear = len(used) == 1
-        if linear:
-            return total
         terms = {value: z3.Or(*(self.setting(each) for each in some)) for value, some in values.items()}
         possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
         found = Form(possible[0])
@@ -123,11 +156,6 @@ class Relus:
             return z3.BoolVal(form.constant == 1)
         (bit, factor), = form.terms.items()
         return self.bits.terms[bit] if factor > 0 else z3.Not(self.bits.terms[bit])
-
-    def _as_word(self, total: Form) -> tuple[Term, Fraction, int]:
-        scale = unit([total, Form(ONE)])
-        size = width(total.low, total.high, scale)
-        return vector(total, scale, size, self.bits), scale, size
 
     def _closed(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
         """A sum with ReLUs as a form: by its values on all settings of few bits, else as a word."""
@@ -162,8 +190,9 @@ class Relus:
 
     def _table(self, used: list[int], values: list[Fraction]) -> Form:
         """A function of few bits, by its values."""
-        linear = self._linear(used, values)
-        if linear is not None:
+        slopes = {bit: values[1 << (len(used) - 1 - place)] - values[0] for place, bit in enumerate(used)}
+        linear = Form(values[0], {bit: slope for bit, slope in slopes.items() if slope})
+        if all(linear.value(each) == value for each, value in zip(settings(used), values, strict=True)):
             return linear
         steps = sorted(set(values))
         found = Form(steps[0])
@@ -173,19 +202,12 @@ class Relus:
             found += self.bits.form(z3.Or(*terms)) * (high - low)
         return found
 
-    def _linear(self, used: list[int], values: list[Fraction]) -> Form | None:
-        """A function of few bits that is linear."""
-        size = len(used)
-        slopes = {bit: values[1 << (size - 1 - place)] - values[0] for place, bit in enumerate(used)}
-        form = Form(values[0], {bit: slope for bit, slope in slopes.items() if slope})
-        return form if all(form.value(each) == value for each, value in zip(settings(used), values, strict=True)) else None
-
     def _word(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
         """A sum with ReLUs of many bits, as a word for the solver; it is one of two numbers, or any."""
         scale = unit([total, Form(ONE), *(Form(unit([form]) * weight) for weight, form in units)])
         low = total.low + sum((min(w * f.high, ZERO) for w, f in units), ZERO)
         high = total.high + sum((max(w * f.high, ZERO) for w, f in units), ZERO)
-        size = max(width(low, high, scale), *(width(f.low, f.high, unit([f])) for _, f in units))
+        size = max([width(low, high, scale), *(width(f.low, f.high, unit([f])) for _, f in units)])
         word = vector(total, scale, size, self.bits)
         for weight, form in units:
             own_scale = unit([form])
@@ -212,3 +234,143 @@ class Relus:
         for place, bit in enumerate(self.bits.of_word(word)):
             found += bit * (scale * (1 << place) * (-1 if place == size - 1 else 1))
         return found
+
+    # Real numbers
+
+    def is_real(self, form: Form) -> bool:
+        """Whether a form is about more than bits."""
+        return any(atom in self.bits.reals for atom in form.terms)
+
+    def parts(self, form: Form) -> tuple[Form, Form]:
+        """The bits of a form with its constant, and its real numbers."""
+        reals = self.bits.reals
+        return (Form(form.constant, {a: c for a, c in form.terms.items() if a not in reals}),
+                Form(ZERO, {a: c for a, c in form.terms.items() if a in reals}))
+
+    def span(self, form: Form, *, stand: bool = False) -> Interval:
+        """The least and the greatest value, were all bits and real numbers free, or where all real numbers `stand`."""
+        low = high = form.constant
+        for atom, factor in form.terms.items():
+            real = self.bits.reals.get(atom)
+            if real is None:
+                least, most = ZERO, ONE
+            elif stand or z3.is_true(self.bits.terms[atom]):
+                least, most = real.low, real.high
+            else:
+                least, most = min(real.low, ZERO), max(real.high, ZERO)
+            low, high = low + min(factor * least, factor * most), high + max(factor * least, factor * most)
+        return low, high
+
+    def same(self, found: Form, wanted: Form) -> list[Term]:
+        """Two forms are equal, whatever the real numbers are: what must hold of the bits."""
+        bits, reals = self.parts(found - wanted)
+        gates: dict[Real, Form] = {}
+        for atom, factor in reals.terms.items():
+            real = self.bits.reals[atom]
+            gates[real] = gates.get(real, NOTHING) + self.bits.form(self.bits.terms[atom]) * factor
+        return [equal(form, self.bits) for form in (bits, *gates.values()) if form.terms or form.constant]
+
+    def product(self, one: Form, other: Form) -> Form:
+        """one * other; of real numbers, a new number between its least and greatest value."""
+        if one.is_constant or other.is_constant or not (self.is_real(one) or self.is_real(other)):
+            return times(one, other, self.bits)
+        key = frozenset((one.key, other.key))
+        if key not in self._products:
+            ends = [a * b for a in self.span(one) for b in self.span(other)]
+            self._products[key] = self.bits.real(Real("a product", min(ends), max(ends)))
+        return self._products[key]
+
+    def as_integer(self, shifted: Form, tolerance: Fraction, limit: Fraction, shift: Fraction) -> Form:
+        """A number that is an integer by promise: at most 0, or at least 1, up to the tolerance; and what is added to it."""
+        form = shifted - Form(shift)
+        if form.key not in self._integers:
+            bits, reals = self.parts(form)
+            condition = z3.FreshBool("at most 0")
+            stands = z3.Or(*(self.bits.terms[atom] for atom in reals.terms))
+            self.solver.suppose(z3.Or(stands, condition == at_least(-bits, ZERO, self.bits)))
+            self.at_most_zero[form.key] = condition
+            below = Real("an integer of at most 0", -limit, tolerance, noise=True)
+            above = Real("an integer of at least 1", 1 - tolerance, limit, noise=True)
+            self._integers[form.key] = self.bits.real(below, condition) + self.bits.real(above, z3.Not(condition))
+        return self._integers[form.key] + Form(shift)
+
+    def _is_noisy(self, form: Form) -> bool:
+        reals = [self.bits.reals[atom] for atom in form.terms if atom in self.bits.reals]
+        return bool(reals) and all(real.noise for real in reals)
+
+    def _opened(self, form: Form) -> Form:
+        """relu(form), of a form with real numbers: case by case of the bits that are larger than all the rest, the gates."""
+        low, high = self.span(form)
+        gates = self._gates(form) if low < 0 < high else []
+        if not gates:
+            return self._positive(form)
+        if len(gates) > FEW:
+            return self.bits.real(Real("what a ReLU makes of many gates", ZERO, high))
+        total = NOTHING
+        for setting in settings(gates):
+            value = form.constant + sum((form.terms[atom] for atom in gates if setting[atom]), ZERO)
+            opened = self._positive(Form(value, {atom: c for atom, c in form.terms.items() if atom not in setting}))
+            if opened.terms or opened.constant:
+                total += gated(self.setting(setting), opened, self.bits)
+        return total
+
+    def _gates(self, form: Form) -> list[int]:
+        """The bits of a form that are each as large as all the rest together."""
+        bits = (atom for atom in form.terms if atom not in self.bits.reals)
+        ordered = sorted(bits, key=lambda atom: -abs(form.terms[atom]))
+        for count in range(1, len(ordered) + 1):
+            gates = ordered[:count]
+            low, high = self.span(Form(ZERO, {atom: c for atom, c in form.terms.items() if atom not in gates}))
+            if abs(form.terms[gates[-1]]) >= max(abs(low), abs(high)):
+                return gates
+        return []
+
+    def _steady(self, noise: Form, units: list[tuple[Fraction, Form]]) -> Form:
+        """Noise, and ReLUs of bits and noise: a number for each setting of the bits, and what is left of the noise."""
+        reals = self.bits.reals
+        gates = {atom: self.bits.form(self.bits.terms[atom]) for form in (noise, *(form for _, form in units))
+                 for atom in form.terms if atom in reals}
+        switches = sorted({atom for _, form in units for atom in form.terms if atom not in reals}
+                          | {bit for gate in gates.values() for bit in gate.terms})
+        if len(switches) > MANY:
+            spans = [self.span(noise), *(self.span(form * weight) for weight, form in units)]
+            return self.bits.real(Real("noise", sum((min(low, ZERO) for low, _ in spans), ZERO),
+                                       sum((max(high, ZERO) for _, high in spans), ZERO)))
+        total, low, high = NOTHING, ZERO, ZERO
+        for setting in settings(switches):
+            if len(switches) > 1 and not self.solver.possible(self.setting(setting)):
+                continue
+            made = Form(ZERO, {atom: c for atom, c in noise.terms.items() if gates[atom].value(setting) == 1})
+            for weight, form in units:
+                value, kept = form.constant, dict[int, Fraction]()
+                for atom, factor in form.terms.items():
+                    if atom not in reals:
+                        value += factor * setting[atom]
+                    elif gates[atom].value(setting) == 1:
+                        kept[atom] = factor
+                made += self._positive(Form(value, kept), noise=True) * weight
+            left = self.span(Form(ZERO, made.terms), stand=True)
+            low, high = min(low, left[0]), max(high, left[1])
+            if made.constant:
+                total += gated(self.setting(setting), Form(made.constant), self.bits)
+        if len(total.terms) > 1:
+            total = self._settled(total)
+        return total + self.bits.real(Real("noise", low, high, noise=True)) if low < high else total
+
+    def _positive(self, form: Form, *, noise: bool = False) -> Form:
+        """relu(form) of real numbers, or of noise that stands: a new number, where it may be below 0 and above.
+
+        relu(f) = relu(-f) + f, so that a form and its negative have one.
+        """
+        low, high = self.span(form, stand=noise)
+        if low >= 0 or high <= 0:
+            return form if low >= 0 else NOTHING
+        turned = -form
+        if turned.key in self._parts:
+            return form + self._parts[turned.key]
+        if form.key not in self._parts:
+            if -low < high:
+                self._parts[turned.key] = self.bits.real(Real("a positive part", ZERO, -low, noise))
+                return form + self._parts[turned.key]
+            self._parts[form.key] = self.bits.real(Real("a positive part", ZERO, high, noise))
+        return self._parts[form.key]

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import z3
 
-from punchcard.proof.forms import ONE, ZERO, Bits, Form, Term, unit, vector, width
+from punchcard.proof.forms import ZERO, Bits, Form, Term, unit, vector, width
 from punchcard.transformer.relu_steps import period_of, steps_of
 
 
@@ -160,6 +160,3 @@ def equal(form: Form, bits: Bits) -> Term:
         return z3.BoolVal(form.constant == 0)
     scale = unit([form])
     return vector(form, scale, width(form.low, form.high, scale), bits) == 0
-
-
-__all__ = ["ONE", "GatedStep", "above", "at_least", "equal", "gated_steps", "jumps_of", "merged_steps"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import ProgramError, did_you_mean, shortened
 from punchcard.python.constructs import OPERATORS
 from punchcard.python.program import HOMES, machine_for, of_source
-from punchcard.python.source import FunctionSource, Unsupported, lines_of
+from punchcard.python.source import FunctionSource, Unsupported, lines_of, literal_value
 
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
@@ -101,22 +101,20 @@ def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
 
 
 def split_call(call: str) -> tuple[str, list[object]]:
-    """A name and arguments, of `gcd 1071 462` or of `gcd(1071, 462)`."""
+    """A name and arguments, of `gcd 1071 462` or of `gcd(1071, 462)`; a word that is not a constant is a text."""
     if re.fullmatch(r"\s*\w+\s*\(.*\)\s*", call, re.DOTALL):
-        try:
-            node = ast.parse(call.strip(), mode="eval").body
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-                return node.func.id, [ast.literal_eval(argument) for argument in node.args]
-        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-            pass
-        raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd(1071, 462)")
+        name, _, rest = call.strip().partition("(")
+        found = literal_value(f"[{rest[:-1]}]")
+        if not isinstance(found, list):
+            raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd(1071, 462)")
+        return name.strip(), found
     try:
         words = shlex.split(call)
     except ValueError:
         words = []
     if not words:
         raise ProgramError(f"call={shortened(call)}: write a name and constants, such as gcd 1071 462")
-    return words[0], [_literal(word) for word in words[1:]]
+    return words[0], [literal_value(word, word) for word in words[1:]]
 
 
 def _array(argument: object) -> object:
@@ -128,14 +126,6 @@ def _array(argument: object) -> object:
     except ValueError:
         return argument
     return rows if len(rows) > 1 else rows[0]
-
-
-def _literal(word: str) -> object:
-    """A number or a list; what is neither is a text."""
-    try:
-        return ast.literal_eval(word)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return word
 
 
 class PythonFile:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import update_wrapper
-from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
 
 from punchcard.arguments import check_options
 from punchcard.errors import ArgumentError, ProgramError
@@ -26,8 +29,7 @@ from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input
-from punchcard.python.parameters import bind, defaults_of, parameters_of
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, bind_arguments, defaults_of, literal_value, parameters_of
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 """Whether Python itself runs a function to compare with: then functions that it calls are plain, too."""
@@ -120,7 +122,7 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
     def bind(self, given: tuple[object, ...], named: Mapping[str, object], *, partial: bool = False) -> dict[str, object]:
         """Arguments by parameter, with the defaults; `partial`: some may be missing."""
         names = [parameter.arg for parameter in parameters_of(self.source)]
-        found = bind(self.source, given, named, names if partial else self.defaults, _refuse)
+        found = bind_arguments(self.source, given, named, names if partial else self.defaults, _refuse)
         return {name: found.get(name, self.defaults.get(name)) for name in names if name in found or name in self.defaults}
 
     def execute(self, call: Compiled, *, check: bool | Check | None, max_steps: int | None, engine: str | None = None,
@@ -150,14 +152,42 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
 
 def default_values(source: FunctionSource) -> dict[str, object]:
     """The default values of a function that was parsed and not executed: constants."""
-    found: dict[str, object] = {}
-    for name, node in defaults_of(source).items():
-        try:
-            found[name] = ast.literal_eval(node)
-        except ValueError:
-            source.fail(node, f"the default of {name!r} is not a constant", "write a number")
+    found = {name: literal_value(node, node) for name, node in defaults_of(source).items()}
+    for name, value in found.items():
+        if isinstance(value, ast.expr):
+            source.fail(value, f"the default of {name!r} is not a constant", "write a number")
     return found
 
 
 def _refuse(message: str) -> NoReturn:
     raise ArgumentError(message)
+
+
+# What a function takes from outside, constants and other functions, is known when it is compiled: a compiled program is
+# used again only while all of it is as it was.
+
+Snapshot: TypeAlias = tuple[tuple[str, object], ...]
+
+
+def snapshot(source: FunctionSource, seen: frozenset[int] = frozenset()) -> Snapshot:
+    """What the names outside a function mean now, in a form that can be compared."""
+    found: dict[str, object] = {}
+    for node in ast.walk(source.node):
+        if isinstance(node, ast.Name) and node.id in source.names:
+            found[node.id] = _state(source.names[node.id], seen)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = source.names.get(node.value.id)
+            if isinstance(owner, types.ModuleType):
+                found[f"{node.value.id}.{node.attr}"] = _state(getattr(owner, node.attr, None), seen)
+    return tuple(sorted(found.items()))
+
+
+def _state(value: object, seen: frozenset[int]) -> object:
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, PythonProgram):
+        inner = () if id(value) in seen else snapshot(value.source, seen | {id(value)})
+        return id(value), repr(value.defaults), inner
+    if isinstance(value, bool | int | float | str | tuple | list | np.number | None):
+        return type(value).__name__, repr(value)
+    return id(value)

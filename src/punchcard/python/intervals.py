@@ -6,6 +6,7 @@ Ends are of one type: integers, fractions or floats. Nothing is rounded here.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -81,37 +82,39 @@ def binary(op: ast.operator, one: Integers, two: Integers, word: Integers) -> In
 
     `word` bounds a shift to the right: shifting by more bits than a word has changes nothing more.
     """
+    if isinstance(op, ast.RShift):
+        most = word.high.bit_length() + 1
+        two = Interval(min(two.low, most), min(two.high, most))
     operation = _OPERATIONS.get(type(op))
-    return operation(one, two, word) if operation is not None else None
+    return operation(one, two) if operation is not None else None
 
 
-def _quotient(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _quotient(one: Integers, two: Integers) -> Integers | None:
     """The divisors at the ends of what a division can be by; 0 divides nothing."""
     divisors = [y for y in (two.low, two.high, *(y for y in (-1, 1) if y in two)) if y]
     found = [x // y for x, y in product((one.low, one.high), divisors)]
     return Interval.around(*found) if found else None
 
 
-def _remainder(one: Integers, two: Integers, word: Integers) -> Integers:
+def _remainder(one: Integers, two: Integers) -> Integers:
     if two.low > 0 and one.low >= 0:
         return one if one.high < two.low else Interval(0, min(one.high, two.high - 1))
     return Interval(min(two.low + 1, 0) if two.low < 0 else 0, max(two.high - 1, 0))
 
 
-def _left(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _left(one: Integers, two: Integers) -> Integers | None:
     if two not in Interval(0, MOST_POWER):
         return None
     return Interval.around(*(x << y for x, y in product((one.low, one.high), (two.low, two.high))))
 
 
-def _right(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _right(one: Integers, two: Integers) -> Integers | None:
     if two.low < 0:
         return None
-    most = min(two.high, word.high.bit_length() + 1)
-    return Interval.around(*(x >> min(y, most) for x, y in product((one.low, one.high), (two.low, two.high))))
+    return Interval.around(*(x >> y for x, y in product((one.low, one.high), (two.low, two.high))))
 
 
-def _power(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _power(one: Integers, two: Integers) -> Integers | None:
     if two not in Interval(0, MOST_POWER):
         return None
     if one.low >= 0:
@@ -119,18 +122,18 @@ def _power(one: Integers, two: Integers, word: Integers) -> Integers | None:
     return Interval(-(one.magnitude**two.high), max(one.magnitude, 1) ** two.high)
 
 
-def _both(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _both(one: Integers, two: Integers) -> Integers | None:
     tops = [each.high for each in (one, two) if each.low >= 0]
     return Interval(0, min(tops)) if tops else None
 
 
-def _either(one: Integers, two: Integers, word: Integers) -> Integers | None:
+def _either(one: Integers, two: Integers) -> Integers | None:
     if one.low < 0 or two.low < 0:
         return None
     return Interval(0, (1 << max(one.high.bit_length(), two.high.bit_length())) - 1)
 
 
-_OPERATIONS: Mapping[type[ast.operator], Callable[[Integers, Integers, Integers], Integers | None]] = {
-    ast.Add: lambda one, two, word: one + two, ast.Sub: lambda one, two, word: one - two,
-    ast.Mult: lambda one, two, word: one * two, ast.FloorDiv: _quotient, ast.Mod: _remainder, ast.LShift: _left,
-    ast.RShift: _right, ast.Pow: _power, ast.BitAnd: _both, ast.BitOr: _either, ast.BitXor: _either}
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Integers, Integers], Integers | None]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: _quotient,
+    ast.Mod: _remainder, ast.LShift: _left, ast.RShift: _right, ast.Pow: _power, ast.BitAnd: _both, ast.BitOr: _either,
+    ast.BitXor: _either}

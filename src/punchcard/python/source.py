@@ -1,4 +1,4 @@
-"""A function as text: its tree, its lines, and errors that point at a place in them. Nothing of a file is executed here.
+"""A function as text: its tree, its lines, its parameters, and errors that point at a place. Nothing is executed here.
 
     source = FunctionSource.of(function)              # of a function object
     source = FunctionSource.parsed(node, lines, ...)  # of a file that was parsed
@@ -12,12 +12,13 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from punchcard.errors import ProgramError, did_you_mean
 
+T = TypeVar("T")
 SHOWN = 120
 """Characters of a source line that an error shows."""
 
@@ -147,6 +148,57 @@ class FunctionSource:
     def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
         """The error for a name that nothing defines."""
         return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+
+
+# Parameters, and which argument each of them gets, by Python's rules and in its words
+
+
+def parameters_of(source: FunctionSource) -> list[ast.arg]:
+    """The parameters in their order; * and ** are refused."""
+    arguments = source.node.args
+    for many in (arguments.vararg, arguments.kwarg):
+        if many is not None:
+            source.fail(many, "* and ** parameters are not in the subset", "name every parameter")
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def defaults_of(source: FunctionSource) -> dict[str, ast.expr]:
+    """The expressions of the default values by parameter."""
+    arguments = source.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    behind = positional[len(positional) - len(arguments.defaults):]
+    return {parameter.arg: node for parameter, node in (
+        *zip(behind, arguments.defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ) if node is not None}
+
+
+def bind_arguments(source: FunctionSource, given: Sequence[T], named: Mapping[str, T], optional: Collection[str],
+         refuse: Callable[[str], NoReturn]) -> dict[str, T]:
+    """Arguments by parameter, in the order of the parameters. Optional ones may be missing."""
+    names = [parameter.arg for parameter in parameters_of(source)]
+    positional = len(names) - len(source.node.args.kwonlyargs)
+    if len(given) > positional:
+        refuse(f"{source.name}() takes {positional} positional argument{'s' * (positional != 1)} but {len(given)} "
+               f"{'was' if len(given) == 1 else 'were'} given")
+    found = dict(zip(names, given, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            refuse(f"{source.name}() got an unexpected keyword argument {name!r}{did_you_mean(name, names)}")
+        if name in found:
+            refuse(f"{source.name}() got multiple values for argument {name!r}")
+        found[name] = value
+    if missing := [repr(name) for name in names if name not in found and name not in optional]:
+        refuse(f"{source.name}() missing {len(missing)} required argument{'s' * (len(missing) != 1)}: "
+               f"{' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))}")
+    return {name: found[name] for name in names if name in found}
+
+
+def literal_value(written: str | ast.expr, otherwise: object = None) -> object:
+    """The value of something that is written out, such as -3 or [1, 2], or `otherwise` if it is computed."""
+    try:
+        return ast.literal_eval(written)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return otherwise
 
 
 def lines_of(text: str) -> list[str]:

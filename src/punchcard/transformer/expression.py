@@ -154,7 +154,7 @@ def rows(layout: Layout, *names: str) -> Rows:
 
 def constant(value: float, width: int) -> Expression:
     """The same number in every column of the card."""
-    return Expression(np.zeros((1, width)), np.full(1, value), np.zeros((1, 0)), np.zeros((0, width)), np.zeros(0))
+    return _affine(np.zeros((1, width)), np.full(1, value))
 
 
 def relu(form: Expression) -> Expression:
@@ -163,6 +163,28 @@ def relu(form: Expression) -> Expression:
         raise FormulaError("relu of a relu: one feed-forward layer has one hidden layer, use two layers")
     zero = np.zeros_like(form.linear)
     return Expression(zero, np.zeros(form.size), np.eye(form.size), form.linear, form.constant)
+
+
+def gated(value: Expression, closed: Expression, gate: float) -> Expression:
+    """`value` where `closed` is 0; 0 where it is 1 or more, as long as the value's parts stay below `gate`.
+
+    A gate closes a formula in the columns and rows where it must not act. Most often it is a row. It is never computed as
+    C e - C inside a sum with data, which would lose the data's last bits: the row itself is exactly 0, so a gate of any
+    size costs no precision. A condition that is 1 where the formula acts, beside bits, closes by 1 - condition.
+
+    The affine part f becomes relu(f - gate closed) - relu(-f - gate closed), each relu(g) becomes relu(g - gate closed).
+    """
+    closed = closed.repeat(value.size)
+    affine = _affine(value.linear, value.constant)
+    result = relu(affine - gate * closed) - relu(-affine - gate * closed)
+    entries, units = np.nonzero(value.outer)
+    if len(units) == 0:
+        return result
+    shut = _affine(closed.linear[entries], closed.constant[entries])
+    opened = relu(_affine(value.inner[units], value.bias[units]) - gate * shut)
+    outer = np.zeros((value.size, len(units)))
+    outer[entries, np.arange(len(units))] = value.outer[entries, units]
+    return result + Expression(np.zeros_like(value.linear), np.zeros(value.size), outer, opened.inner, opened.bias)
 
 
 def stack(*parts: Expression) -> Expression:
@@ -181,6 +203,10 @@ def stack(*parts: Expression) -> Expression:
         np.vstack([p.inner for p in parts]).reshape(units, width),
         np.concatenate([p.bias for p in parts]),
     )
+
+
+def _affine(linear: Array, constant: Array) -> Expression:
+    return Expression(linear, constant, np.zeros((len(constant), 0)), np.zeros((0, linear.shape[1])), np.zeros(0))
 
 
 def _same_size(left: Expression, right: Expression) -> tuple[Expression, Expression]:

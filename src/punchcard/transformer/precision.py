@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from punchcard.arguments import is_number
 from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
 from punchcard.transformer.softmax import hard_product
@@ -48,13 +48,14 @@ class Precision:
     gate: float
 
     def __init__(self, dtype: FormatName = "float64", temperature: float | None = None, gate: float = MIN_GATE) -> None:
-        if name_of(dtype) not in FORMATS:
-            raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
         if temperature is not None and not (_is_finite(temperature) and temperature > 0):
             raise PrecisionError(f"temperature {temperature}: it must be a positive number")
         if not (_is_finite(gate) and gate >= MIN_GATE and math.log2(gate).is_integer()):
             raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
-        for field, value in (("name", name_of(dtype)), ("temperature", temperature), ("gate", gate)):
+        name = dtype if isinstance(dtype, str) else name_of(dtype)
+        if name not in FORMATS:
+            raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
+        for field, value in (("name", name), ("temperature", temperature), ("gate", gate)):
             object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
@@ -82,7 +83,7 @@ class Precision:
     @property
     def significand(self) -> int:
         """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
-        return significand(self.name)
+        return 1 - round(math.log2(self.format.eps))
 
     def describe(self) -> dict[str, str | float | None]:
         """The precision as plain data, for saving."""
@@ -102,7 +103,7 @@ def significand(dtype: FormatName) -> int:
 
 def _is_finite(value: Any) -> bool:
     """Whether a value is a number that a float holds, and not infinite."""
-    return is_number(value) and abs(value) <= sys.float_info.max
+    return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 
 
 def as_precision(value: Precision | FormatName) -> Precision:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.formats import FORMATS, FormatName, name_of
+from punchcard.card.formats import FORMATS
 from punchcard.transformer.expression import Array
 from punchcard.transformer.grids import grid_of
 
@@ -59,15 +59,15 @@ def score_roundings(key: Array, query: Array, numbers: npt.NDArray[np.bool_]) ->
     return Scores(0.0, sum(used) + len(key), grids[0] * grids[1])
 
 
-def hard_product(dtype: FormatName) -> float:
+def hard_product(dtype: str) -> float:
     """The least temperature * lead of computed scores at which a weight is exactly 0: ln(2 / eta), with slack."""
-    limits = FORMATS[name_of(dtype)]
+    limits = FORMATS[dtype]
     return (math.log(2.0) - math.log(limits.tiny * limits.eps)) * (1 + SLACK * limits.eps)
 
 
-def hard_lead(dtype: FormatName, temperature: float, scores: Scores) -> float:
+def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:
     """By how much an exact score must lead so that the weight of another is exactly 0; infinite where no lead is enough."""
-    limits = FORMATS[name_of(dtype)]
+    limits = FORMATS[dtype]
     if not temperature > 0 or not temperature * max(scores.largest, 1.0) <= limits.max:
         return math.inf
     rounded = 0.0 if math.frexp(temperature)[0] == 0.5 else 2 * limits.eps * scores.largest

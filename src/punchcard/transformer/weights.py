@@ -6,10 +6,10 @@ The equation itself is `model.py`, which needs torch. To describe, save or compi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Model: TypeAlias = "LoopedTransformer | Weights"
 """What an engine runs."""
+Number = TypeVar("Number")
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ class LayerArrays:
 NAMES = tuple(field.name for field in fields(LayerArrays))
 
 
+@dataclass(eq=False, repr=False)
 class Weights:
     """The weights of a model. Once there is a module, its parameters are the weights, and may be changed in place."""
 
-    def __init__(self, width: int, dtype: str, layers: Sequence[LayerArrays]) -> None:
-        self.width, self.dtype, self._layers = width, dtype, tuple(layers)
+    width: int
+    dtype: str
+    _layers: Sequence[LayerArrays]
 
     @classmethod
     def of(cls, model: Model) -> Weights:
@@ -88,7 +91,7 @@ class Weights:
     def layers(self) -> tuple[LayerArrays, ...]:
         """The layers as they are now."""
         if not self.has_module:
-            return self._layers
+            return tuple(self._layers)
         return tuple(LayerArrays(*(as_array(layer.get_parameter(name)) for name in NAMES)) for layer in self.module.layers)
 
     @cached_property
@@ -150,3 +153,16 @@ def raw_bytes(array: AnyArray, dtype: str) -> bytes:
 def as_module(model: Model) -> LoopedTransformer:
     """The module of any kind of model."""
     return model.module if isinstance(model, Weights) else model
+
+
+def sparse_rows(matrix: AnyArray, number: Callable[[float], Number]) -> list[list[tuple[int, Number]]]:
+    """For each row the places that are not 0, in order, and the entries there, made numbers by `float` or `Fraction`.
+
+    Every number of a format up to float64 is a float64 and a fraction with a power of two below, so nothing is rounded.
+    """
+    found: list[list[tuple[int, Number]]] = [[] for _ in matrix]
+    rows, columns = np.nonzero(matrix)
+    entries = matrix[rows, columns].astype(np.float64)
+    for row, column, entry in zip(rows.tolist(), columns.tolist(), entries.tolist(), strict=True):
+        found[row].append((column, number(entry)))
+    return found

@@ -25,7 +25,7 @@ from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.card_state import DONE, MATCHED, CardMemory, CardState
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
-from punchcard.engines.lowered.engine import as_packed, find_or_compile, packed_card
+from punchcard.engines.lowered.engine import as_packed, compiled_models, find_or_compile, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
@@ -245,13 +245,13 @@ class CompiledBatchRunner(BatchRunner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         weights = Weights.of(model)
-        known = (cache or EngineCache()).compiled_models(weights.digest())
+        known = compiled_models(cache or EngineCache(), weights.digest(), layout.describe())
         self.layout, self.count = layout, len(cards)
         self.refused: dict[int, tuple[Card, str]] = {}
         found: dict[int, tuple[CompiledModel, Members]] = {}
         for number, card in enumerate(cards):
             try:
-                packed = packed_card(weights, layout, card)
+                packed = packed_card(weights.dtype, layout, card)
                 compiled_model = find_or_compile(weights, layout, packed, known)
             except LoweringError as why:
                 self.refused[number] = card, str(why)

@@ -108,6 +108,7 @@ class CardState:
     def check_last(self) -> None:
         """The last check of a card that ports have changed, and from which loops were made."""
         if self.unseen and self.fits:
+            self.show()
             self._check()
             if not self.fits:
                 raise PunchcardError("a port left something on the card that its layout does not declare: "

@@ -7,7 +7,7 @@ beyond its limit, a pointer that matches nothing) is not made: the run ends ther
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -50,10 +50,9 @@ class Lowered(Runner):
             raise LoweringError("the batch is empty")
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        weights = Weights.of(model)
-        known = (cache or EngineCache()).compiled_models(weights.digest())
-        packed = [packed_card(weights, layout, one) for one in cards]
-        started = time.perf_counter()
+        packed = [packed_card(name_of(model.dtype), layout, one) for one in cards]
+        started, weights = time.perf_counter(), Weights.of(model)
+        known = compiled_models(cache or EngineCache(), weights.digest(), layout.describe())
         self.states = [CardState(find_or_compile(weights, layout, one, known), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
@@ -165,9 +164,9 @@ class Lowered(Runner):
         return done, matched
 
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
-        card = self.raw_card
         for state in self.states:
             state.check_last()
+        card = self.raw_card
         before = self.compile_seconds
         self.compile_seconds = self.prepare_seconds + sum(state.seconds for state in self.states)
         self.notes = tuple({doubt: None for state in self.states for doubt in state.compiled_model.doubts})
@@ -190,9 +189,9 @@ def as_packed(layout: Layout, card: Card) -> Card:
         return card
 
 
-def packed_card(weights: Weights, layout: Layout, card: Card) -> PackedCard:
-    """A card for which there may be code."""
-    if weights.dtype not in REALS or name_of(card.dtype) != weights.dtype:
+def packed_card(dtype: str, layout: Layout, card: Card) -> PackedCard:
+    """A card for which there may be code, of a model with this number format."""
+    if dtype not in REALS or name_of(card.dtype) != dtype:
         raise LoweringError(f"there is no code for {name_of(card.dtype)}, only for float32 and float64")
     if isinstance(card, PackedCard):
         packed = card
@@ -211,10 +210,17 @@ def packed_card(weights: Weights, layout: Layout, card: Card) -> PackedCard:
     return packed
 
 
+def compiled_models(cache: EngineCache, digest: bytes, layout: dict[str, Any]) -> list[CompiledModel]:
+    """Those for weights with this digest and a layout: a list to search and to extend."""
+    if cache.model != (digest, layout):
+        cache.model, cache.compiled_models = (digest, layout), []
+    return cache.compiled_models
+
+
 def find_or_compile(weights: Weights, layout: Layout, card: PackedCard, known: list[CompiledModel]) -> CompiledModel:
     """Code that is known, or new and then known."""
     for compiled_model in known:
-        if compiled_model.fits(layout, card):
+        if compiled_model.requirements.hold(card):
             return compiled_model
     known.append(CompiledModel(weights, layout, card))
     return known[-1]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from punchcard.card.formats import name_of
 from punchcard.transformer.grids import grid_of
 from punchcard.transformer.softmax import Scores, hard_lead
 
@@ -57,7 +58,7 @@ def reach_of(keys: Tensor, queries: Tensor, temperature: float, width: int) -> f
     """How far below the best a score must be for a weight of exactly 0, rounding errors of the scores included."""
     largest = float((keys.double().abs().amax(1) * queries.double().abs().amax(1)).sum())
     grids = [grid_of(values.double().cpu().numpy()) for values in (keys, queries)]
-    return hard_lead(keys.dtype, temperature, Scores(largest, width + len(keys), grids[0] * grids[1]))
+    return hard_lead(name_of(keys.dtype), temperature, Scores(largest, width + len(keys), grids[0] * grids[1]))
 
 
 def distinct(columns: Tensor) -> tuple[Tensor, Tensor]:

@@ -32,7 +32,6 @@ from punchcard.machines.fleq.isa import (
     Field,
     FleqProgram,
     Halt,
-    Instruction,
     PointerUpdate,
     Step,
     pointers,
@@ -67,34 +66,39 @@ Operand: TypeAlias = Place | str
 
 
 @dataclass(frozen=True)
-class _Call:
-    function: str
-    operands: tuple[Place, ...]
-    target: Place
+class _Numbers:
+    """The addresses of variables and the numbers of labelled instructions."""
+
+    addresses: dict[str, int]
+    labels: dict[str, int]
+
+    def column(self, place: Place) -> int:
+        return self.addresses[place.name] + (place.column or 0)
+
+    def target(self, label: str) -> int:
+        if label not in self.labels:
+            raise ProgramError(f"unknown label {label!r}{did_you_mean(label, self.labels)}: place it with `label`")
+        return self.labels[label]
 
 
-@dataclass(frozen=True)
-class _Update:
-    label: str
-    field: Field
-    value: Place | str | None
+Action: TypeAlias = Callable[[_Numbers], Call | PointerUpdate | None]
+"""What an instruction computes, once its variables and labels have numbers."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """An instruction whose variables and labels have no numbers yet."""
+    """An instruction whose variables and labels have no numbers yet, and the places that it names."""
 
-    action: _Call | _Update | None
+    action: Action
+    places: tuple[Place, ...]
     flag: Place | None
     target: str | None
 
-    def places(self) -> Iterable[Place]:
-        if isinstance(self.action, _Call):
-            yield from (*self.action.operands, self.action.target)
-        elif isinstance(self.action, _Update) and isinstance(self.action.value, Place):
-            yield self.action.value
-        if self.flag is not None:
-            yield self.flag
+    def numbered(self, numbers: _Numbers) -> Step:
+        branch = None
+        if self.target is not None:
+            branch = Branch(None if self.flag is None else numbers.column(self.flag), numbers.target(self.target))
+        return Step(self.action(numbers), branch)
 
 
 class Builder:
@@ -222,12 +226,13 @@ class Builder:
         if target.shape != shape:
             given = " and ".join(str(place.shape) for place in places)
             raise ProgramError(f"{rule.name} of {given} is {shape}, but '{target}' is {target.shape}")
-        self._step(_Call(rule.name, places, target), goto, if_leq)
+        self._step(lambda numbers: Call.of(rule.name, [(numbers.column(place), place.shape) for place in places],
+                                           (numbers.column(target), target.shape)), (*places, target), goto, if_leq)
         return target
 
     def incr_pointer(self, label: str, field: Field, *, goto: str | None = None, if_leq: Operand | None = None) -> None:
         """The pointer in a field of the labelled instruction moves on by one."""
-        self._step(_Update(label, field, None), goto, if_leq)
+        self._step(lambda numbers: PointerUpdate(numbers.target(label), field), (), goto, if_leq)
 
     def reset_pointer(
         self, label: str, field: Field, to: Operand, *, goto: str | None = None, if_leq: Operand | None = None
@@ -235,12 +240,17 @@ class Builder:
         """The pointer leads to a place; the pointer p to a label."""
         if field == "p" and not isinstance(to, str):
             raise ProgramError(f"the pointer p leads to a label, not to '{to}'")
-        value = to if field == "p" else self._place(to)
-        self._step(_Update(label, field, value), goto, if_leq)
+        place = None if field == "p" else self._place(to)
+
+        def action(numbers: _Numbers) -> PointerUpdate:
+            value = numbers.target(str(to)) if place is None else numbers.column(place)
+            return PointerUpdate(numbers.target(label), field, value)
+
+        self._step(action, () if place is None else (place,), goto, if_leq)
 
     def goto(self, label: str, *, if_leq: Operand | None = None) -> None:
         """Branch: always, or where the first entry of a place, an integer, is at most 0."""
-        self._step(None, label, if_leq)
+        self._step(lambda numbers: None, (), label, if_leq)
 
     def halt(self) -> None:
         self._add(Halt())
@@ -273,10 +283,11 @@ class Builder:
                                f"{', '.join(self.functions)}")
         return self.functions[function]
 
-    def _step(self, action: _Call | _Update | None, goto: str | None, if_leq: Operand | None) -> None:
+    def _step(self, action: Action, places: tuple[Place, ...], goto: str | None, if_leq: Operand | None) -> None:
         if if_leq is not None and goto is None:
             raise ProgramError(f"if_leq={str(if_leq)!r}: goto says where to, and is not given")
-        self._add(_Step(action, None if if_leq is None else self._place(if_leq), goto))
+        flag = None if if_leq is None else self._place(if_leq)
+        self._add(_Step(action, places if flag is None else (*places, flag), flag, goto))
 
     def _add(self, step: _Step | Halt) -> None:
         if self.note is not None:
@@ -293,51 +304,14 @@ class Builder:
         last = {place.name: 1 for place in self._constants.values()} | {place.name: 2 for place in self._temporaries}
         names = sorted(self.values, key=lambda name: last.get(name, 0))
         if only_used:
-            used = {place.name for step in steps if isinstance(step, _Step) for place in step.places()}
+            used = {place.name for step in steps if isinstance(step, _Step) for place in step.places}
             names = [name for name in names if name in used]
         values = {name: self.values[name] for name in names}
         variables = variables_in_order([(name, Shape(*value.shape)) for name, value in values.items()])
         numbered = _Numbers({v.name: v.address for v in variables}, self._labels)
-        instructions = tuple(map(numbered.instruction, steps))
-        for instruction in instructions:
-            if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
-                changed = instruction.action
-                if changed.field not in pointers(instructions[changed.instruction]):
-                    raise ProgramError(f"instruction {changed.instruction} has no pointer {changed.field!r}")
-        return FleqProgram(instructions, variables, values, self.functions, tuple(self._labels.items()), float(range))
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """The addresses of variables and the numbers of labelled instructions."""
-
-    addresses: dict[str, int]
-    labels: dict[str, int]
-
-    def instruction(self, step: _Step | Halt) -> Instruction:
-        if isinstance(step, Halt):
-            return step
-        branch = None
-        if step.target is not None:
-            branch = Branch(None if step.flag is None else self.column(step.flag), self.target(step.target))
-        return Step(self.action(step.action), branch)
-
-    def action(self, action: _Call | _Update | None) -> Call | PointerUpdate | None:
-        if isinstance(action, _Call):
-            a, *rest = action.operands
-            b = rest[0] if rest else None
-            return Call(action.function, self.column(a), None if b is None else self.column(b), self.column(action.target),
-                        a.shape, None if b is None else b.shape, action.target.shape)
-        if isinstance(action, _Update):
-            value = action.value
-            to = self.column(value) if isinstance(value, Place) else None if value is None else self.target(value)
-            return PointerUpdate(self.target(action.label), action.field, to)
-        return None
-
-    def column(self, place: Place) -> int:
-        return self.addresses[place.name] + (place.column or 0)
-
-    def target(self, label: str) -> int:
-        if label not in self.labels:
-            raise ProgramError(f"unknown label {label!r}{did_you_mean(label, self.labels)}: place it with `label`")
-        return self.labels[label]
+        instructions = tuple(step.numbered(numbered) if isinstance(step, _Step) else step for step in steps)
+        program = FleqProgram(instructions, variables, values, self.functions, tuple(self._labels.items()), float(range))
+        for changed in program.pointer_updates():
+            if changed.field not in pointers(instructions[changed.instruction]):
+                raise ProgramError(f"instruction {changed.instruction} has no pointer {changed.field!r}")
+        return program

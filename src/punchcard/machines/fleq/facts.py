@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -76,6 +77,32 @@ def card_facts(
     return found
 
 
+REGISTERS = {
+    "read_idle": "1 beyond the operand's width, else 0",
+    "write_idle": "1 beyond the result's width, else 0",
+    "deep": "1 in the rows beyond a_height, else 0",
+    "over": "1 in the rows beyond c_height, else 0",
+    "off": "0 for the function that is called and its transport, else 1",
+}
+"""What follows from an instruction's bits, 0 or 1, in each column of the scratchpad: what its rows indicate."""
+
+
+def indicated(
+    rows: str, of: Callable[[str], Word], size: int, column: tuple[str, int], users: Iterable[Sequence[str]],
+) -> list[Word]:
+    """The conditions that a register's rows indicate, `of` an instruction's fields, in the column for an operand's lane.
+
+    `users` are the functions that open each row of `off`.
+    """
+    operand, lane = column
+    if rows == "off":
+        return [~any_of(*(of(f"call_{user}") for user in some)) for some in users]
+    if rows in ("deep", "over"):
+        height = of("a_height" if rows == "deep" else "c_height")
+        return [height.less(row + 1) for row in range(size)]
+    return [of(f"{operand}_width" if rows == "read_idle" else "c_width").less(lane + 1)]
+
+
 def register_facts(
     sizes: FleqSizes, columns: Sequence[ScratchColumn], users: Mapping[str, Sequence[str]],
 ) -> list[AnyFact]:
@@ -84,23 +111,14 @@ def register_facts(
         kind = columns[column.offset]
         return column["read_pointer"].equals(column[f"current.{kind.operand}"] + kind.lane)
 
-    def beyond(width: str) -> Callable[[ColumnWords], list[Word]]:
-        """Whether a column's lane is beyond a width."""
-        return lambda column: [column[f"current.{width}"].less(columns[column.offset].lane + 1)]
-
-    def below(height: str) -> Callable[[ColumnWords], list[Word]]:
-        """For each row, whether it is beyond a height."""
-        return lambda column: [column[f"current.{height}"].less(row + 1) for row in range(sizes.size)]
+    def conditions(rows: str, column: ColumnWords) -> list[Word]:
+        kind = columns[column.offset]
+        return indicated(rows, lambda name: column[f"current.{name}"], sizes.size, (kind.operand, kind.lane), users.values())
 
     return [
         CopiesContents("current", "scratchpad", INSTRUCTION, "program_counter"),
         Fact("scratchpad", reads, "read_pointer is a + i, or b + i, in the column for lane i", each=True),
-        Indicates("read_idle", "scratchpad", lambda column: beyond(f"{columns[column.offset].operand}_width")(column)),
-        Indicates("write_idle", "scratchpad", beyond("c_width")),
-        Indicates("deep", "scratchpad", below("a_height")),
-        Indicates("over", "scratchpad", below("c_height")),
-        Indicates("off", "scratchpad", lambda column: [
-            all_of(*(column[f"current.call_{user}"].equals(0) for user in some)) for some in users.values()]),
+        *(Indicates(rows, "scratchpad", partial(conditions, rows)) for rows in REGISTERS),
     ]
 
 

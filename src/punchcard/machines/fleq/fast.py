@@ -40,14 +40,12 @@ class DecodedFleq:
         self.program = program
         self.columns = np.ascontiguousarray(program.initial_memory().T)
         self.counter = 0
-        updates = [i.action for i in program.instructions if isinstance(i, Step) and isinstance(i.action, PointerUpdate)]
+        updates = program.pointer_updates()
         self._changing = {update.instruction for update in updates}
         # Rows below a result are 0 already, unless a pointer can lead to a taller column.
         self._pads = any(update.field == "c" for update in updates)
         self._pointers: list[dict[Field, int]] = [pointers(i) for i in program.instructions]
-        self._views: list[list[Array]] = [[] for _ in program.instructions]
-        for number in range(len(program.instructions)):
-            self._look(number)
+        self._views = [self._look(number) for number in range(len(program.instructions))]
         self.code = [self._decode(instruction, number) for number, instruction in enumerate(program.instructions)]
 
     @property
@@ -66,16 +64,16 @@ class DecodedFleq:
             counter = code[counter]()
         self.counter = counter
 
-    def _look(self, number: int) -> None:
-        """The views of an instruction's operands and result, where its pointers now lead."""
-        instruction = self.program.instructions[number]
-        if isinstance(instruction, Step) and isinstance(instruction.action, Call):
-            call, where = instruction.action, self._pointers[number]
-            shapes: dict[Field, Shape | None] = {"a": call.a_shape, "b": call.b_shape, "c": call.c_shape}
-            self._views[number] = [self._view(where[name], shape) for name, shape in shapes.items() if shape is not None]
+    def _shapes(self, number: int) -> dict[Field, Shape]:
+        """The shapes of an instruction's operands and result, if it is a call."""
+        action = getattr(self.program.instructions[number], "action", None)
+        return action.shapes if isinstance(action, Call) else {}
 
-    def _view(self, start: int, shape: Shape) -> Array:
-        return self.columns[start : start + shape.columns, : shape.rows]
+    def _look(self, number: int) -> list[Array]:
+        """The views of an instruction's operands and result."""
+        where = self._pointers[number]
+        return [self.columns[where[name] : where[name] + shape.columns, : shape.rows]
+                for name, shape in self._shapes(number).items()]
 
     def _decode(self, instruction: Instruction, number: int) -> Callable[[], int]:
         if not isinstance(instruction, Step):
@@ -130,15 +128,11 @@ class DecodedFleq:
 
     def _update(self, update: PointerUpdate) -> Act:
         where, field, number, value = self._pointers[update.instruction], update.field, update.instruction, update.value
-        place = {"a": 0, "b": 1, "c": -1}.get(field)
-        if place is None:  # flag and p are looked up when they are used
+        shapes = self._shapes(number)
+        if field not in shapes:  # flag and p are looked up when they are used
             return lambda: where.__setitem__(field, where[field] + 1 if value is None else value)
-        instruction = self.program.instructions[number]
-        assert isinstance(instruction, Step)
-        assert isinstance(instruction.action, Call)
-        shape = {"a": instruction.action.a_shape, "b": instruction.action.b_shape, "c": instruction.action.c_shape}[field]
-        assert shape is not None
-        views, columns, rows, width = self._views[number], self.columns, shape.rows, shape.columns
+        place, rows, width = list(shapes).index(field), shapes[field].rows, shapes[field].columns
+        views, columns = self._views[number], self.columns
 
         def change() -> None:
             start = where[field] + 1 if value is None else value
@@ -157,18 +151,12 @@ class DecodedFleq:
 
             return onward
         item, rows, where, target = self.columns.item, self.columns.shape[1], self._pointers[number], branch.target
-        if number in self._changing:
+        if number in self._changing or branch.flag is None:
             def looked_up() -> int:
                 act()
                 return where["p"] if "flag" not in where or item(where["flag"] * rows) < 0.5 else after
 
             return looked_up
-        if branch.flag is None:
-            def goto() -> int:
-                act()
-                return target
-
-            return goto
         flag = branch.flag * rows
 
         def branching() -> int:

@@ -7,17 +7,16 @@ of a run that a fast engine makes without entering Python after every loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from punchcard.card.layout import Card
 from punchcard.errors import EncodingError, ProgramError, PunchcardError
+from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
 from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, PointerUpdate, Step
-from punchcard.machines.fleq.reader import FleqReader
+from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, Step
 from punchcard.machines.running import Mark
 
 FEW_LOOPS = 256
@@ -36,37 +35,36 @@ class Guard:
     """
 
     def __init__(
-        self, reader: FleqReader, program: FleqProgram, card: Card, *, limit: float, bounds: Mapping[str, float],
+        self, design: FleqDesign, program: FleqProgram, card: Card, *, limit: float, bounds: Mapping[str, float],
         rounding: float,
     ) -> None:
-        self.reader, self.program = reader, program
+        self.design, self.program = design, program
         self.limit, self.bounds, self.rounding = limit, bounds, rounding
         self.slack = rounding + max(bounds.values())
         self.punched = card
-        self.state = reader.read(card)
-        self.before = self.state
+        self.state = self.before = FleqState(design.memory(card), int(design.counter(card)))
         self.pointers: dict[str, int] = {}
         self.loop = 0
         self._check_counter(self.state, "the card")
-        self._next = reader.instruction(card, self.state.program_counter)
+        self._next = design.instruction(card, self.state.program_counter)
 
     def watch(self, loop: int, card: Card) -> None:
         """Check one loop. Nothing of the card is kept but copies, so an engine may hand out its own."""
         self.loop = loop
-        self.before, memory = self.state, self.reader.memory(card)
+        self.before, memory = self.state, self.design.memory(card)
         number = self.before.program_counter
         instruction = self.program.instructions[number]
         if isinstance(instruction, Step):
-            self.pointers = self.reader.pointers_in(self._next)
+            self.pointers = self.design.pointers(self._next)
             if isinstance(instruction.action, Call):
                 self._check_operands(instruction.action, number)
             self._check_range(memory, number)
             if instruction.branch is not None and instruction.branch.flag is not None:
                 self._check_flag(memory, number)
         # Only now: a flag that is not an integer leaves no program counter that could be read.
-        self.state = FleqState(memory, self.reader.program_counter(card))
+        self.state = FleqState(memory, int(self.design.counter(card)))
         self._check_counter(self.state, self._where(number))
-        self._next = self.reader.instruction(card, self.state.program_counter)
+        self._next = self.design.instruction(card, self.state.program_counter)
 
     def _where(self, number: int) -> str:
         """Which instruction, by number and label, and in which loop."""
@@ -74,9 +72,8 @@ class Guard:
         return f"instruction {number}{label} in loop {self.loop}"
 
     def _check_operands(self, call: Call, number: int) -> None:
-        for name, shape in (("a", call.a_shape), ("b", call.b_shape), ("c", call.c_shape)):
-            if shape is not None:
-                self._check_inside(name, shape.columns, number)
+        for name, shape in call.shapes.items():
+            self._check_inside(name, shape.columns, number)
         function = self.program.functions[call.function]
         domain = function.domain
         if domain is not None:
@@ -89,7 +86,7 @@ class Guard:
                 raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand[wrong][0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}{size}")
         if function.refuse is not None:
-            operands = [self._operand(name, shape) for name, shape in (("a", call.a_shape), ("b", call.b_shape)) if shape]
+            operands = [self._operand(name, shape) for name, shape in call.operand_shapes.items()]
             if (why := function.refuse(*operands)) is not None:
                 raise ProgramError(f"{self._where(number)}: {call.function}: {why}")
 
@@ -147,12 +144,6 @@ def unchecked(program: FleqProgram, loops: int) -> tuple[str, ...]:
                  "mean nothing: run with --check" for name, (low, high) in limited(program).items())
 
 
-class Again(Protocol):
-    """Makes the loops after a mark up to a number again, under a `Guard` or not; the mark where they end."""
-
-    def __call__(self, mark: Mark, loops: int, *, guarded: bool) -> Mark: ...
-
-
 class PartGuard:
     """Looks at the card between the parts of a run, for what a broken promise leaves behind:
 
@@ -166,46 +157,50 @@ class PartGuard:
     whose operands have domains, is made again under a `Guard` in any case; of a longer one `unchecked` says what was not.
     """
 
-    def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
-        """`guard` is at the punched card."""
+    def __init__(self, guard: Guard, begin: Mark, again: Callable[[Mark, int, bool], Mark]) -> None:
+        """`guard` is at the punched card; `again` makes the loops after a mark up to a number, under a `Guard` or not."""
         self.guard, self.good, self.again = guard, begin, again
         self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
-        self.expected = guard.reader.outside(guard.punched, guard.program.columns)
+        self.expected = self._outside(guard.punched)
         self.pointers = np.zeros_like(self.expected, dtype=bool)
-        code = self.pointers[:, guard.reader.code_among_outside(guard.program.columns)]
-        for instruction in guard.program.instructions:
-            if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
-                code[guard.reader.sizes.field_rows(instruction.action.field), instruction.action.instruction] = True
+        code = self.pointers[:, -guard.design.sizes.instructions :]
+        for update in guard.program.pointer_updates():
+            code[guard.design.sizes.field_rows(update.field), update.instruction] = True
 
     def look(self, mark: Mark) -> None:
         """Check the card at a mark."""
         found = self._broken(mark.raw_card)
         if found is None:
             if mark.loops <= self.short:
-                self.again(replace(self.good, engine=mark.engine), mark.loops, guarded=True)
+                self.again(replace(self.good, engine=mark.engine), mark.loops, True)
             self.good = mark
             return
         first = replace(self.good, engine=mark.engine)
         good, bad = first, mark
         while bad.loops - good.loops > FEW_LOOPS:
-            middle = self.again(good, (good.loops + bad.loops) // 2, guarded=False)
+            middle = self.again(good, (good.loops + bad.loops) // 2, False)
             good, bad = (good, middle) if self._broken(middle.raw_card) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
-            self.again(start, end.loops, guarded=True)
+            self.again(start, end.loops, True)
         raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
                              f"promise: engine {mark.engine!r} gives another card when it is watched")
 
     def _broken(self, card: Card) -> str | None:
         """What is wrong with a card, in words."""
-        reader, program = self.guard.reader, self.guard.program
+        design, program = self.guard.design, self.guard.program
         try:
-            counter = reader.program_counter(card)
+            counter = int(design.counter(card))
         except EncodingError as error:
             return f"the program counter is not a number: {error}"
         if not 0 <= counter < len(program.instructions):
             return f"the program counter became {counter}"
-        outside = reader.outside(card, program.columns)
+        outside = self._outside(card)
         kept = (outside == self.expected) | (self.pointers & (np.abs(np.abs(outside) - 1) < 0.25))
         if not bool(kept.all()):
             return "a column that the program may not change was changed"
-        return self.guard.beyond(reader.memory(card))
+        return self.guard.beyond(design.memory(card))
+
+    def _outside(self, card: Card) -> Array:
+        """All columns but the scratchpad's and the variables, whole; the instructions are the last."""
+        zero, unit, memory, code = (self.guard.design.contents(card, region) for region in FleqSizes.OUTSIDE)
+        return np.concatenate([zero, unit, memory[:, self.guard.program.columns :], code], axis=1)

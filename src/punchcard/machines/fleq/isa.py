@@ -35,10 +35,7 @@ FIELDS: tuple[Field, ...] = ("a", "b", "c", "flag", "p")
 
 @dataclass(frozen=True)
 class Variable:
-    """A named matrix (a vector is a matrix of one column, a scalar of one row and one column) and its first memory
-
-    column.
-    """
+    """A named matrix, which may be a vector (one column) or a scalar, and its first memory column."""
 
     name: str
     shape: Shape
@@ -60,6 +57,23 @@ class Call:
     a_shape: Shape
     b_shape: Shape | None
     c_shape: Shape
+
+    @classmethod
+    def of(cls, function: str, operands: Sequence[tuple[int, Shape]], result: tuple[int, Shape]) -> Call:
+        """A call of one or two operands, each a memory column and a shape."""
+        (a, a_shape), *second = operands
+        b, b_shape = second[0] if second else (None, None)
+        return cls(function, a, b, result[0], a_shape, b_shape, result[1])
+
+    @property
+    def operand_shapes(self) -> dict[Field, Shape]:
+        """The shapes of its operands, by field."""
+        return {"a": self.a_shape} if self.b_shape is None else {"a": self.a_shape, "b": self.b_shape}
+
+    @property
+    def shapes(self) -> dict[Field, Shape]:
+        """The same, and that of its result."""
+        return {**self.operand_shapes, "c": self.c_shape}
 
 
 @dataclass(frozen=True)
@@ -196,20 +210,20 @@ class FleqProgram:
 
         A variable may have more than d columns if they are used one by one, such as the points of a data set.
         """
-        sizes = [self.rows]
-        for instruction in self.instructions:
-            if isinstance(instruction, Step) and isinstance(instruction.action, Call):
-                shapes = (instruction.action.a_shape, instruction.action.b_shape, instruction.action.c_shape)
-                sizes += [max(shape.rows, shape.columns) for shape in shapes if shape is not None]
-        return max(sizes)
+        shapes = [shape for action in self.actions() if isinstance(action, Call) for shape in action.shapes.values()]
+        return max([self.rows, *(max(shape.rows, shape.columns) for shape in shapes)])
+
+    def actions(self) -> list[Call | PointerUpdate]:
+        """What the instructions compute."""
+        return [i.action for i in self.instructions if isinstance(i, Step) and i.action is not None]
+
+    def pointer_updates(self) -> list[PointerUpdate]:
+        """What they change of each other."""
+        return [action for action in self.actions() if isinstance(action, PointerUpdate)]
 
     def used_functions(self) -> tuple[str, ...]:
         """The functions that the program calls, in the order of first use."""
-        used: dict[str, None] = {}
-        for instruction in self.instructions:
-            if isinstance(instruction, Step) and instruction.action is not None:
-                used[instruction.action.function] = None
-        return tuple(used)
+        return tuple(dict.fromkeys(action.function for action in self.actions()))
 
     def initial_memory(self, rows: int | None = None) -> Array:
         """All variables side by side, padded with zeros to `rows` rows."""
@@ -261,8 +275,7 @@ class FleqProgram:
         if isinstance(action, PointerUpdate):
             value = "" if action.value is None else f", {action.value}"
             return f"{action.function}({action.instruction}.{action.field}{value})"
-        operands = [f"{self._place(pointers[x])} {shape}" for x, shape in (("a", action.a_shape), ("b", action.b_shape))
-                    if shape is not None]
+        operands = [f"{self._place(pointers[x])} {shape}" for x, shape in action.operand_shapes.items()]
         return f"{self._place(pointers['c'])} {action.c_shape} = {action.function}({', '.join(operands)})"
 
     def _place(self, address: int) -> str:
@@ -289,12 +302,16 @@ def pointers(instruction: Instruction) -> dict[Field, int]:
         return {}
     found: dict[Field, int] = {}
     if isinstance(instruction.action, Call):
-        found["a"] = instruction.action.a
-        if instruction.action.b is not None:
-            found["b"] = instruction.action.b
-        found["c"] = instruction.action.c
+        found |= {name: getattr(instruction.action, name) for name in instruction.action.shapes}
     if instruction.branch is not None:
         if instruction.branch.flag is not None:
             found["flag"] = instruction.branch.flag
         found["p"] = instruction.branch.target
     return found
+
+
+def with_pointer(step: Step, field: Field, value: int) -> Step:
+    """A copy of an instruction with another value of one of its pointers."""
+    if step.branch is not None and field in ("flag", "p"):
+        return replace(step, branch=replace(step.branch, **{"target" if field == "p" else "flag": value}))
+    return replace(step, action=replace(step.action, **{field: value}))  # type: ignore[type-var]

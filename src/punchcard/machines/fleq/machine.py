@@ -18,9 +18,8 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue
-from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.blocks.pointers import IncrPointer, ResetPointer
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
@@ -31,7 +30,6 @@ from punchcard.machines.fleq.guard import Guard, PartGuard, unchecked
 from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, Instruction, PointerUpdate, Step
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.fleq.oracle import FleqInterpreter
-from punchcard.machines.fleq.reader import FleqReader
 from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.kind import Kind
@@ -111,10 +109,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         sizes = self.designs[design].with_blocks(size, memory, instructions, blocks).sizes
         fields = [sizes.field_rows(name) for name in POINTERS]
         # incr_pointer must know where an instruction's fields are
-        blocks = [IncrPointer(fields) if isinstance(b, IncrPointer) else b for b in blocks]
+        blocks = [PointerFunction(b.name, fields) if isinstance(b, PointerFunction) else b for b in blocks]
         self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
         plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
-        self.reader = FleqReader(plugged)
         self.build(plugged.sizes, plugged, wanted, {
             "functions": names, "size": size, "memory": memory, "instructions": instructions, "range": self.range,
             "heads": heads, "anchors": anchors})
@@ -149,19 +146,19 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def _block(self, function: str | Block) -> Block:
         if isinstance(function, Block):
             return function
-        if function == "reset_pointer":
-            return ResetPointer()
-        if function == "incr_pointer":
-            return IncrPointer([])
+        if function in POINTER_FUNCTIONS:
+            return PointerFunction(function)
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
     def guard_for(self, program: FleqProgram, card: Card) -> Guard:
         """The check of a program's values after each loop. A result may exceed the range by its error bound."""
-        return Guard(self.reader, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
+        return Guard(self.design, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
                      rounding=4 * self.unit * self.range)
 
     def meaning(self, card: Meaning) -> None:
-        self.design.meaning(card.reals)
+        from punchcard.machines.fleq.meaning import tell
+
+        tell(self.design, card.reals)
 
     def bound(self, function: str) -> float:
         """The error bound of a function: for each entry of its result, if operands and result are within the range."""
@@ -176,8 +173,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         self.guard_for(program, mark.raw_card)
 
     def guard(
-        self, program: FleqProgram, punched: Card, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark],
-        *, every_loop: bool,
+        self, program: FleqProgram, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
         """Check that values stay within the range, flags are integers, and pointers stay inside the memory.
 
@@ -187,9 +183,10 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if every_loop:
             return self.guard_for(program, begin.raw_card).watch, ()
 
-        def made_again(mark: Mark, loops: int, *, guarded: bool) -> Mark:
+        def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
             return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
 
+        punched = self.pack(program) if begin.loops else begin.raw_card
         return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
@@ -253,7 +250,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return values
 
     def states(self, cards: Cards) -> list[FleqState]:
-        return [self.reader.read(card) for card in cards]  # type: ignore[union-attr]
+        return [FleqState(self.design.memory(card), int(self.design.counter(card))) for card in cards]  # type: ignore[union-attr]
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:
         return FleqState(state.memory[:, : program.columns], state.program_counter)
@@ -316,11 +313,11 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                         "bounds": {name: self.bound(name) for name in self.blocks}}
 
     def trace_line(self, program: FleqProgram, before: Card, after: Card) -> str:
-        number, following = self.reader.program_counter(before), self.reader.program_counter(after)
-        pointers = self.reader.pointers(before, number)
+        number, following = int(self.design.counter(before)), int(self.design.counter(after))
+        pointers = self.design.pointers(self.design.instruction(before, number))
         action, result = getattr(program.instructions[number], "action", None), ""
         if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):
-            result = f" = {self.reader.memory(after)[0, pointers['c']]:.6g}"
+            result = f" = {self.design.memory(after)[0, pointers['c']]:.6g}"
         return f"[{number}] {program.describe(number, pointers, result):<52} goto {following}"
 
     def format_result(self, program: FleqProgram, result: Result[FleqState]) -> str:
@@ -395,11 +392,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
 
 def pointer_constants(program: FleqProgram) -> dict[PointerUpdate, int]:
     """The constant columns that a program's pointer functions need, numbered from 0."""
-    found: dict[PointerUpdate, int] = {}
-    for instruction in program.instructions:
-        if isinstance(instruction, Step) and isinstance(instruction.action, PointerUpdate):
-            found.setdefault(PointerUpdate(0, instruction.action.field, instruction.action.value), len(found))
-    return found
+    wanted = dict.fromkeys(PointerUpdate(0, update.field, update.value) for update in program.pointer_updates())
+    return {constant: number for number, constant in enumerate(wanted)}
 
 
 def _shown(value: np.ndarray | float, indent: int) -> str:

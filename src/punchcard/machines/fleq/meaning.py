@@ -11,15 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol
+from functools import cache, partial
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
-from punchcard.machines.fleq.facts import INSTRUCTION, cases
+from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
 from punchcard.words.word import FALSE, TRUE, Word, any_of
 
@@ -30,20 +29,15 @@ Lanes = dict[int, list[ColumnBefore]]
 """The columns that give each lane of a result."""
 
 
-class Fields(Protocol):
-    """An instruction by its fields."""
-
-    def __getitem__(self, field: str) -> Word: ...
-
-
 class FleqMeaning:
     """The words that all designs need."""
 
     def __init__(self, design: FleqDesign, card: RealMeaning) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
-        self._kept: dict[tuple[str, Word, int], Sequence[Entry]] = {}
+        self.held = cache(self._held)  # asked for by many columns, worked out once
         self.counter = card.shared("scratchpad", "program_counter")
-        self.errors()
+        for block in design.blocks:
+            card.claim(f"error of {block.name}", partial(told_error, block, design.scale))
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
         called = next((block for block in design.blocks if block.name == card.case), None)
@@ -62,26 +56,13 @@ class FleqMeaning:
     def __getitem__(self, field: str) -> Word:
         return self.instruction[f"{INSTRUCTION}.{field}"]
 
-    def errors(self) -> None:
-        """The error of each function over its whole range, beside the bound that its block states."""
-        machine_scale = self.design.scale
-        for block in self.design.blocks:
-            self.card.claim(f"error of {block.name}", partial(told_error, block, machine_scale))
-
     def lane(self, column: ColumnBefore) -> int:
         """Which column of an operand a scratchpad column is for."""
         return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
 
-    def beyond(self, place: int, width: str, of: Fields | None = None) -> Word:
-        """Whether a number is not below a width or height, of this instruction or of another."""
-        return (of or self)[width].less(place + 1)
-
-    def pointer(self, field: str, lane: int, of: Fields | None = None) -> Word:
-        return (of or self)[field] + lane
-
-    def off(self, users: Sequence[str], of: Fields | None = None) -> Word:
-        """0 where one of these functions is called, else 1."""
-        return ~any_of(*((of or self)[f"call_{user}"] for user in users))
+    def beyond(self, place: int, width: str) -> Word:
+        """Whether a number is not below a width."""
+        return self[width].less(place + 1)
 
     def everywhere(self, layer: int, rows: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
         """The entries in every column of the scratchpad."""
@@ -93,41 +74,33 @@ class FleqMeaning:
         self.everywhere(layer, "current", "the instruction that the program counter names",
                         lambda column: card.signs(self.instruction[INSTRUCTION]))
         self.write_pointer(layer)
-        self.heights(layer)
 
     def write_pointer(self, layer: int) -> None:
-        self.everywhere(layer, "write_pointer", "c + i",
-                        lambda column: self.card.signs(self.pointer("c", self.lane(column))))
+        self.everywhere(layer, "write_pointer", "c + i", lambda column: self.card.signs(self["c"] + self.lane(column)))
 
-    def heights(self, layer: int, of: Fields | None = None, prefix: str = "") -> None:
-        """The masks of rows, of this instruction or of another."""
-        for rows, height in (("deep", "a_height"), ("over", "c_height")):
-            beyond = [self.card.truth(self.beyond(row, height, of)) for row in range(self.sizes.size)]
-            self.everywhere(layer, prefix + rows, f"1 in the rows beyond {height}, else 0", partial(_given, beyond))
+    def register(
+        self, layer: int, rows: str, users: Sequence[Sequence[str]] = (), of: ColumnBefore | None = None, prefix: str = "",
+    ) -> None:
+        """What a design works out of this instruction, or of another one."""
+        instruction = of or self.instruction
+        self.everywhere(layer, prefix + rows, REGISTERS[rows], lambda column: [
+            self.card.truth(condition) for condition in indicated(
+                rows, lambda name: instruction[f"{INSTRUCTION}.{name}"], self.sizes.size,
+                (operand(column), self.lane(column)), users)])
 
-    def reads(self, column: ColumnBefore, of: Fields | None = None) -> Word:
+    def reads(self, column: ColumnBefore, of: ColumnBefore | None = None) -> Word:
         """The column that a column of the compact and the three-layer design is to read: a + i, or b + i."""
-        return self.pointer(operand(column), self.lane(column), of)
-
-    def idle(self, column: ColumnBefore, of: Fields | None = None) -> Word:
-        """Whether it has nothing to read: its lane is beyond the operand's width."""
-        return self.beyond(self.lane(column), f"{operand(column)}_width", of)
-
-    def registers(self, layer: int, users: Sequence[Sequence[str]], of: Fields | None = None, prefix: str = "") -> None:
-        """What the compact and the three-layer design work out of an instruction, beside addresses."""
-        card = self.card
-        self.everywhere(layer, f"{prefix}read_idle", "1 beyond the operand's width, else 0",
-                        lambda column: [card.truth(self.idle(column, of))])
-        self.everywhere(layer, f"{prefix}write_idle", "1 beyond the result's width, else 0",
-                        lambda column: [card.truth(self.beyond(self.lane(column), "c_width", of))])
-        self.everywhere(layer, f"{prefix}off", "0 for the function that is called and its transport, else 1",
-                        lambda column: [card.truth(self.off(user, of)) for user in users])
+        return (of or self.instruction)[f"{INSTRUCTION}.{operand(column)}"] + self.lane(column)
 
     def operands(self, layer: int) -> None:
         """What the compact and the three-layer design read."""
         card, height = self.card, self.design.height
-        self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width",
-                        lambda column: card.pick([(~self.idle(column), self.held(self.reads(column), height))], height))
+
+        def held(column: ColumnBefore) -> Sequence[Entry]:
+            beyond = self.beyond(self.lane(column), f"{operand(column)}_width")
+            return card.pick([(~beyond, self.held(self.reads(column), height))], height)
+
+        self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", held)
 
     def given(self, columns: Sequence[ScratchColumn]) -> Lanes:
         """The columns that give each lane of the result, in the compact and the three-layer design."""
@@ -140,20 +113,11 @@ class FleqMeaning:
                     lanes.setdefault(kind.lane, []).append(column)
         return lanes
 
-    def held(self, pointer: Word, size: int) -> Sequence[Entry]:
-        """What the column with this number holds, wherever it is."""
-        return self._once(("held", pointer, size), lambda: self._held(pointer, size))
-
-    def _once(self, key: tuple[str, Word, int], make: Callable[[], Sequence[Entry]]) -> Sequence[Entry]:
-        """What is asked for by many columns is worked out once."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
-
     def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
-        card, first = self.card, self.sizes
+        """What the column with this number holds, wherever it is."""
+        card = self.card
         unit = [card.constant(float(row == 0)) for row in range(size)]
-        is_unit = pointer.equals(first.unit_column)
+        is_unit = pointer.equals(self.sizes.unit_column)
         found = card.held_at(("memory", "instructions"), pointer, size)
         return card.pick([(~is_unit, found), (is_unit, unit)], size)
 
@@ -164,22 +128,9 @@ class FleqMeaning:
         self.card.promise_integer(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
                         design.flag_shift, grid)
 
-    def writes(self, column: ColumnBefore, lanes: Lanes) -> Word:
-        """Whether a lane of the result is written to a column."""
-        return any_of(*(self.writes_lane(column, lane) for lane in lanes))
-
     def writes_lane(self, column: ColumnBefore, lane: int) -> Word:
-        return ~self.beyond(lane, "c_width") & column.is_at(self.pointer("c", lane))
-
-    def written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
-        """What the column with this number holds once the result is written."""
-        return self._once(("written", pointer, size), lambda: self._written(pointer, lanes, made, size))
-
-    def _written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
-        card = self.card
-        named = [(~self.beyond(lane, "c_width") & pointer.equals(self.pointer("c", lane)),
-                  card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
-        return card.pick([(TRUE, self.held(pointer, size)), *named], size)
+        """Whether a lane of the result is written to a column."""
+        return ~self.beyond(lane, "c_width") & column.is_at(self["c"] + lane)
 
     def step(
         self, lanes: Lanes, made: int, flag: int, following: Word | None = None, brought: Entries | None = None,
@@ -192,9 +143,16 @@ class FleqMeaning:
         pad = card.all("scratchpad")[0]
         # a result that is about to be written is the mean of several columns, each with its rounding
         self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
-        shift = card.constant(self.design.flag_shift)
-        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it", brought or (
-            lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift]), heads_only=True)
+
+        @cache
+        def after_the_write() -> list[Entry]:
+            named = [(~self.beyond(lane, "c_width") & self["flag"].equals(self["c"] + lane),
+                      card.mean(columns, made, "result")[:1]) for lane, columns in lanes.items()]
+            value = card.pick([(TRUE, self.held(self["flag"], 1)), *named], 1)[0]
+            return [value + card.constant(self.design.flag_shift)]
+
+        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
+                        brought or (lambda column: after_the_write()), heads_only=True)
 
         def taken() -> Word:
             return card.is_at_most_zero("flag", pad, flag)
@@ -210,7 +168,7 @@ class FleqMeaning:
 
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
             card.expect_contents(region, f"{what} that c names takes the result, and any other keeps what it holds",
-                       lambda column: self.writes(column, lanes), by)
+                       lambda column: any_of(*(self.writes_lane(column, lane) for lane in lanes)), by)
         return taken
 
 
@@ -233,23 +191,8 @@ def padded(card: RealMeaning, entries: Sequence[Entry], size: int) -> list[Entry
 
 
 def operand(column: ColumnBefore) -> str:
-    """The operand that a column of the compact and the three-layer design reads."""
+    """The operand that a column reads, in the compact and the three-layer design."""
     return "b" if column.constants("not_b") == [0.0] else "a"
-
-
-class Fetched:
-    """An instruction that is not the current one, by its fields."""
-
-    def __init__(self, column: ColumnBefore) -> None:
-        self.column = column
-
-    def __getitem__(self, field: str) -> Word:
-        return self.column[f"{INSTRUCTION}.{field}"]
-
-    @property
-    def whole(self) -> Word:
-        """All of its bits."""
-        return self.column[INSTRUCTION]
 
 
 def compact(design: CompactDesign, card: RealMeaning) -> None:
@@ -257,7 +200,8 @@ def compact(design: CompactDesign, card: RealMeaning) -> None:
     words = FleqMeaning(design, card)
     words.shared(1)
     words.everywhere(1, "read_pointer", "a + i, or b + i", lambda column: card.signs(words.reads(column)))
-    words.registers(1, list(design.users().values()))
+    for rows in REGISTERS:
+        words.register(1, rows, list(design.users().values()))
     words.operands(2)
     words.step(words.given(design.columns), made=3, flag=4)
 
@@ -267,28 +211,29 @@ def three_layer(design: ThreeLayerFleqDesign, card: RealMeaning) -> None:
     words = FleqMeaning(design, card)
     counter, users = words.counter, list(design.users().values())
     following = card.simplified(counter.equals(words.sizes.columns - 1).choose(counter, counter + 1))
-    go_on, jump = (Fetched(card.at("instructions", place)) for place in (following, words["p"]))
+    go_on, jump = (card.at("instructions", place) for place in (following, words["p"]))
     words.operands(1)
     words.write_pointer(1)
     words.everywhere(1, "following", "the next instruction's column", lambda column: card.signs(following))
     words.everywhere(1, "kept", "pointers of the instruction",
                      lambda column: [bit for name in design.kept for bit in card.signs(words[name])])
     for of, prefix, rows, pointer in ((go_on, "", "current", "read_pointer"), (jump, "jump_", "jump", "jump_pointer")):
-        words.everywhere(2, rows, "the instruction that may come next", partial(_given, card.signs(of.whole)))
+        words.everywhere(2, rows, "the instruction that may come next",
+                         partial(_given, card.signs(of[INSTRUCTION])))
         words.everywhere(2, pointer, "its a + i, or b + i",
                          partial(lambda of, column: card.signs(words.reads(column, of)), of))
-        words.registers(2, users, of, prefix)
-        words.heights(2, of, prefix)
+        for register in REGISTERS:
+            words.register(2, register, users, of, prefix)
     ahead = Ahead(words) if design.pointer_functions else None
     lanes = words.given(design.columns)
     taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
 
-    def next_one(place: Word, fetched: Fetched) -> Word:
+    def next_one(place: Word, fetched: ColumnBefore) -> Word:
         """An instruction as it is after the write."""
         if not words.rewrites:
-            return fetched.whole
+            return fetched[INSTRUCTION]
         result = card.as_word(card.mean(lanes[0], 2, "result")[: words.sizes.instruction_rows])
-        return place.equals(words["c"]).choose(result, fetched.whole)
+        return place.equals(words["c"]).choose(result, fetched[INSTRUCTION])
 
     def chosen() -> Word:
         return card.simplified(taken().choose(next_one(words["p"], jump), next_one(following, go_on)))
@@ -343,21 +288,27 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
     def is_for(x: str, column: ColumnBefore) -> bool:
         return bool(column.constants(f"in_{x}") == [1.0])
 
-    def pointer(x: str, column: ColumnBefore) -> Word:
-        return words.pointer(x, lane(column))
-
     def shut(x: str, column: ColumnBefore) -> Word:
         """Whether a column is not for an operand, or beyond its width."""
         return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else TRUE
 
     for x in "ab":
-        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(pointer(x, column)), x))
+        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(words[x] + lane(column)), x))
     for x in "abc":
         words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
                          partial(lambda x, column: [card.truth(shut(x, column))], x))
     words.everywhere(1, "off", "0 for the function that is called, else 1",
-                     lambda column: [card.truth(words.off([block.name])) for block in design.blocks])
+                     lambda column: [card.truth(~words[f"call_{block.name}"]) for block in design.blocks])
+    for rows in ("deep", "over"):
+        words.register(1, rows)
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(~shut(x, column), words.held(pointer(x, column), height)) for x in "ab"], height))
+        [(~shut(x, column), words.held(words[x] + lane(column), height)) for x in "ab"], height))
     lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
+
+
+def tell(design: FleqDesign, card: RealMeaning) -> None:
+    """What a loop does, for a proof."""
+    if isinstance(design, CompactDesign):
+        return three_layer(design, card) if isinstance(design, ThreeLayerFleqDesign) else compact(design, card)
+    return paper(design, card)

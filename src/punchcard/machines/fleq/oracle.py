@@ -8,14 +8,12 @@ it acts, so one that changes its own pointers does so for the next time.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import (
     FLAG_TOLERANCE,
     Branch,
@@ -26,8 +24,8 @@ from punchcard.machines.fleq.isa import (
     Halt,
     Instruction,
     PointerUpdate,
-    Step,
     pointers,
+    with_pointer,
 )
 from punchcard.machines.interpreter import Interpreter
 
@@ -74,11 +72,10 @@ class FleqInterpreter(Interpreter[FleqState]):
     def _call(self, call: Call) -> None:
         """mem[c] = f(mem[a], mem[b])."""
         function = self._program.functions[call.function]
-        a = self._columns("a", call.a, call.a_shape.columns)[: call.a_shape.rows]
-        b = None
-        if call.b is not None and call.b_shape is not None:
-            b = self._columns("b", call.b, call.b_shape.columns)[: call.b_shape.rows]
-        result = apply(function, a, b)
+        operands = [self._columns(name, getattr(call, name), shape.columns)[: shape.rows]
+                    for name, shape in call.operand_shapes.items()]
+        with np.errstate(all="ignore"):  # overflow and division by zero give infinity or NaN
+            result = np.array(function.reference(*operands), dtype=np.float64)
         if result.shape != (call.c_shape.rows, call.c_shape.columns):
             raise self._error(f"{call.function} gives {'x'.join(map(str, result.shape))}, but its result is {call.c_shape}")
         target = self._columns("c", call.c, call.c_shape.columns)
@@ -93,7 +90,7 @@ class FleqInterpreter(Interpreter[FleqState]):
         if isinstance(changed, Halt) or update.field not in pointers(changed):
             raise self._error(f"instruction {update.instruction} has no pointer {update.field}")
         value = pointers(changed)[update.field] + 1 if update.value is None else update.value
-        self.instructions[update.instruction] = _with_pointer(changed, update.field, value)
+        self.instructions[update.instruction] = with_pointer(changed, update.field, value)
 
     def _taken(self, branch: Branch) -> bool:
         """Whether mem[flag] <= 0, which is looked at after the write; a goto is always taken."""
@@ -127,32 +124,8 @@ class FleqInterpreter(Interpreter[FleqState]):
         return ProgramError(f"instruction {self.program_counter}: {message}")
 
 
-def apply(function: Function, a: Array, b: Array | None = None) -> Array:
-    """The function's reference on one or two operands;
-
-    overflow and division by zero give infinity or NaN in silence.
-    """
-    with np.errstate(all="ignore"):
-        return np.array(function.reference(a) if b is None else function.reference(a, b), dtype=np.float64)
-
-
 def run(program: FleqProgram, max_steps: int, check_range: bool = True) -> FleqInterpreter:
     """Run until the program halts or `max_steps` instructions have been executed."""
     interpreter = FleqInterpreter(program, check_range)
     interpreter.run(max_steps)
     return interpreter
-
-
-def _with_pointer(step: Step, field: Field, value: int) -> Step:
-    if isinstance(step.action, Call):
-        if field == "a":
-            return replace(step, action=replace(step.action, a=value))
-        if field == "b":
-            return replace(step, action=replace(step.action, b=value))
-        if field == "c":
-            return replace(step, action=replace(step.action, c=value))
-    if step.branch is not None and field == "flag":
-        return replace(step, branch=replace(step.branch, flag=value))
-    if step.branch is not None and field == "p":
-        return replace(step, branch=replace(step.branch, target=value))
-    return step

@@ -73,10 +73,8 @@ class StepErrors(Comparison):
 
     def _compare(self, call: Call, number: int) -> None:
         before, after, pointers = self._guard.before.memory, self._guard.state.memory, self._guard.pointers
-        operands = [
-            before[: shape.rows, pointers[name] : pointers[name] + shape.columns]
-            for name, shape in (("a", call.a_shape), ("b", call.b_shape)) if shape is not None
-        ]
+        operands = [before[: shape.rows, pointers[name] : pointers[name] + shape.columns]
+                    for name, shape in call.operand_shapes.items()]
         expected = np.zeros((after.shape[0], call.c_shape.columns))
         expected[: call.c_shape.rows] = self._program.functions[call.function].reference(*operands)
         found = after[:, pointers["c"] : pointers["c"] + call.c_shape.columns]

@@ -155,7 +155,10 @@ class Calls:
 
     def write_vectors(self, guest: Guest, file: int, address: int, count: int) -> int:
         pairs = self.vectors(guest, address, count)
-        return pairs if isinstance(pairs, int) else self._first_error([self.write(guest, file, *pair) for pair in pairs])
+        if isinstance(pairs, int):
+            return pairs
+        results = [self.write(guest, file, *pair) for pair in pairs]
+        return next((result for result in results if result < 0), sum(results))
 
     def read_vectors(self, guest: Guest, file: int, address: int, count: int) -> int:
         """One line, or what there is of it, over the places in turn."""
@@ -171,10 +174,6 @@ class Calls:
             done += size
         return len(found)
 
-    @staticmethod
-    def _first_error(results: list[int]) -> int:
-        return next((result for result in results if result < 0), sum(results))
-
     def set_brk(self, guest: Guest, wanted: int, *rest: int) -> int:
         """Move the end of the heap, if there is room for that; the result is where it is then."""
         stack = guest.register(STACK_POINTER)
@@ -182,17 +181,6 @@ class Calls:
         if self.brk_start <= wanted <= limit:
             self.brk = wanted
         return self.brk
-
-    def close(self, guest: Guest, file: int, *rest: int) -> int:
-        return 0 if file <= STDERR else -EBADF
-
-    def seek(self, guest: Guest, file: int, *rest: int) -> int:
-        """Streams have no positions."""
-        return -ESPIPE if file <= STDERR else -EBADF
-
-    def control(self, guest: Guest, file: int, *rest: int) -> int:
-        """Nothing that a terminal has to control is here."""
-        return -ENOTTY if file <= STDERR else -EBADF
 
     def status_of(self, guest: Guest, file: int, address: int, *rest: int) -> int:
         """All three streams are character devices, so that a library writes line by line."""
@@ -206,22 +194,25 @@ class Calls:
         guest.store(address, bytes(found))
         return 0
 
-    def process(self, guest: Guest, *rest: int) -> int:
-        return OWN_PROCESS
-
     def signal(self, guest: Guest, process: int, *rest: int) -> int:
         """A signal that ends nothing: 0 asks whether a process is there."""
         wanted = rest[0] if guest.register(A7) == KILL else rest[1]
         return -ESRCH if process not in (0, OWN_PROCESS) else -EINVAL if wanted else 0
 
-    def nobody(self, guest: Guest, *rest: int) -> int:
-        return 0
+
+def on_stream(result: int) -> Callable[..., int]:
+    """A call that gives this for one of the three streams, and does nothing."""
+    return lambda calls, guest, file, *rest: result if file <= STDERR else -EBADF
+
+
+def always(result: int) -> Callable[..., int]:
+    return lambda calls, guest, *rest: result
 
 
 CALLS: Mapping[int, SystemCall] = {
-    29: SystemCall("ioctl", Calls.control),
-    57: SystemCall("close", Calls.close),
-    62: SystemCall("lseek", Calls.seek),
+    29: SystemCall("ioctl", on_stream(-ENOTTY)),
+    57: SystemCall("close", on_stream(0)),
+    62: SystemCall("lseek", on_stream(-ESPIPE)),
     63: SystemCall("read", Calls.read),
     64: SystemCall("write", Calls.write),
     65: SystemCall("readv", Calls.read_vectors),
@@ -229,15 +220,15 @@ CALLS: Mapping[int, SystemCall] = {
     80: SystemCall("fstat", Calls.status_of),
     EXIT: SystemCall("exit", None),
     EXIT_GROUP: SystemCall("exit_group", None),
-    96: SystemCall("set_tid_address", Calls.process),
+    96: SystemCall("set_tid_address", always(OWN_PROCESS)),
     KILL: SystemCall("kill", Calls.signal),
     TGKILL: SystemCall("tgkill", Calls.signal),
-    172: SystemCall("getpid", Calls.process),
-    174: SystemCall("getuid", Calls.nobody),
-    175: SystemCall("geteuid", Calls.nobody),
-    176: SystemCall("getgid", Calls.nobody),
-    177: SystemCall("getegid", Calls.nobody),
-    178: SystemCall("gettid", Calls.process),
+    172: SystemCall("getpid", always(OWN_PROCESS)),
+    174: SystemCall("getuid", always(0)),
+    175: SystemCall("geteuid", always(0)),
+    176: SystemCall("getgid", always(0)),
+    177: SystemCall("getegid", always(0)),
+    178: SystemCall("gettid", always(OWN_PROCESS)),
     214: SystemCall("brk", Calls.set_brk),
 }
 """The calls by number. Those without a function end the program."""

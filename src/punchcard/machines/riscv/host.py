@@ -16,18 +16,15 @@ from collections.abc import Mapping, Sequence
 
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
-from punchcard.errors import PunchcardError
-from punchcard.machines.ports import Host
+from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.pending import pending_word, settle
+from punchcard.machines.riscv.designs.base import EVENTS, RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
 
-BYTE = 0xFF
 SCRATCHPAD = "scratchpad"
 
 
@@ -80,28 +77,19 @@ class CardGuest:
             self._pending = None
 
 
-class RiscvHost(Host):
-    """Called between loops when there is an event on the card.
-
-    `last` is the last loop of the run; a call that will not be executed is not served, and the traffic says that it waits. A
-    `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it
-    was. A run that goes on from a mark at which a call waited serves it first.
-    """
+class RiscvHost(StreamHost):
+    """Serves system calls."""
 
     def __init__(
         self, layout: Layout, sizes: RiscvSizes, patterns: Sequence[Pattern], begin: Mark, read: Read, write: Write,
         last: int, program: RiscvProgram | None,
     ) -> None:
-        self._layout, self._sizes, self._patterns, self._last = layout, sizes, patterns, last
+        super().__init__(begin, read, write, last)
+        self._layout, self._sizes, self._patterns = layout, sizes, patterns
         self._program = program or RiscvProgram((Segment(sizes.base, bytes(WORD_BYTES)),), sizes.base, sizes.base)
-        self._scratch = layout.region(SCRATCHPAD).start
-        self._from, self._to = read, write
-        traffic = begin.traffic
-        self._read, self._taken, self._written = bytearray(traffic.read), bytearray(), bytearray(traffic.written)
-        self._waiting, self._served, self._over = traffic.waiting, begin.loops, begin.ended
+        self._scratch, self._taken, kept = layout.region(SCRATCHPAD).start, bytearray(), begin.traffic.kept
         self._calls = Calls(self._take, self._give, memory=range(sizes.base, sizes.end), brk_start=self._program.heap_start,
-                            brk=traffic.kept[0] if traffic.kept else None, input_ended=traffic.input_ended,
-                            complain=self._complain)
+                            brk=kept[0] if kept else None, input_ended=begin.traffic.input_ended, complain=self._complain)
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
@@ -111,35 +99,14 @@ class RiscvHost(Host):
     def traffic(self) -> Traffic:
         return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._calls.input_ended, (self._calls.brk,))
 
-    def begin(self, card: Card) -> Card:
-        """The card to begin with: a call that waited is served, and a run that has ended says why."""
-        if self._over and self._look(card):
-            self._serve_call(self._served, card)  # the one that ends the program: it changes nothing
-        if self._over or not self._waiting or self._served >= self._last:
-            return card
-        given: Card = card.clone() if hasattr(card, "clone") else card.copy()
-        self._serve_call(self._served, given)
-        return given
-
-    def __call__(self, loop: int, card: Card) -> bool:
-        """Look at all events at once; an engine that finds several on one card asks for each."""
-        if loop != self._served:
-            self._served, self._waiting = loop, False
-            if self._look(card):
-                self._serve_call(loop, card)
-        return self.ended is None
-
     def _look(self, card: Card) -> bool:
         """Whether there is a call to serve; anything else ends the run."""
-        call, astray, refused = (self._event(card, name) for name in ("call", "fetch", "fault"))
+        call, astray, refused = (bool(self._layout.number_at(card, f"event.{name}", self._scratch)) for name in EVENTS)
         word = decode(self._layout.number_at(card, "word", self._scratch))
         if refused or astray or (call and word is not None and word.instruction.name != "ecall"):
             self.ended, self.fault = "fault", self._fault(card)
             return False
         return call
-
-    def _event(self, card: Card, name: str) -> bool:
-        return bool(self._layout.number_at(card, f"event.{name}", self._scratch))
 
     def _fault(self, card: Card) -> RiscvFault | None:
         """What the interpreter says of the instruction at hand: it is put where the card is.
@@ -153,7 +120,9 @@ class RiscvHost(Host):
         at.program_counter = layout.number_at(card, "counter", self._scratch)
         return at.fault
 
-    def _serve_call(self, loop: int, card: Card) -> None:
+    def _serve_instruction(self, loop: int, card: Card) -> None:
+        if not self._look(card):
+            return
         guest = CardGuest(self._layout, self._sizes, card)
         self.status = self._calls.ending(guest)
         if self.status is not None:
@@ -173,9 +142,7 @@ class RiscvHost(Host):
         self._layout.put_number_at(card, "event.call", self._scratch, 0)
 
     def _take(self) -> int:
-        value = self._from()
-        if value not in range(END_OF_INPUT, BYTE + 1):
-            raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
+        value = super()._take()
         if value != END_OF_INPUT:
             self._taken.append(value)
         return value

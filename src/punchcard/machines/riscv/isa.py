@@ -197,32 +197,44 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
 )
 BY_NAME: Mapping[str, Instruction] = {instruction.name: instruction for instruction in INSTRUCTIONS}
 
-PSEUDO: Mapping[str, tuple[str, str]] = {
-    "nop": ("", "addi zero zero 0"),
-    "mv": ("d s", "addi d s 0"),
-    "not": ("d s", "xori d s -1"),
-    "neg": ("d s", "sub d zero s"),
-    "zext.b": ("d s", "andi d s 255"),
-    "seqz": ("d s", "sltiu d s 1"),
-    "snez": ("d s", "sltu d zero s"),
-    "sltz": ("d s", "slt d s zero"),
-    "sgtz": ("d s", "slt d zero s"),
-    "sgt": ("d s r", "slt d r s"),
-    "sgtu": ("d s r", "sltu d r s"),
-    "beqz": ("s to", "beq s zero to"),
-    "bnez": ("s to", "bne s zero to"),
-    "blez": ("s to", "bge zero s to"),
-    "bgez": ("s to", "bge s zero to"),
-    "bltz": ("s to", "blt s zero to"),
-    "bgtz": ("s to", "blt zero s to"),
-    "bgt": ("s r to", "blt r s to"),
-    "ble": ("s r to", "bge r s to"),
-    "bgtu": ("s r to", "bltu r s to"),
-    "bleu": ("s r to", "bgeu r s to"),
-    "j": ("to", "jal zero to"),
-    "ret": ("", "jalr zero ra 0"),
+
+class Pseudo(NamedTuple):
+    """A pseudo-instruction that is one instruction: its operands in the order in which they are written.
+
+    A register that is not written is x0, or `rs1`.
+    """
+
+    name: str
+    operands: str
+    immediate: int | None = None
+    rs1: int = 0
+
+
+PSEUDO: Mapping[str, Pseudo] = {
+    "nop": Pseudo("addi", "", 0),
+    "mv": Pseudo("addi", "rd rs1", 0),
+    "not": Pseudo("xori", "rd rs1", -1),
+    "neg": Pseudo("sub", "rd rs2"),
+    "zext.b": Pseudo("andi", "rd rs1", 255),
+    "seqz": Pseudo("sltiu", "rd rs1", 1),
+    "snez": Pseudo("sltu", "rd rs2"),
+    "sltz": Pseudo("slt", "rd rs1"),
+    "sgtz": Pseudo("slt", "rd rs2"),
+    "sgt": Pseudo("slt", "rd rs2 rs1"),
+    "sgtu": Pseudo("sltu", "rd rs2 rs1"),
+    "beqz": Pseudo("beq", "rs1 target"),
+    "bnez": Pseudo("bne", "rs1 target"),
+    "blez": Pseudo("bge", "rs2 target"),
+    "bgez": Pseudo("bge", "rs1 target"),
+    "bltz": Pseudo("blt", "rs1 target"),
+    "bgtz": Pseudo("blt", "rs2 target"),
+    "bgt": Pseudo("blt", "rs2 rs1 target"),
+    "ble": Pseudo("bge", "rs2 rs1 target"),
+    "bgtu": Pseudo("bltu", "rs2 rs1 target"),
+    "bleu": Pseudo("bgeu", "rs2 rs1 target"),
+    "j": Pseudo("jal", "target"),
+    "ret": Pseudo("jalr", "", 0, rs1=1),
 }
-"""Pseudo-instructions that are one instruction: the operands as written (d, s, r are registers), and what they become."""
 REGISTERS: tuple[str, ...] = tuple(
     "zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6".split())
 """The registers' names in the calling convention, x0 first."""

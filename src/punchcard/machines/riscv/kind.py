@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from punchcard.machines.kind import Kind, Option, Timing
-from punchcard.machines.riscv.languages import LANGUAGES, disassembler, elf_writer, flat, intel_hex
+from punchcard.machines.kind import Kind, Language, Option, Timing
+from punchcard.machines.riscv.languages import c, disassembler, elf, flat, intel_hex
+from punchcard.machines.riscv.languages.assembly import assembler
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.source import parse_integer
 
@@ -12,9 +13,15 @@ DESIGNS = ("three-layer", "two-layer")
 
 RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", RiscvProgram,
-    languages=LANGUAGES,
+    languages=(
+        Language("RISC-V assembly", (".s",), assembler.assemble, takes=("base",)),
+        Language("RISC-V executable", (".elf",), elf.load, takes=("base",), binary=True, magic=elf.MAGIC),
+        Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder")),
+        Language("Intel hex", (".hex", ".ihex"), intel_hex.assemble, takes=("base",)),
+        Language("flat binary", (".bin",), flat.load, takes=("base",), binary=True),
+    ),
     disassemble=disassembler.disassemble,
-    writers={".elf": elf_writer.write, ".hex": intel_hex.write, ".bin": flat.write},
+    writers={".elf": elf.write, ".hex": intel_hex.write, ".bin": flat.write},
     options=(
         Option("memory", "memory words of the machine", least=1),
         Option("base", "address of the memory's first word"),

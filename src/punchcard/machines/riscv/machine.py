@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
@@ -25,18 +26,15 @@ from punchcard.machines.meaning import Meaning
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import MOST_BITS, RiscvContent, RiscvDesign, RiscvSizes
-from punchcard.machines.riscv.designs.pending import PENDING, pending_word
+from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
-from punchcard.machines.riscv.extensions import multiplies
 from punchcard.machines.riscv.fast import QuickRiscv
-from punchcard.machines.riscv.host import RiscvHost, is_served
+from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
-from punchcard.machines.riscv.isa import REGISTERS, WORD_BYTES, decode, signed
+from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
-from punchcard.machines.riscv.lagging import LaggingInterpreter
-from punchcard.machines.riscv.oracle import RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
@@ -109,11 +107,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def readout(self, program: RiscvProgram, card: Card) -> Readout:
         """The registers and the program counter; the memory is large."""
-        registers = self.layout.numbers(card, "memory", "registers").tolist()
-        column, value = pending_word(self.layout, card) or (-1, 0)
-        place = column - self.layout.region("registers").start
-        if 0 <= place < len(registers):
-            registers[place] = value
+        guest = CardGuest(self.layout, self.sizes, card)
+        registers = [guest.register(i) for i in range(len(REGISTERS))]
         return Readout(self._named(registers), self.counter(card))
 
     def counter(self, card: Card) -> int:
@@ -146,10 +141,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
-        return replace(found, steps=max(0, found.steps - 1)) if self._refused(found.raw_card) else found
-
-    def _refused(self, card: Card) -> bool:
-        return bool(self.layout.number_at(card, "event.fault", self.layout.region("scratchpad").start))
+        refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
+        return replace(found, steps=max(0, found.steps - 1)) if refused else found
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
         memory = range(self.sizes.base, self.sizes.end)
@@ -258,3 +251,19 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source "
                                "and multiply") from None
+
+
+def multiplies(program: RiscvProgram) -> bool:
+    """Whether to build a machine with the M extension for it: as its file says, or by the instructions that it has.
+
+    Data that looks like such an instruction counts as one.
+    """
+    if program.multiply is not None:
+        return program.multiply
+
+    def words(segment: Segment) -> npt.NDArray[np.uint32]:
+        first = -segment.address % WORD_BYTES
+        return np.frombuffer(segment.data[first:], dtype="<u4", count=max(0, len(segment.data) - first) // WORD_BYTES)
+
+    return any(bool(np.any(words(segment) & one.mask == one.match)) for segment in program.segments for one in INSTRUCTIONS
+               if one.extension == "M")

@@ -16,7 +16,7 @@ from punchcard.formatting import join_some, plural
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, Decoded, decode
+from punchcard.machines.riscv.isa import MASK, STALL, WORD_BYTES, Decoded, decode
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.semantics import NAMES, OPERANDS
 from punchcard.machines.riscv.syntax import text_of
@@ -113,14 +113,11 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         self.program = program
         self._addresses = range(program.base, program.base + WORD_BYTES * memory)
         self._written = bytearray()
-        self.calls = calls or default_calls(program, self._addresses, self._written)
+        self.calls = calls or Calls(reader(b""), self._written.append, memory=self._addresses, brk_start=program.heap_start)
         self._emulates = misaligned == "emulate"
         self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
         self._looked_at: tuple[int, RiscvFault | None] | None = None
         self._served_at = -1
-        self._check_size(memory)
-
-    def _check_size(self, memory: int) -> None:
         if self._addresses.stop > 1 << 32:
             raise PunchcardError(f"a memory of {memory} words from {self._addresses.start:#x} on ends beyond the last "
                                  "address")
@@ -174,16 +171,13 @@ class RiscvInterpreter(Interpreter[RiscvState]):
             self.registers[index] = value & MASK
 
     def load(self, address: int, size: int) -> bytes:
-        return bytes(self._byte(address + i) for i in range(size))
+        places = range(address - self._addresses.start, address - self._addresses.start + size)
+        return bytes(self.memory[place // WORD_BYTES] >> 8 * (place % WORD_BYTES) & 0xFF for place in places)
 
     def store(self, address: int, data: bytes) -> None:
         for i, byte in enumerate(data, address - self._addresses.start):
             shift = 8 * (i % WORD_BYTES)
             self.memory[i // WORD_BYTES] = self.memory[i // WORD_BYTES] & ~(0xFF << shift) | byte << shift
-
-    def _byte(self, address: int) -> int:
-        place = address - self._addresses.start
-        return self.memory[place // WORD_BYTES] >> 8 * (place % WORD_BYTES) & 0xFF
 
     # What may go wrong, before anything is done.
 
@@ -251,6 +245,20 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         return (self.registers[decoded.rs1] + decoded.immediate) & MASK
 
 
-def default_calls(program: RiscvProgram, addresses: range, written: bytearray) -> Calls:
-    """Calls without input, whose output is kept."""
-    return Calls(reader(b""), written.append, memory=addresses, brk_start=program.heap_start)
+class LaggingInterpreter(RiscvInterpreter):
+    """The same program with the same results, in as many steps as a machine has loops whose results lag one loop.
+
+    Such a machine fetches an instruction while the store of the one before is still pending. Where that store goes to the
+    very instruction, a jump to itself is executed in its place, and then the instruction as stored. That is one step more.
+    """
+
+    stalls = False
+    """Whether the last instruction has stored to the next."""
+
+    def _word(self) -> int:
+        return STALL if self.stalls else super()._word()
+
+    def _execute(self, decoded: Decoded) -> None:
+        stored = self._address(decoded) // WORD_BYTES if decoded.instruction.writes_memory else None
+        super()._execute(decoded)
+        self.stalls = stored == self.program_counter // WORD_BYTES

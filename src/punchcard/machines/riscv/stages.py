@@ -1,4 +1,7 @@
-"""The proof of a RISC-V loop: an instruction is executed, case by case, and the next one is fetched and decoded."""
+"""What a RISC-V loop does to a card, by the table of instructions and not by the layers, in the stages of its proof.
+
+An instruction is executed, case by case, and the next one is fetched and decoded. All of it is words of 32 bits.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,11 @@ from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import OTHER_SINK, SINK, RiscvSizes
-from punchcard.machines.riscv.designs.facts import (
-    address_facts,
-    aligned_fact,
-    following_fact,
-    goes_to_a_cell,
-    immediate_facts,
-    is_fault,
-    kind_fact,
-    lost_fact,
-    pending_fact,
-)
-from punchcard.machines.riscv.designs.pending import PENDING
-from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES, Instruction
-from punchcard.machines.riscv.meaning import (
-    ELSE,
-    execute,
-    immediate_of,
-    is_call,
-    is_within,
-    misaligned,
-    register,
-)
-from punchcard.machines.riscv.numbers import alike, tell_numbers
+from punchcard.machines.riscv.designs import layout as facts
+from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
+from punchcard.machines.riscv.designs.decode import source_of
+from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction
+from punchcard.machines.riscv.numbers import ELSE, alike, tell_numbers
 from punchcard.machines.riscv.semantics import Operands
 from punchcard.machines.stages import Case, Stage
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
@@ -53,13 +37,13 @@ def instruction_cases(sizes: RiscvSizes) -> tuple[Case, ...]:
     return (*known, Case(ELSE, "scratchpad", "word", 0, 0, tuple((case.mask, case.match) for case in known)))
 
 
-def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], facts: Sequence[Fact]) -> Layout:
+def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], more: Sequence[Fact]) -> Layout:
     """A layout in the middle of a loop: rows of bits that are passing hold them in the scratchpad, but for the `empty`."""
     def passing(block: RowBlock) -> RowBlock:
         holds = holding("bits", "scratchpad") if block.within == "bits" and block.name not in empty else block.holds
         return replace(block, holds=holds)
 
-    return Layout([passing(block) for block in layout.blocks], layout.regions, [*address_facts(sizes), *facts])
+    return Layout([passing(block) for block in layout.blocks], layout.regions, [*facts.address_facts(sizes), *more])
 
 
 class ThreeLayerStages:
@@ -72,10 +56,10 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
-            aligned_fact(), aligned_fact("next", is_fault),
-            Fact("scratchpad", partial(goes_to_a_cell, sizes, "goal"),
+            facts.aligned_fact(), facts.aligned_fact("next", facts.is_fault),
+            Fact("scratchpad", partial(facts.goes_to_a_cell, sizes, "goal"),
                  "the result goes to a word, to a register but x0, or to the sink"),
-            lost_fact(sizes, "goal")])
+            facts.lost_fact(sizes, "goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -87,25 +71,21 @@ class ThreeLayerStages:
         leave_passing(card, self.middle)
         if card.case is None:
             return
-        scratchpad = card.only("scratchpad")
-        word, counter = scratchpad["word"], scratchpad["counter"]
         if card.case.startswith(ELSE):
             card.expect("event.fault", "scratchpad", TRUE)
             if self.sizes.multiply:
                 self._tell_numbers(card, *(card.after_heads(0, rows, "scratchpad") for rows in ("x", "y")))
             return
-        one = isa.BY_NAME[card.case]
-        given = operands(card, self.sizes, one, word, counter)
+        loop, one = RiscvLoop(card, self.sizes), isa.BY_NAME[card.case]
+        given = loop.operands(one)
         if one.extension == "M":
             self._tell_numbers(card, given.x, given.y)
-        found = execute(self.sizes, one, given)
-        refused = found.refused
-        card.expect("event.fault", "scratchpad", refused)
-        card.expect("next", "scratchpad", found.next, where=~refused)
-        goal, lost = goes(self.sizes, one, word, given.address, refused)
-        card.expect("goal", "scratchpad", goal)
+        found = loop.execute(one, given)
+        card.expect("event.fault", "scratchpad", found.refused)
+        card.expect("next", "scratchpad", found.next, where=~found.refused)
+        card.expect("goal", "scratchpad", found.goal)
         if found.result is not None:
-            card.expect("value", "scratchpad", found.result, where=~lost)
+            card.expect("value", "scratchpad", found.result, where=~found.lost)
 
     def _tell_numbers(self, card: Meaning, x: Word | None, y: Word | None) -> None:
         """What the layers of the M extension make of two operands."""
@@ -118,20 +98,15 @@ class ThreeLayerStages:
         self._fetched(card, *(scratchpad[rows] for rows in ("goal", "value", "next", "event.fault")))
 
     def _fetched(self, card: Meaning, goal: Word, value: Word, following: Word, fault: Word) -> None:
-        fetched(card, self.sizes, goal, value, following)
-        card.expect("counter", "scratchpad", fault.choose(card.only("scratchpad")["counter"], following))
-        for rows in ("kind", "immediate", "first", "second", "following", "carried"):
-            card.leave(rows, "scratchpad")
+        RiscvLoop(card, self.sizes).fetch(goal, value, following, fault)
+        leave(card, "kind", "immediate", "first", "second", "following", "carried")
 
     def whole(self, card: Meaning) -> None:
         """Both stages at once, for a card that one can see."""
-        scratchpad = card.only("scratchpad")
-        word, counter = scratchpad["word"], scratchpad["counter"]
-        done = by_instruction(card, self.sizes, word, counter)
+        done = RiscvLoop(card, self.sizes).execute_any()
         self._fetched(card, done.goal, done.value, done.next, done.refused)
         card.expect("event.fault", "scratchpad", done.refused)
-        for rows in ("word", "event.call", "event.fetch"):  # where a program counter that was refused would have led
-            card.only_where(rows, "scratchpad", ~done.refused)
+        only_where_executed(card, done.refused)
         card.only_where("memory", "sink", FALSE)
 
 
@@ -148,8 +123,8 @@ class TwoLayerStages:
             return any_of(*(column[f"flag.{name}"].equals(0) for name in GOOD))
 
         self.middle = middle(layout, sizes, ("brought", "fetched"), [
-            aligned_fact(), aligned_fact("next", refused), kind_fact(sizes), *immediate_facts(sizes),
-            following_fact(), pending_fact(sizes)])
+            facts.aligned_fact(), facts.aligned_fact("next", refused), facts.kind_fact(sizes), *facts.immediate_facts(sizes),
+            facts.following_fact(), facts.pending_fact(sizes)])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -164,82 +139,109 @@ class TwoLayerStages:
         if card.case == ELSE:
             card.expect("flag.lawful", "scratchpad", FALSE)
             return
-        scratchpad, one = card.only("scratchpad"), isa.BY_NAME[card.case]
-        word, counter = scratchpad["word"], scratchpad["counter"]
-        pending = scratchpad[PENDING], scratchpad["value"]
-        given = operands(card, self.sizes, one, word, counter, pending)
-        found = execute(self.sizes, one, given)
-        stored, ahead = (address[2 : 2 + self.sizes.pointer_bits] for address in (given.address, counter + WORD_BYTES))
+        loop, one = RiscvLoop(card, self.sizes, lags=True), isa.BY_NAME[card.case]
+        given = loop.operands(one)
+        found = loop.execute(one, given)
+        stored, ahead = (loop.position(address) for address in (given.address, loop.counter + WORD_BYTES))
         flags = {"lawful": TRUE, "aligned": ~found.misaligned, "reached": ~found.outside,
                  "stalls": stored.equals(ahead) if one.writes_memory else FALSE}
         for name, holds in flags.items():
             card.expect(f"flag.{name}", "scratchpad", holds)
         card.expect("next", "scratchpad", found.next, where=~found.refused)
-        x, y = arithmetic_operands(one, given)
-        if x is not None:
-            card.expect("x", "scratchpad", x)
-        if y is not None:
-            card.expect("y", "scratchpad", y)
+        x = {"register": given.x, "own": given.counter, "zero": constant(0, WORD_BITS), None: None}[source_of(one, "x")]
+        y = {"register": given.y, "own": given.immediate}.get(source_of(one, "y") or "")
+        for rows, operand in (("x", x), ("y", y)):
+            if operand is not None:
+                card.expect(rows, "scratchpad", operand)
         if one.access_bytes:
             card.expect("reference", "scratchpad", given.address[: self.sizes.pointer_bits + 2])
 
     def _complete(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
-        pending, value, following = (scratchpad[rows] for rows in (PENDING, "value", "next"))
-        refused, stalls = any_of(*(~scratchpad[f"flag.{name}"] for name in GOOD)), scratchpad["flag.stalls"]
-        fetched(card, self.sizes, pending, value, following, stalls)
-        card.expect("counter", "scratchpad", refused.choose(scratchpad["counter"], following))
-        card.expect("event.fault", "scratchpad", refused)
-        for rows in ("kind", "immediate", "following", "target", "value", PENDING):
-            card.leave(rows, "scratchpad")
+        refused = any_of(*(~scratchpad[f"flag.{name}"] for name in GOOD))
+        self._fetched(card, scratchpad["next"], refused, scratchpad["flag.stalls"])
+        leave(card, "value", PENDING)
         if card.case is not None:
             self._result(card, card.case, refused)
 
+    def _fetched(self, card: Meaning, following: Word, refused: Word, stalls: Word) -> None:
+        """What is pending is stored, and the next instruction fetched."""
+        scratchpad = card.only("scratchpad")
+        RiscvLoop(card, self.sizes).fetch(scratchpad[PENDING], scratchpad["value"], following, refused, stalls)
+        card.expect("event.fault", "scratchpad", refused)
+        leave(card, "kind", "immediate", "following", "target")
+
     def whole(self, card: Meaning) -> None:
         """Both stages at once, for a card that one can see."""
-        scratchpad = card.only("scratchpad")
-        word, counter, pending = scratchpad["word"], scratchpad["counter"], (scratchpad[PENDING], scratchpad["value"])
-        done = by_instruction(card, self.sizes, word, counter, pending)
-        length, goes_on = self.sizes.pointer_bits, ~done.refused
-        ahead = join((counter + WORD_BYTES)[2 : 2 + length], FALSE)
-        fetched(card, self.sizes, *pending, done.next, goes_on & done.goal.equals(ahead))
-        card.expect("counter", "scratchpad", done.refused.choose(counter, done.next))
-        card.expect("event.fault", "scratchpad", done.refused)
+        loop = RiscvLoop(card, self.sizes, lags=True)
+        done = loop.execute_any()
+        ahead = join(loop.position(loop.counter + WORD_BYTES), FALSE)
+        self._fetched(card, done.next, done.refused, ~done.refused & done.goal.equals(ahead))
         card.expect(PENDING, "scratchpad", done.goal)
-        lost = done.goal[:length].equals(SINK)
+        lost = done.goal[: self.sizes.pointer_bits].equals(SINK)
         card.expect("value", "scratchpad", done.value, where=~lost)
-        for rows in ("kind", "immediate", "following", "target"):
-            card.leave(rows, "scratchpad")
-        for rows in ("word", "event.call", "event.fetch"):
-            card.only_where(rows, "scratchpad", goes_on)
+        only_where_executed(card, done.refused)
 
     def _result(self, card: Meaning, case: str, refused: Word) -> None:
         """The result of an instruction, from the operands that layer A has left, and where it goes."""
-        scratchpad = card.only("scratchpad")
-        word = scratchpad["word"]
+        loop, scratchpad = RiscvLoop(card, self.sizes, lags=True), card.only("scratchpad")
         if case == ELSE:
-            card.expect(PENDING, "scratchpad", nowhere(self.sizes, word), where=refused)
+            card.expect(PENDING, "scratchpad", loop.nowhere(), where=refused)
             return
-        one = isa.BY_NAME[case]
-        address = scratchpad["reference"].extend(WORD_BITS)
-        goal, lost = goes(self.sizes, one, word, address, refused)
+        one, address = isa.BY_NAME[case], scratchpad["reference"].extend(WORD_BITS)
+        goal, lost = loop.goes(one, address, refused)
         card.expect(PENDING, "scratchpad", goal)
-        given = Operands(scratchpad["counter"], scratchpad["x"], scratchpad["y"], scratchpad["y"], address, word)
+        given = Operands(loop.counter, scratchpad["x"], scratchpad["y"], scratchpad["y"], address, loop.word)
         if one.access_bytes:
-            position = address[2 : 2 + self.sizes.pointer_bits]
-            given = replace(given, loaded=read_word(card, self.sizes, position, (scratchpad[PENDING], scratchpad["value"])))
-            result = execute(self.sizes, one, given).result
+            given = replace(given, loaded=loop.read_word(loop.position(address)))
             lost |= misaligned(address, one.access_bytes)  # which the flag says, see `_choose`
-        elif one.opcode in (isa.JAL, isa.JALR):
-            result = scratchpad["following"]
+        if one.opcode in (isa.JAL, isa.JALR):
+            result: Word | None = scratchpad["following"]
         else:
             result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else one.semantics(given).result
         if result is not None:
             card.expect("value", "scratchpad", result, where=~lost)
 
 
+def leave(card: Meaning, *names: str) -> None:
+    """Rows of the scratchpad about which nothing is claimed."""
+    for name in names:
+        card.leave(name, "scratchpad")
+
+
+def leave_passing(card: Meaning, layout: Layout) -> None:
+    """Rows that hold bits in the middle of a loop may hold any."""
+    leave(card, *(block.name for block in layout.blocks if block.within == "bits" and block.holds))
+
+
+def only_where_executed(card: Meaning, refused: Word) -> None:
+    """Rows that say where a program counter that was refused would have led."""
+    for rows in ("word", "event.call", "event.fetch"):
+        card.only_where(rows, "scratchpad", ~refused)
+
+
 @dataclass(frozen=True)
-class Done:
+class RiscvExecution:
+    """What an instruction comes to on a machine.
+
+    `result` goes to the column `goal`, or it is `lost`. The instruction is refused, and nothing of it is done, if an address
+    that it uses is misaligned, or outside the memory.
+    """
+
+    next: Word
+    result: Word | None
+    misaligned: Word
+    outside: Word
+    goal: Word
+    lost: Word
+
+    @property
+    def refused(self) -> Word:
+        return self.misaligned | self.outside
+
+
+@dataclass(frozen=True)
+class AnyExecution:
     """What an instruction has done, whichever it is: where its result goes and what it is, and where to go on."""
 
     refused: Word
@@ -248,80 +250,96 @@ class Done:
     next: Word
 
 
-def by_instruction(card: Meaning, sizes: RiscvSizes, word: Word, counter: Word, pending: Pending = None) -> Done:
-    """The instruction that a word is: one choice for each that there is. A word that is none is refused."""
-    refused, goal, value, following = TRUE, nowhere(sizes, word), constant(0, WORD_BITS), counter
-    for one in sizes.decoder.instructions:
-        given = operands(card, sizes, one, word, counter, pending)
-        found = execute(sizes, one, given)
-        this = (word & one.mask).equals(one.match)
-        refused = this.choose(found.refused, refused)
-        goal = this.choose(goes(sizes, one, word, given.address, found.refused)[0], goal)
-        value = value if found.result is None else this.choose(found.result, value)
-        following = this.choose(found.next, following)
-    return Done(*(card.simplified(each) for each in (refused, goal, value, following)))
+class RiscvLoop:
+    """A loop from a card on: the instruction in the scratchpad, what it reads, and what it does."""
 
+    def __init__(self, card: Meaning, sizes: RiscvSizes, lags: bool = False) -> None:
+        scratchpad = card.only("scratchpad")
+        self.card, self.sizes, self.word, self.counter = card, sizes, scratchpad["word"], scratchpad["counter"]
+        self.pending: Pending = (scratchpad[PENDING], scratchpad["value"]) if lags else None
 
-def leave_passing(card: Meaning, layout: Layout) -> None:
-    """Rows that hold bits in the middle of a loop may hold any."""
-    for block in layout.blocks:
-        if block.within == "bits" and block.holds:
-            card.leave(block.name, "scratchpad")
+    def position(self, address: Word) -> Word:
+        """The position of the word that an address is in."""
+        return address[2 : 2 + self.sizes.pointer_bits]
 
+    def operands(self, one: Instruction) -> Operands:
+        """What an instruction reads: registers by their numbers, and the word of the memory at its address."""
+        def read(field: str) -> Word:
+            if field not in one.uses:
+                return constant(0, WORD_BITS)
+            number = register(self.word, field).extend(self.sizes.pointer_bits)
+            held = self.card.named("registers", "address.position", number)["memory"]
+            return as_if_stored(self.pending, join(number, TRUE), held)
 
-def arithmetic_operands(one: Instruction, given: Operands) -> tuple[Word | None, Word | None]:
-    """What the arithmetic unit works on: registers, 0 or the program counter, the immediate. None: any word will do."""
-    zero = constant(0, WORD_BITS)
-    x = {isa.LUI: zero, isa.AUIPC: given.counter}.get(one.opcode, given.x if "rs1" in one.uses else None)
-    if one.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
-        return x, given.immediate
-    return x, given.y if "rs2" in one.uses else None
+        x, y, immediate = read("rs1"), read("rs2"), immediate_of(one.format, self.word)
+        address = x + immediate
+        loaded = self.read_word(self.position(address)) if one.access_bytes else x
+        return Operands(self.counter, x, y, immediate, address, loaded)
 
+    def read_word(self, position: Word) -> Word:
+        """The word at a position of the memory."""
+        return self._word_at(position, self.pending)
 
-def goes(sizes: RiscvSizes, one: Instruction, word: Word, address: Word, refused: Word) -> tuple[Word, Word]:
-    """The address where a result goes, and whether it is lost."""
-    length = sizes.pointer_bits
-    if one.writes_memory:
-        place, lost, space = address[2 : 2 + length], refused, FALSE
-    elif "rd" in one.uses:
-        rd = register(word, "rd")
-        place, lost, space = rd.extend(length), refused | rd.equals(0), TRUE
-    else:
-        return nowhere(sizes, word, one), TRUE
-    return lost.choose(nowhere(sizes, word, one), join(place, space)), lost
+    def _word_at(self, position: Word, pending: Pending) -> Word:
+        regions = [region for region in self.sizes.cells if region in ("memory", "spare")]
+        held = self.card.read_named("memory", regions, "address.position", position)
+        return as_if_stored(pending, join(position, FALSE), held)
 
+    def execute(self, one: Instruction, given: Operands) -> RiscvExecution:
+        """An instruction of the table, and whether it is refused."""
+        outcome, outside = one.semantics(given), FALSE
+        wrong = outcome.taken & misaligned(outcome.target, WORD_BYTES)
+        if one.access_bytes:
+            wrong, outside = misaligned(given.address, one.access_bytes), ~is_within(self.sizes, given.address)
+        return RiscvExecution(outcome.next(given.counter), outcome.result, wrong, outside,
+                              *self.goes(one, given.address, wrong | outside))
 
-def nowhere(sizes: RiscvSizes, word: Word, one: Instruction | None = None) -> Word:
-    """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
-    place = constant(SINK, sizes.pointer_bits)
-    if sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
-        place = word[FIELDS["rd"]].choose(constant(OTHER_SINK, sizes.pointer_bits), place)
-    return join(place, TRUE)
+    def execute_any(self) -> AnyExecution:
+        """The instruction that a word is: one choice for each that there is. A word that is none is refused."""
+        refused, goal, value, following = TRUE, self.nowhere(), constant(0, WORD_BITS), self.counter
+        for one in self.sizes.decoder.instructions:
+            found = self.execute(one, self.operands(one))
+            this = (self.word & one.mask).equals(one.match)
+            refused = this.choose(found.refused, refused)
+            goal = this.choose(found.goal, goal)
+            value = value if found.result is None else this.choose(found.result, value)
+            following = this.choose(found.next, following)
+        return AnyExecution(*map(self.card.simplified, (refused, goal, value, following)))
 
+    def goes(self, one: Instruction, address: Word, refused: Word) -> tuple[Word, Word]:
+        """The address where a result goes, and whether it is lost."""
+        if one.writes_memory:
+            place, lost, space = self.position(address), refused, FALSE
+        elif "rd" in one.uses:
+            rd = register(self.word, "rd")
+            place, lost, space = rd.extend(self.sizes.pointer_bits), refused | rd.equals(0), TRUE
+        else:
+            return self.nowhere(one), TRUE
+        return lost.choose(self.nowhere(one), join(place, space)), lost
 
-def operands(
-    card: Meaning, sizes: RiscvSizes, one: Instruction, word: Word, counter: Word, pending: Pending = None,
-) -> Operands:
-    """What an instruction reads: registers by their numbers, and the word of the memory at its address."""
-    def read(field: str) -> Word:
-        if field not in one.uses:
-            return constant(0, WORD_BITS)
-        number = register(word, field).extend(sizes.pointer_bits)
-        held = card.named("registers", "address.position", number)["memory"]
-        return as_if_stored(pending, join(number, TRUE), held)
+    def nowhere(self, one: Instruction | None = None) -> Word:
+        """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
+        place = constant(SINK, self.sizes.pointer_bits)
+        if self.sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
+            place = self.word[FIELDS["rd"]].choose(constant(OTHER_SINK, self.sizes.pointer_bits), place)
+        return join(place, TRUE)
 
-    x, y, immediate = read("rs1"), read("rs2"), immediate_of(one.format, word)
-    address = x + immediate
-    loaded = x if not one.access_bytes else read_word(
-        card, sizes, address[2 : 2 + sizes.pointer_bits], pending)
-    return Operands(counter, x, y, immediate, address, loaded)
+    def fetch(self, goal: Word, value: Word, following: Word, refused: Word, stalls: Word | None = None) -> None:
+        """A value is stored at a column's address, and the word at the next program counter is read as it is then.
 
-
-def read_word(card: Meaning, sizes: RiscvSizes, position: Word, pending: Pending = None) -> Word:
-    """The word at a position of the memory."""
-    regions = [region for region in sizes.cells if region in ("memory", "spare")]
-    held = card.read_named("memory", regions, "address.position", position)
-    return as_if_stored(pending, join(position, FALSE), held)
+        Where the machine stalls, it is a jump to itself. A refused instruction leaves the program counter.
+        """
+        card = self.card
+        for region in self.sizes.cells:
+            card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
+        word = self._word_at(self.position(following), (goal, value))
+        if stalls is not None:
+            word = stalls.choose(constant(isa.STALL, WORD_BITS), word)
+        card.expect("word", "scratchpad", word)
+        calls = (isa.BY_NAME[name].match for name in ("ecall", "ebreak"))
+        card.expect("event.call", "scratchpad", any_of(*map(word.equals, calls)))
+        card.expect("event.fetch", "scratchpad", ~is_within(self.sizes, following) | misaligned(following, WORD_BYTES))
+        card.expect("counter", "scratchpad", refused.choose(self.counter, following))
 
 
 def as_if_stored(pending: Pending, address: Word, held: Word) -> Word:
@@ -329,19 +347,29 @@ def as_if_stored(pending: Pending, address: Word, held: Word) -> Word:
     return held if pending is None else pending[0].equals(address).choose(pending[1], held)
 
 
-def fetched(card: Meaning, sizes: RiscvSizes, goal: Word, value: Word, following: Word, stalls: Word | None = None) -> None:
-    """A value is stored at a column's address, and the word at the next program counter is read as it is then.
+def immediate_of(format: Format, word: Word) -> Word:
+    """The immediate of a word, with its sign; 0 where the format has none."""
+    if format not in IMMEDIATES:
+        return constant(0, WORD_BITS)
+    pieces = sorted(IMMEDIATES[format], key=lambda piece: piece.low)
+    parts = [constant(0, pieces[0].low)] if pieces[0].low else []
+    parts += [word[piece.at : piece.at + piece.width] for piece in pieces]
+    return join(*parts).extend(WORD_BITS, signed=format != "shift")
 
-    Where the machine stalls, it is a jump to itself.
-    """
-    for region in sizes.cells:
-        card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
-    word = read_word(card, sizes, following[2 : 2 + sizes.pointer_bits], (goal, value))
-    if stalls is not None:
-        word = stalls.choose(constant(isa.STALL, WORD_BITS), word)
-    card.expect("word", "scratchpad", word)
-    card.expect("event.call", "scratchpad", is_call(word))
-    card.expect("event.fetch", "scratchpad", ~is_within(sizes, following) | misaligned(following, WORD_BYTES))
+
+def misaligned(address: Word, size: int) -> Word:
+    """Whether an address is not a multiple of a size."""
+    return (address & size - 1).differs(0)
+
+
+def is_within(sizes: RiscvSizes, address: Word) -> Word:
+    """Whether an address is in the memory."""
+    return address.at_least(sizes.base) & address.less(sizes.end)
+
+
+def register(word: Word, field: str) -> Word:
+    """The number of a register that a word names."""
+    return word[FIELDS[field] : FIELDS[field] + 5]
 
 
 def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.card.encoding import signed_range
 from punchcard.card.layout import Card, Cards
+from punchcard.card.packed import PackedCard
 from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
@@ -20,13 +20,14 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.streams import Read, Write
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, Reading, SubleqContent, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import SubleqOneLayer
 from punchcard.machines.subleq.designs.paper import SubleqPaper
 from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
 from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
+from punchcard.transformer.build import compile_layer
 from punchcard.transformer.exactness import needed_bits
 
 MOST_SHOWN = 512
@@ -66,7 +67,9 @@ class SubleqMachine(Machine[Program, State]):
         shorter = self.sizes.word_bits - (self.needed_bits - self.precision.significand)
         if shorter >= MIN_WORD_BITS:
             sizes = replace(self.sizes, word_bits=shorter)
-            if needed_bits(self.compile(sizes), self.design.layout(sizes)) <= self.precision.significand:
+            layout = self.design.layout(sizes)
+            layers = [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
+            if needed_bits(layers, layout) <= self.precision.significand:
                 return f"use words of at most {shorter} bits or a wider number format"
         return f"use a wider number format, or fewer columns than {self.layout.columns}"
 
@@ -96,16 +99,13 @@ class SubleqMachine(Machine[Program, State]):
     def meaning(self, card: Meaning) -> None:
         self.design.meaning(self.sizes, card)
 
-    def states(self, cards: Cards) -> list[State]:
-        return self._states(self.design.read(self.sizes, self.layout, cards))
-
-    def read_own(self, program: Program, card: Card) -> State:
-        reading = self.design.read(self.sizes, self.layout, card, len(program.memory))
-        return self._states(Reading(reading.words[None], reading.program_counter[None]))[0]
-
-    def _states(self, reading: Reading) -> list[State]:
+    def states(self, cards: Cards, cells: int | None = None) -> list[State]:
+        reading = self.design.read(self.sizes, self.layout, cards, cells)
         counters = (reading.program_counter - self.sizes.instruction_column).tolist()
         return [State(tuple(words), counter) for words, counter in zip(reading.words.tolist(), counters, strict=True)]
+
+    def read_own(self, program: Program, card: Card) -> State:
+        return self.states([card] if isinstance(card, PackedCard) else card[None], len(program.memory))[0]
 
     def own(self, program: Program, state: State) -> State:
         return State(state.memory[: len(program.memory)], state.program_counter)
@@ -179,8 +179,8 @@ class SubleqMachine(Machine[Program, State]):
             if has > room:
                 raise ProgramError(f"the program has {has} {what}, the machine has room for {room}: "
                                    f"build it with {option}={has} or more")
-        least, greatest = signed_range(sizes.word_bits)
+        half = 1 << sizes.word_bits - 1
         for name, value in zip(program.cell_names(), program.memory, strict=True):
-            if not least <= value <= greatest:
+            if not -half <= value < half:
                 raise ProgramError(f"cell {name!r} is {value}, which does not fit a word of {sizes.word_bits} bits: "
-                                   f"the range is {least} to {greatest}")
+                                   f"the range is {-half} to {half - 1}")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from punchcard.errors import ProgramError
-from punchcard.machines.assembler import ParsedText, Statement, parse
+from punchcard.machines.assembler import parse
 from punchcard.machines.subleq.isa import HALT, OPERATIONS, SUBLEQ, Halt, Instruction, Program, Subleq
 
 
 def assemble(text: str, source: str = "") -> Program:
     """The program of a `.subleq` text; `source` names it in error messages."""
     parsed = parse(text, OPERATIONS, source)
-    if not parsed.statements:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
-    instructions = [_instruction(parsed, statement, i) for i, statement in enumerate(parsed.statements)]
-    return Program.create(instructions, parsed.values, tuple(parsed.symbols.values()), parsed.labels,
-                          [statement.token.line for statement in parsed.statements])
+    code: list[Instruction] = [
+        Halt() if operation is HALT else Subleq(*(operands if len(operands) == 3 else (*operands, number + 1)))
+        for number, (operation, operands, _) in enumerate(parsed.statements)
+    ]
+    return Program.create(code, parsed.values, tuple(parsed.symbols.values()), parsed.labels,
+                          [statement.line for statement in parsed.statements])
 
 
 def disassemble(program: Program) -> str:
@@ -37,13 +36,6 @@ def disassemble(program: Program) -> str:
         prefix = f"{last}:" if last else ""
         code.append(f"{prefix:<{indent}}{_statement(instruction, number, cells, labels)}")
     return "\n".join([".data", *data, ".code", *code, ""])
-
-
-def _instruction(parsed: ParsedText, statement: Statement, number: int) -> Instruction:
-    if statement.operation is HALT:
-        return Halt()
-    a, b, *c = statement.operands
-    return Subleq(parsed.cell(a), parsed.cell(b), parsed.target(c[0]) if c else number + 1)
 
 
 def _statement(instruction: Instruction, number: int, cells: list[str], labels: dict[int, list[str]]) -> str:

@@ -17,19 +17,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import Numbers
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.machines.design import Design
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
-from punchcard.machines.von_neumann.facts import facts
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import at_least, difference_bits, offset_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.overwrite import clip_where, clipped_where
-from punchcard.primitives.step import step
+from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
+from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Expression, Rows, rows, stack
 from punchcard.transformer.precision import Precision
+from punchcard.words.word import Word, all_of, any_of
 
 CELLS = ("memory", "ports")
 SCRATCH = ("scratchpad",)
@@ -195,9 +194,41 @@ class VonNeumannDesign(Design[AddressMap]):
 
     def read(self, sizes: AddressMap, layout: Layout, card: Cards) -> tuple[Numbers, Numbers]:
         """The cells, unsigned, and the program counter, of a card or of each card of a batch."""
-        return layout.numbers(card, "memory", "memory"), self.counter(sizes, layout, card)
-
-    def counter(self, sizes: AddressMap, layout: Layout, card: Cards) -> Numbers:
-        """The program counter alone."""
         after = layout.numbers(card, "counter", "scratchpad")[..., 0]
-        return (after - INSTRUCTION) % (1 << sizes.word_bits)
+        return layout.numbers(card, "memory", "memory"), (after - INSTRUCTION) % (1 << sizes.word_bits)
+
+
+def facts(sizes: AddressMap, offsets: tuple[str, ...]) -> list[AnyFact]:
+    """What is true of every card when a loop begins.
+
+    Addresses are where they should be, and a pointer that goes away goes to a port, or the host has looked at it.
+    """
+    size = 1 << sizes.pointer_bits
+    spans = {"memory": range(sizes.memory), "spare": range(sizes.memory, size)}
+    spans = {region: span for region, span in spans.items() if len(span)}
+    found: list[AnyFact] = []
+    for less, offset in enumerate(offsets):
+        found += [Holds(f"position.{offset}", region, range(span.start - less, span.stop - less))
+                  for region, span in spans.items()]
+        found.append(Holds(f"position.{offset}", "ports", tuple(port - less for port in sizes.port_cells)))
+    found += [Holds("beyond", region, (0,) * len(span)) for region, span in spans.items()]
+    found.append(Holds("beyond", "ports", (1,) * len(sizes.port_cells)))
+
+    def pointer_fact(rows: str, away: str, event: str) -> Fact:
+        def is_cell_or_port(column: ColumnWords) -> Word:
+            pointer = column[rows][: sizes.pointer_bits]
+            return column[away].equals(0) | any_of(*(pointer.equals(port) for port in sizes.port_cells))
+
+        return Fact("scratchpad", is_cell_or_port, f"{rows} names a cell or a port",
+                    unless=lambda column: column[f"event.{event}"].equals(1))
+
+    return [
+        *found,
+        pointer_fact(f"word.{sizes.source}", f"away.{sizes.source}", "source"),
+        pointer_fact(f"word.{sizes.destination}", f"away.{sizes.destination}", "destination"),
+        pointer_fact("store.here", "away.store", "destination"),
+        Fact("scratchpad", lambda column: all_of(*(column[f"store.{offset}"].equals(column["store.here"] - less)
+                                                   for less, offset in enumerate(offsets))),
+             "the store's address and those before it belong together"),
+        Fact("scratchpad", lambda column: column["away.fetch"].equals(0), "instructions are not fetched from ports"),
+    ]

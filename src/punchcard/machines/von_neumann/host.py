@@ -15,36 +15,26 @@ from collections.abc import Mapping, Sequence
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
 from punchcard.engines.controls import OutputBuffer
-from punchcard.errors import PunchcardError
-from punchcard.machines.ports import Host
+from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.machines.von_neumann.design import VonNeumannDesign
 from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
-BYTE = 0xFF
 OUTPUT = "output"
 """The event that an instruction has stored at the output port."""
 
 
-class VonNeumannHost(Host):
-    """Called between loops when there is an event on the card.
-
-    `last` is the last loop of the run; no input is read for an instruction that will not be executed, and the traffic says
-    that it waits. A `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and
-    leaves the card as it was. A run that goes on from a mark at which an instruction waited gives it its input first.
-    """
+class VonNeumannHost(StreamHost):
+    """Serves the instructions with a port among their operands."""
 
     def __init__(
         self, layout: Layout, sizes: AddressMap, dialect: Dialect, patterns: Sequence[Pattern], begin: Mark, read: Read,
         write: Write, last: int,
     ) -> None:
+        super().__init__(begin, read, write, last)
         self._layout, self._sizes, self._dialect, self._patterns = layout, sizes, dialect, patterns
-        self._from, self._to, self._last = read, write, last
-        self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
-        self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
-        self._served, self._over = begin.loops, begin.ended
         self._scratch = layout.region("scratchpad").start
         self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
 
@@ -61,38 +51,22 @@ class VonNeumannHost(Host):
     def traffic(self) -> Traffic:
         return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
 
-    def begin(self, card: Card) -> Card:
-        """The card to begin with: an instruction that waited is given its input, and a run that has ended says why."""
-        if self._over and "counter" in self._events(card):
-            self._leave_code(self._counter(card))
-        elif self._over:
-            self._look_at_operands(card)
-        if self._over or not self._waiting or self._served >= self._last:
-            return card
-        given = card.clone() if hasattr(card, "clone") else card.copy()
-        self._serve_operands(self._served, given)
-        return given
-
-    def __call__(self, loop: int, card: Card) -> bool:
-        """Look at all events at once; an engine that finds several on one card asks for each."""
-        if loop != self._served:
-            self._served, self._waiting = loop, False
-            self._serve(loop, card)
-        return self.ended is None
-
     def _serve(self, loop: int, card: Card) -> None:
+        """Write what the last instruction stored at the output port, and empty the port."""
+        if OUTPUT in self._events(card):
+            column = self._ports[self._sizes.output_port]
+            self._write([self._layout.number_at(card, "memory", column)])
+            self._layout.put_number_at(card, "memory", column, 0)
+        self._serve_instruction(loop, card)
+
+    def _serve_instruction(self, loop: int, card: Card) -> None:
         events = self._events(card)
-        if OUTPUT in events:
-            self._take_output(card)
         if "counter" in events:
             self._leave_code(self._counter(card))
         elif "source" in events or "destination" in events:
-            self._serve_operands(loop, card)
-
-    def _serve_operands(self, loop: int, card: Card) -> None:
-        self._look_at_operands(card)
-        if self.ended is None:
-            self._waiting = loop >= self._last or not self._give_input(card)
+            self._look_at_operands(card)
+            if self.ended is None:
+                self._waiting = loop >= self._last or not self._give_input(card)
 
     def _events(self, card: Card) -> list[str]:
         """What the card asks the host to look at."""
@@ -125,12 +99,6 @@ class VonNeumannHost(Host):
                 self.ended, self.fault = "fault", Fault(self._counter(card), name, words[name], self._sizes.memory)
                 return
 
-    def _take_output(self, card: Card) -> None:
-        """Write what the last instruction stored at the output port, and empty the port."""
-        column = self._ports[self._sizes.output_port]
-        self._write([self._layout.number_at(card, "memory", column)])
-        self._layout.put_number_at(card, "memory", column, 0)
-
     def _write(self, words: Sequence[int]) -> None:
         """Where ports do not branch the output port holds 0 - mem[a], so the character is its negative."""
         self._waiting = False
@@ -149,14 +117,11 @@ class VonNeumannHost(Host):
         if source != port and not minuend:
             return True
         try:
-            value = END_OF_INPUT if self._input_ended else self._from()
+            value = self._take()
         except KeyboardInterrupt:
             self.ended = "interrupted"
             return False
-        if value not in range(END_OF_INPUT, BYTE + 1):
-            raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
-        self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
-        if not self._input_ended:
+        if value != END_OF_INPUT:
             self._read.append(value)
         if minuend:  # the store that follows is lost: the next input takes its place
             put(card, "memory", self._ports[port], value % (1 << sizes.word_bits))

@@ -6,6 +6,7 @@ Building a machine takes sizes and a dialect, never an image. The host is asked 
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -26,7 +27,6 @@ from punchcard.machines.result import Readout, Result
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
-from punchcard.machines.von_neumann.comparing import CellsComparer
 from punchcard.machines.von_neumann.design import VonNeumannDesign
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.in_c import ImageInC
@@ -102,10 +102,14 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def readout(self, program: Image, card: Card) -> Readout:
         """The labelled cells and no others."""
-        first, counter = self.layout.region("memory").start, self.design.counter(self.sizes, self.layout, card)
+        first = self.layout.region("memory").start
         words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()
                  if address < self.sizes.memory}
-        return Readout({name: self._signed(word) for name, word in words.items()}, int(counter))
+        return Readout({name: self._signed(word) for name, word in words.items()}, self._counter(card))
+
+    def _counter(self, card: Card) -> int:
+        after = self.layout.number_at(card, "counter", self.layout.region("scratchpad").start)
+        return (after - INSTRUCTION) % (1 << self.sizes.word_bits)
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
@@ -130,25 +134,27 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.messages.get(result.memory.get("error", 0)) or super().why_stopped(program, result)
 
     def oracle(self, program: Image, read: Read, write: Write) -> ImageInterpreter:
+        """Its cells are an array, since all of them may be compared after every loop."""
         sizes = self.sizes
-        return ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
+        found = ImageInterpreter(program, sizes.word_bits, sizes.memory, dialect=self.dialect, read=read, write=write)
+        found.cells = array("q", found.cells)
+        return found
+
+    def quickest(self, program: Image) -> ImageInterpreter:
+        return ImageInterpreter(program, self.sizes.word_bits, self.sizes.memory, dialect=self.dialect)
 
     def in_c(self, program: Image) -> ImageInC:
         return ImageInC(program, self.sizes.word_bits, self.sizes.memory, dialect=self.dialect)
 
     def differences(self, program: Image, card: Card, oracle: Interpreter[ImageState]) -> list[str]:
-        """As arrays: a memory of 65,536 cells is compared after every loop."""
         assert isinstance(oracle, ImageInterpreter)
-        cells, counter = self.design.read(self.sizes, self.layout, card)
-        wrong = np.flatnonzero(cells != np.array(oracle.cells)).tolist()
+        cells, counter = self.layout.numbers(card, "memory", "memory"), self._counter(card)
+        wrong = np.flatnonzero(cells != np.asarray(oracle.cells)).tolist()
         found = [f"cell {program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
                  for address in wrong[:8]]
-        if int(counter) != oracle.program_counter:
-            found.append(f"the program counter is {int(counter)}, the interpreter's {oracle.program_counter}")
+        if counter != oracle.program_counter:
+            found.append(f"the program counter is {counter}, the interpreter's {oracle.program_counter}")
         return found
-
-    def comparer(self, program: Image) -> CellsComparer:
-        return CellsComparer(self.layout, self.sizes.word_bits, super().comparer(program))
 
     def trace_line(self, program: Image, before: Card, after: Card) -> str:
         then, now = self.read(before), self.read(after)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from punchcard.python.constructs import name_of
-from punchcard.python.integers.assignment_types import AssignmentTypes
 from punchcard.python.integers.call_types import CallTypes
 from punchcard.python.integers.expression_types import ExpressionTypes
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
-from punchcard.python.integers.values import NONE, TEXT, AbstractValue, Names, Unreached, join_names, truth
-from punchcard.python.parameters import parameters_of
+from punchcard.python.integers.values import CHAR, NONE, TEXT, AbstractValue, Names, Unreached, join_names, number, truth
+from punchcard.python.intervals import Interval
+from punchcard.python.source import parameters_of
 
 MOST_ROUNDS = 60
 MOST_LOOPS = 7
@@ -28,7 +28,6 @@ class LoopExits:
 
     breaks: Names | None = None
     continues: Names | None = None
-    broken: bool = field(default=False)
 
 
 def analyse(functions: ProgramFunctions, entry: IntegerFunction, word_bits: int, *, check: bool) -> Findings:
@@ -55,12 +54,14 @@ def analyse(functions: ProgramFunctions, entry: IntegerFunction, word_bits: int,
 
 
 class StatementTypes:
-    """What statements do to names."""
+    """What statements do to names, and what a loop gives to its variables."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings, self.fail = findings, findings.fail
         self.expressions = ExpressionTypes(findings)
-        self.assignments = AssignmentTypes(self.expressions, CallTypes(self.expressions))
+        self.calls = CallTypes(self.expressions)
+        self.expressions.add({ast.ListComp: self._comprehension})
+        self._sources = {"range": self._range, "enumerate": self._enumerate, "zip": self._zip}
         self._loops: list[LoopExits] = []
         self._kinds: dict[type[ast.stmt], Callable[[Any, Names], Names | None]] = {
             ast.Pass: lambda node, names: names, ast.Global: self._global, ast.Nonlocal: self._global,
@@ -114,7 +115,7 @@ class StatementTypes:
         if node.msg is not None and not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
             self.fail(node, "the message of assert must be a text that is written out")
         self.expressions.condition(node.test, names)
-        return self.expressions.narrowing.names_where(names, node.test, True)
+        return self.expressions.names_where(names, node.test, True)
 
     def _assign(self, node: ast.Assign, names: Names) -> Names:
         names = dict(names)
@@ -124,30 +125,25 @@ class StatementTypes:
                 self.fail(node, f"{len(first.elts)} names for {len(node.value.elts)} values")
             values = [self.expressions.value(each, names) for each in node.value.elts]
             for target, value in zip(first.elts, values, strict=True):
-                self.assignments.assign(target, value, names)
+                self.assign(target, value, names)
             return names
         found = self.expressions.value(node.value, names)
         for target in node.targets:
-            self.assignments.assign(target, found, names)
+            self.assign(target, found, names)
         return names
 
     def _annotated(self, node: ast.AnnAssign, names: Names) -> Names:
-        if node.value is None:
-            return names
-        names = dict(names)
-        self.assignments.assign(node.target, self.expressions.value(node.value, names), names)
-        return names
+        return names if node.value is None else self._assign(ast.Assign([node.target], node.value), names)
 
     def _augmented(self, node: ast.AugAssign, names: Names) -> Names:
         names = dict(names)
-        load: ast.expr = node.target
-        old, right = self.expressions.value(load, names), self.expressions.value(node.value, names)
+        old, right = self.expressions.value(node.target, names), self.expressions.value(node.value, names)
         if not old.is_number or not right.is_number or isinstance(node.op, ast.Div | ast.MatMult):
             self.fail(node, f"{old.words} and {right.words} cannot be combined so here",
                       "print can put texts together, and // divides whole numbers")
         new = self.expressions.arithmetic(node, node.op, old, right)
         self.findings.record(node, new)
-        self.assignments.assign(node.target, new, names)
+        self.assign(node.target, new, names)
         return names
 
     def _return(self, node: ast.Return, names: Names) -> None:
@@ -165,12 +161,11 @@ class StatementTypes:
 
     def _if(self, node: ast.If, names: Names) -> Names | None:
         self.expressions.condition(node.test, names)
-        ways = [self.expressions.narrowing.names_where(names, node.test, holds) for holds in (True, False)]
+        ways = [self.expressions.names_where(names, node.test, holds) for holds in (True, False)]
         return join_names(self._block(node.body, ways[0]), self._block(node.orelse, ways[1]))
 
     def _break(self, node: ast.Break, names: Names) -> None:
-        around = self._loops[-1]
-        around.breaks, around.broken = join_names(around.breaks, names), True
+        self._loops[-1].breaks = join_names(self._loops[-1].breaks, names)
 
     def _continue(self, node: ast.Continue, names: Names) -> None:
         self._loops[-1].continues = join_names(self._loops[-1].continues, names)
@@ -178,11 +173,11 @@ class StatementTypes:
     def _while(self, node: ast.While, names: Names) -> Names | None:
         def body(head: Names) -> Names | None:
             self.expressions.condition(node.test, head)
-            return self._inside(node.body, self.expressions.narrowing.names_where(head, node.test, True))
+            return self._inside(node.body, self.expressions.names_where(head, node.test, True))
 
-        head, _, around = self._stable(names, body)
-        after = self._block(node.orelse, self.expressions.narrowing.names_where(head, node.test, False))
-        return join_names(after, around.breaks)
+        head, _, breaks = self._stable(names, body)
+        after = self._block(node.orelse, self.expressions.names_where(head, node.test, False))
+        return join_names(after, breaks)
 
     def _for(self, node: ast.For, names: Names) -> Names | None:
         least = 0
@@ -190,52 +185,148 @@ class StatementTypes:
         def body(head: Names) -> Names | None:
             nonlocal least
             inside = dict(head)
-            least = self.assignments.iteration(node.iter, node.target, inside)[0]
+            least = self.iteration(node.iter, node.target, inside)[0]
             return self._inside(node.body, inside)
 
-        head, end, around = self._stable(names, body)
+        head, end, breaks = self._stable(names, body)
         after = end if least >= 1 else join_names(head, end)
-        return join_names(self._block(node.orelse, after), around.breaks)
+        return join_names(self._block(node.orelse, after), breaks)
 
     def _inside(self, statements: list[ast.stmt], names: Names | None) -> Names | None:
         """The names at the end of a loop's body, and at every `continue`."""
         end = self._block(statements, names)
         return join_names(end, self._loops[-1].continues)
 
-    def _stable(
-        self, names: Names, body: Callable[[Names], Names | None]
-    ) -> tuple[Names, Names | None, LoopExits]:
-        """The names at the head of a loop, whichever time it is; then those at the end of its body, and what leaves it."""
+    def _stable(self, names: Names, body: Callable[[Names], Names | None]) -> tuple[Names, Names | None, Names | None]:
+        """The names at the head of a loop, whichever time it is; then those at the end of its body, and at `break`."""
         if len(self._loops) >= MOST_LOOPS:
             self.findings.function.source.fail(self.findings.function.node, f"loops are nested more than {MOST_LOOPS} deep",
                                       "put the inner ones into a function of their own")
         with self.findings.trying():
             head, count = names, 0
             while True:
-                new = join_names(head, self._once(body, head)[0])
-                assert new is not None
+                new = join_names(head, self._once(body, head)[0]) or head
                 if same(new, head):
                     break
                 head, count = new if count < 1 else self._wider(head, new), count + 1
-            narrow = join_names(names, self._once(body, head)[0])
-            assert narrow is not None
-        end, around = self._once(body, narrow)
-        return narrow, end, around
+            narrow = join_names(names, self._once(body, head)[0]) or names
+        return narrow, *self._once(body, narrow)
 
-    def _once(self, body: Callable[[Names], Names | None], head: Names) -> tuple[Names | None, LoopExits]:
+    def _once(self, body: Callable[[Names], Names | None], head: Names) -> tuple[Names | None, Names | None]:
+        """The names at the end of a loop's body, and at `break`."""
         self._loops.append(LoopExits())
         try:
             end = body(head)
         except Unreached:
             end = None
-        return end, self._loops.pop()
+        return end, self._loops.pop().breaks
 
     def _wider(self, old: Names, new: Names) -> Names:
         """Names whose intervals still grow, moved on to the next threshold."""
         return {name: value.between(self.findings.threshold(value.interval, old[name].interval))
                 if name in old and value.kind in ("int", "number") else value for name, value in new.items()}
 
+    # What loops and comprehensions go over, and what variables get
+
+    def _comprehension(self, node: ast.ListComp, names: Names) -> AbstractValue:
+        generator = node.generators[0]
+        if len(node.generators) != 1 or generator.ifs or generator.is_async:
+            self.fail(node, "a comprehension has one `for` and no `if` here", "write a loop")
+        inner = dict(names)
+        low, high = self.iteration(generator.iter, generator.target, inner)
+        return self.findings.created(node, self.expressions.value(node.elt, inner), low, high)
+
+    def iteration(self, node: ast.expr, target: ast.expr, names: Names) -> tuple[int, int]:
+        """What a `for` gives its target; and the least and the most times."""
+        name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in self._sources and name not in self.findings.function.source.names:
+            if node.keywords:
+                self.fail(node, f"{name}() takes no keywords here")
+            return self._sources[name](node, target, names)
+        found = self.expressions.value(node, names)
+        if found.kind == "str":
+            self.assign(target, CHAR, names)
+            return 0, self.findings.word.high
+        if found.kind == "char":
+            self.assign(target, found, names)
+            return 1, 1
+        if found.kind != "list":
+            self.fail(node, f"a loop cannot go over {found.words}", "it goes over range(...), a list or a text")
+        if found.list.item is None:
+            raise Unreached
+        self.assign(target, found.list.item, names)
+        return found.list.low, found.list.high
+
+    def _step(self, node: ast.Call, names: Names) -> AbstractValue:
+        step = number(1) if len(node.args) < 3 else self.expressions.number(node.args[2], names, "the step of range()")
+        if step.low <= 0 < step.high:
+            return number(1, step.high)  # the program tests it: see LoopCode
+        if step.low <= 0 <= step.high:
+            self.fail(node.args[2], "it is not known whether the step of range() is above 0 or below",
+                      "test it before, or write a while loop")
+        return step
+
+    def _range(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
+        self.calls.arguments(node, 1, 3)
+        ends = [self.expressions.number(each, names, "an argument of range()") for each in node.args[:2]]
+        start, stop = ends if len(ends) == 2 else (number(0), ends[0])
+        step = self._step(node, names)
+        if step.low > 0:
+            low, high = start.low, max(start.low, stop.high - 1)
+            least, most = stop.low - start.high, stop.high - start.low
+        else:
+            low, high = min(stop.low + 1, start.high), start.high
+            least, most = start.low - stop.high, start.high - stop.low
+        longest, shortest = max(abs(step.low), abs(step.high)), min(abs(step.low), abs(step.high))
+        if not isinstance(target, ast.Name):
+            self.fail(target, "a loop over range() gives one number")
+        self.assign(target, number(low, high), names)
+        return max(0, -(-least // longest)), min(max(0, -(-most // shortest)), self.findings.word.high)
+
+    def _enumerate(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
+        self.calls.arguments(node, 1, 2)
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            self.fail(target, "enumerate() gives two values", "write `for i, x in enumerate(...)`")
+        least, most = self.iteration(node.args[0], target.elts[1], names)
+        first = 0
+        if len(node.args) == 2:
+            known = self.expressions.number(node.args[1], names, "the start of enumerate()").constant
+            if known is None:
+                self.fail(node.args[1], "the start of enumerate() must be a constant")
+            first = known or 0
+        self.assign(target.elts[0], self.findings.fit(Interval(first, first + max(0, most - 1))), names)
+        return least, most
+
+    def _zip(self, node: ast.Call, target: ast.expr, names: Names) -> tuple[int, int]:
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(node.args) or len(node.args) < 2:
+            self.fail(target, f"zip() of {len(node.args)} gives as many values, two or more")
+        counts = [self.iteration(each, to, names) for each, to in zip(node.args, target.elts, strict=True)]
+        return min(low for low, _ in counts), min(high for _, high in counts)
+
+    def assign(self, target: ast.expr, value: AbstractValue, names: Names) -> None:
+        """A value to a name, an item of a list, or several of them."""
+        if isinstance(target, ast.Name):
+            if value.kind in ("results", "none"):
+                self.fail(target, f"{target.id!r} would be {value.words}",
+                          "unpack them: a, b = ..." if value.kind == "results" else "")
+            names[target.id] = TEXT if value.kind == "char" and target.id in self.findings.function.texts else value
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = list(value.results)
+            if value.kind == "list" and value.list.length is not None:
+                parts = [value.list.item or self.findings.any_number] * value.list.length
+            if len(parts) != len(target.elts):
+                self.fail(target, f"{len(target.elts)} names for {len(parts) if parts else value.words}")
+            for each, part in zip(target.elts, parts, strict=True):
+                self.assign(each, part, names)
+        elif isinstance(target, ast.Subscript):
+            base = self.expressions.value(target.value, names)
+            if base.kind != "list" or base.list.is_tuple:
+                self.fail(target, f"an item of {base.words} cannot be changed")
+            self.expressions.item(target, names)
+            self.findings.store_item(base.list, value, target)
+        else:
+            self.fail(target, f"{name_of(target)} cannot be assigned to here")
+
 
 def same(one: Names, two: Names) -> bool:
-    return one == two and all(value.items is None or value.items.root is two[name].items.root  # type: ignore[union-attr]
-                              for name, value in one.items())
+    return one == two and all(value.kind != "list" or value.list is two[name].list for name, value in one.items())

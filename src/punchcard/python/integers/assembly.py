@@ -10,21 +10,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from punchcard.machines.source import Token
-from punchcard.machines.von_neumann.languages.asq.items import (
-    MADE,
-    Cell,
-    Expression,
-    Item,
-    Label,
-    MacroCall,
-    Pool,
-    Summand,
-    name,
-    number,
-    scratch,
-)
+from punchcard.machines.von_neumann.languages.asq import items as asq
+from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.machines.von_neumann.languages.asq.writer import write_data, write_statement
-from punchcard.python.integers.sums import CellSum, Z, constant, literal
+from punchcard.python.integers.sums import CellSum, Z, cell, constant, literal
 
 MOST_REPEATED = 3
 """A cell is added so often at most; more often it is doubled first."""
@@ -60,7 +49,7 @@ class Assembly:
         self.temporaries = 0
         self.entries: list[AssemblyEntry] = []
         self._labels = 0
-        self._token = MADE
+        self._token = asq.MADE
 
     # Entries
 
@@ -77,7 +66,7 @@ class Assembly:
 
     def pool(self) -> None:
         """The place of constants and scratch cells."""
-        self.entries.append(AssemblyEntry((Pool(MADE),)))
+        self.entries.append(AssemblyEntry((asq.Pool(asq.MADE),)))
 
     def fresh(self, what: str = "L") -> str:
         """A new label."""
@@ -87,23 +76,24 @@ class Assembly:
     def temporary(self) -> Expression:
         """A cell that the current statement may use."""
         self.temporaries += 1
-        return scratch(f"{self.prefix}_{self.temporaries}")
+        return asq.scratch(f"{self.prefix}_{self.temporaries}")
 
     # Instructions
 
     def macro(self, macro: str, *operands: Expression | str, leaves: str = "") -> None:
         """Use a macro; an operand that is a text is a label."""
-        named = tuple(name(operand) if isinstance(operand, str) else operand for operand in operands)
-        self.entries.append(AssemblyEntry((MacroCall(self._token, macro, named),), leaves=leaves))
+        named = tuple(asq.name(operand) if isinstance(operand, str) else operand for operand in operands)
+        self.entries.append(AssemblyEntry((asq.MacroCall(self._token, macro, named),), leaves=leaves))
 
     def sub(self, source: Operand, target: Operand, then: str | Patched | None = None, leaves: str = "") -> None:
         """The instruction: target -= source; if that is 0 or less, go to `then`."""
-        last: Operand = (Summand(1, "next", self._token),) if then is None else name(then) if isinstance(then, str) else then
+        ahead = (asq.Summand(1, "next", self._token),)
+        last: Operand = ahead if then is None else asq.name(then) if isinstance(then, str) else then
         items: list[Item] = []
         for at, operand in enumerate((source, target, last)):
             if isinstance(operand, Patched):
-                items.append(Label(self._token, operand.label))
-            items.append(Cell(number(0) if isinstance(operand, Patched) else operand, self._token, written=at == 1))
+                items.append(asq.Label(self._token, operand.label))
+            items.append(asq.Cell(asq.number(0) if isinstance(operand, Patched) else operand, self._token, written=at == 1))
         self.entries.append(AssemblyEntry(tuple(items), leaves=leaves))
 
     def clear(self, target: Expression) -> None:
@@ -188,6 +178,18 @@ class Assembly:
         made = self.temporary()
         self.assign(made, form)
         return made
+
+    def as_word(self, form: CellSum) -> CellSum:
+        """A constant sum as the word that it is."""
+        return form if form.known is None else constant(self.wrapped(form.known))
+
+    def kept(self, form: CellSum) -> CellSum:
+        """The same value in a cell that nothing else uses."""
+        return form if form.is_constant else cell(self.own(form))
+
+    def steady(self, form: CellSum) -> CellSum:
+        """The same value, which what is computed next does not change."""
+        return self.kept(form) if form.passing else form
 
     # Jumps
 
@@ -285,7 +287,7 @@ class Assembly:
 def items_of(entries: Iterable[AssemblyEntry]) -> Iterator[Item]:
     for entry in entries:
         if entry.label:
-            yield Label(MADE, entry.label)
+            yield asq.Label(asq.MADE, entry.label)
         yield from entry.items
 
 
@@ -309,7 +311,7 @@ def text_of(entries: Iterable[AssemblyEntry]) -> str:
 
 def _names(item: Item) -> Iterator[str]:
     """The labels that an item uses."""
-    sums = [item.expression] if isinstance(item, Cell) else item.operands if isinstance(item, MacroCall) else ()
+    sums = [item.expression] if isinstance(item, asq.Cell) else item.operands if isinstance(item, asq.MacroCall) else ()
     ahead = [term for expression in sums for term in expression]
     while ahead:
         term = ahead.pop()

@@ -9,18 +9,10 @@ from functools import lru_cache
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq import assembler
-from punchcard.machines.von_neumann.languages.asq.items import (
-    MADE,
-    AsqText,
-    Cell,
-    Expression,
-    Item,
-    Label,
-    constant,
-    name,
-    number,
-)
+from punchcard.machines.von_neumann.languages.asq import items as asq
+from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from punchcard.python.front_end import Snapshot, snapshot
 from punchcard.python.integers.analysis import analyse
 from punchcard.python.integers.assembly import Assembly, AssemblyEntry, items_of, text_of
 from punchcard.python.integers.findings import Findings
@@ -30,7 +22,6 @@ from punchcard.python.integers.routines import GENERAL, Routine, find_routine
 from punchcard.python.integers.storage import message_items
 from punchcard.python.integers.sums import ERROR, cell
 from punchcard.python.integers.values import AbstractValue
-from punchcard.python.outside import Snapshot, snapshot
 from punchcard.python.source import FunctionSource
 
 DEFAULT_WORD_BITS = 32
@@ -108,7 +99,8 @@ class _Program:
 
     def __init__(self, findings: Findings, entry: IntegerFunction, bits: int, memory: int) -> None:
         self.code, self.entry, self.bits, self.memory = CodeGenerator(findings, bits), entry, bits, memory
-        self.functions = [function for function in findings.functions if _is_called(function, entry)]
+        self.functions = [function for function in findings.functions
+                          if function is entry or function.result is not None or function.given]
 
     def made(self, arguments: Mapping[str, object], *, show: bool) -> CompiledIntegers:
         code, entry = self.code, self.entry
@@ -131,7 +123,6 @@ class _Program:
         return self._assembled(parameters, places)
 
     def _places(self) -> tuple[str, ...]:
-        """The labels of the results."""
         result = self.entry.result
         if result is None or result.kind == "none":
             return ()
@@ -139,7 +130,6 @@ class _Program:
         return tuple(self.code.storage.result_label(self.entry, at) for at in range(count))
 
     def _show(self, places: tuple[str, ...], result: AbstractValue) -> None:
-        """Write what the function returns."""
         printing = self.code.printing
         several = result.kind == "results"
         values = result.results if several else (result,) if places else ()
@@ -151,7 +141,7 @@ class _Program:
             if value.kind in ("number", "mixed"):
                 self.entry.source.fail(self.entry.node, f"{self.entry.source.name}() returns an int or a bool: it cannot be "
                                        "written", "write int(...) or bool(...)")
-            printing.write_value(value, cell(name(place)))
+            printing.write_value(value, cell(asq.name(place)))
         if places:
             printing.write_bytes(b")\n" if several else b"\n")
 
@@ -181,24 +171,23 @@ class _Program:
         if kind.kind == "str":
             if not isinstance(value, str) or not value.isascii() or "\0" in value:
                 raise ProgramError(f"{shown}: it must be a text of ASCII characters")
-            return name(storage.text_object(value))
+            return asq.name(storage.text_object(value))
         if kind.kind == "list":
             if not isinstance(value, list | tuple) or not all(isinstance(item, int) for item in value):
                 raise ProgramError(f"{shown}: it must be a list of integers")
-            item_kind = kind.items.root.item if kind.items is not None else None
             for item in value:
-                check_number(shown, item, item_kind or AbstractValue("int"), self.bits)
-            return name(storage.list_object(list(value)))
-        return number(check_number(what, value, kind, self.bits))
+                check_number(shown, item, kind.list.item or AbstractValue("int"), self.bits)
+            return asq.name(storage.list_object(list(value)))
+        return asq.number(check_number(what, value, kind, self.bits))
 
     def _assembled(self, parameters: Mapping[str, Expression], places: tuple[str, ...]) -> CompiledIntegers:
         entry, storage = self.entry, self.code.storage
         body = self.code.out.finish()
         routines = self._routines()
-        cells = [label for label in storage.cells() if label not in parameters]
+        cells = [label for label in storage.cells.values() if label not in parameters]
         stack = self.memory // STACK_SHARE if "stack" in storage.needed else 0
-        behind = self._behind({label: parameters.get(label, number(0)) for label in (*parameters, *cells)}, stack)
-        parsed = AsqText(entry.source.file, [*items_of(body)])
+        behind = self._behind({label: parameters.get(label, asq.number(0)) for label in (*parameters, *cells)}, stack)
+        parsed = asq.AsqText(entry.source.file, [*items_of(body)])
         for routine in routines:
             parsed.items += routine.parsed.items
             parsed.macros.update(routine.parsed.macros)
@@ -218,8 +207,11 @@ class _Program:
             text_of(body), *(routine.text for routine in routines), text_of(behind)])
         kinds = {parameter: (storage.label_of(entry, parameter), entry.given[parameter]) for parameter in entry.parameters}
         outside = tuple((function.source, snapshot(function.source)) for function in self.code.facts.functions)
-        image = self._image(placed, {*cells, *parameters, *storage.needed, *storage.messages, "error",
-                                     *(function.name for function in self.functions)})
+        # the image has the names that a reader of its source knows, and those of errors
+        known = {*cells, *parameters, *storage.needed, *storage.messages, "error", *(each.name for each in self.functions)}
+        labels = {label: place for label, place in placed.labels.items() if label in known and place < len(placed.words)}
+        messages = {labels[label]: message for label, message in storage.messages.items() if label in labels}
+        image = Image(placed.words, entry.source.file, labels, placed.lines, messages=messages)
         return CompiledIntegers(listing, image, entry.result, places, dict(storage.messages), self.bits, self.memory, kinds,
                                 outside)
 
@@ -232,7 +224,7 @@ class _Program:
         for label, message in storage.messages.items():
             out.label(label.removesuffix("_text") if label.endswith("_text") else "error_" + label)
             out.clear(ERROR)
-            out.sub(constant(name(label, -1)), ERROR)
+            out.sub(asq.constant(asq.name(label, -1)), ERROR)
             out.jump("failed")
             out.data(message_items(label, message))
         out.pool()
@@ -240,17 +232,11 @@ class _Program:
             out.data(each)
         if stack:
             frame = max([len(function.locals) + 8 for function in self.functions], default=8)
-            out.data([*_cell("stack_top", number(stack - self.memory)), *_cell("depth", number(stack // frame))])
+            out.data([*_cell("stack_top", asq.number(stack - self.memory)), *_cell("depth", asq.number(stack // frame))])
         if "heap" in storage.needed:
-            out.data([*_cell("heap_limit", number(self.memory - stack)), *_cell("heap_free", name("heap"))])
+            out.data([*_cell("heap_limit", asq.number(self.memory - stack)), *_cell("heap_free", asq.name("heap"))])
             out.label("heap")
         return out.entries
-
-    def _image(self, placed: assembler.LabelledWords, known: set[str]) -> Image:
-        """The image with the names that a reader of its source knows, and those of errors."""
-        labels = {label: place for label, place in placed.labels.items() if label in known and place < len(placed.words)}
-        messages = {labels[label]: message for label, message in self.code.storage.messages.items() if label in labels}
-        return Image(placed.words, self.entry.source.file, labels, placed.lines, messages=messages)
 
     def _routines(self) -> list[Routine]:
         """The routines that the program uses, and those that they use."""
@@ -273,8 +259,7 @@ class _Program:
 
 
 def _cell(label: str, value: Expression) -> list[Item]:
-    """A cell with a label."""
-    return [Label(MADE, label), Cell(value, MADE)]
+    return [asq.Label(asq.MADE, label), asq.Cell(value, asq.MADE)]
 
 
 def check_number(what: str, value: object, kind: AbstractValue, bits: int) -> int:
@@ -287,7 +272,3 @@ def check_number(what: str, value: object, kind: AbstractValue, bits: int) -> in
         raise ProgramError(f"{shown} does not fit a word of {bits} bits, {low} to {high}; use longer words (word_bits=, "
                            "--bits)")
     return int(value)
-
-
-def _is_called(function: IntegerFunction, entry: IntegerFunction) -> bool:
-    return function is entry or function.result is not None or bool(function.given)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from punchcard.python.constructs import SIGNS, name_of
-from punchcard.python.integers.findings import Findings
+from punchcard.python.integers.findings import Findings, whole_texts
 from punchcard.python.integers.functions import constant_of
-from punchcard.python.integers.narrowing import Narrowing, compared
-from punchcard.python.integers.values import (
-    CHARACTER,
-    TEXT,
-    AbstractValue,
-    Names,
-    Unreached,
-    join_all,
-    truth,
-    whole_texts,
-)
+from punchcard.python.integers.values import CHAR, TEXT, AbstractValue, Names, Unreached, join_all, join_names, truth
 from punchcard.python.intervals import Interval, binary
 
+OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
+                              ast.NotEq: ast.Eq}
+MIRRORED: dict[type, type] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq,
+                              ast.NotEq: ast.NotEq}
 SHOWN_ONLY = "it can be printed, but not kept: write it in the print"
 _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
 
@@ -31,7 +26,6 @@ class ExpressionTypes:
 
     def __init__(self, findings: Findings) -> None:
         self.findings, self.fail = findings, findings.fail
-        self.narrowing = Narrowing(findings, self)
         self._kinds: dict[type[ast.expr], Callable[[Any, Names], AbstractValue]] = {
             ast.Constant: lambda node, names: findings.of_constant(node.value, node), ast.Name: self._name,
             ast.UnaryOp: self._unary, ast.BinOp: self._binary, ast.List: self._list, ast.Tuple: self._list,
@@ -51,7 +45,9 @@ class ExpressionTypes:
         return found
 
     def number(self, node: ast.expr, names: Names, what: str) -> AbstractValue:
-        found = self.value(node, names)
+        return self.check_number(node, self.value(node, names), what)
+
+    def check_number(self, node: ast.expr, found: AbstractValue, what: str) -> AbstractValue:
         if not found.is_number:
             self.fail(node, f"{what} must be a number, and this is {found.words}",
                       "ord(c) is a character's number" if found.kind == "char" else "")
@@ -115,8 +111,7 @@ class ExpressionTypes:
         return found
 
     def _repeated(self, node: ast.BinOp, items: AbstractValue, count: AbstractValue) -> AbstractValue:
-        assert items.items is not None
-        root, most = items.items.root, self.findings.word.high
+        root, most = items.list, self.findings.word.high
         if root.length is None:
             self.fail(node, "only a list that is written out can be repeated", "write [0] * n")
         low, high = (root.low * max(0, min(n, most)) for n in (count.low, count.high))
@@ -129,9 +124,8 @@ class ExpressionTypes:
             self.fail(node, "* in a list is not in the integer subset")
         items = whole_texts([self.value(item, names) for item in node.elts])
         found = self.findings.created(node, None, len(items), len(items), is_tuple=isinstance(node, ast.Tuple))
-        assert found.items is not None
         for item, each in zip(items, node.elts, strict=True):
-            self.findings.store_item(found.items, item, each)
+            self.findings.store_item(found.list, item, each)
         return found
 
     def _comparisons(self, node: ast.Compare, names: Names) -> AbstractValue:
@@ -151,8 +145,8 @@ class ExpressionTypes:
         if isinstance(op, ast.Is | ast.IsNot):
             self.fail(node, "`is` is not in the integer subset", "write ==")
         if isinstance(op, ast.In | ast.NotIn):
-            if right.kind == "list" and right.items is not None:
-                item = right.items.root.item
+            if right.kind == "list":
+                item = right.list.item
                 if item is not None and ((item.is_number and left.is_number) or item.kind == left.kind == "char"):
                     return None
             elif right.kind in ("str", "char") and left.kind == "char":
@@ -167,7 +161,9 @@ class ExpressionTypes:
 
     def condition(self, node: ast.expr, names: Names) -> AbstractValue:
         """A value in its role as true or false."""
-        found = self.value(node, names)
+        return self.truth_of(node, self.value(node, names))
+
+    def truth_of(self, node: ast.expr, found: AbstractValue) -> AbstractValue:
         if found.is_number:
             return truth(0 if 0 in found.interval else 1, 0 if found.constant == 0 else 1)
         if found.kind == "char":
@@ -194,7 +190,7 @@ class ExpressionTypes:
             last = operand is node.values[-1]
             if last or ends is None or ends == (0 if is_and else 1):
                 found.append(value if last or not is_and or not value.is_number else AbstractValue(value.kind, 0, 0))
-            ahead = self.narrowing.names_where(ahead, operand, is_and)
+            ahead = self.names_where(ahead, operand, is_and)
         both = join_all(found)
         if both.kind in ("mixed", "results", "none"):
             self.fail(node, "and / or of values of different types is not in the integer subset")
@@ -204,7 +200,7 @@ class ExpressionTypes:
         self.condition(node.test, names)
         found = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
-            inside = self.narrowing.names_where(names, node.test, holds)
+            inside = self.names_where(names, node.test, holds)
             if inside is not None:
                 try:
                     found.append(self.value(branch, inside))
@@ -227,12 +223,94 @@ class ExpressionTypes:
             self.fail(node, "slices are not in the integer subset, but for text[::-1]", "write a loop")
         index = self.number(node.slice, names, "an index")
         if base.kind == "str":
-            return CHARACTER
-        if base.kind != "list" or base.items is None:
+            return CHAR
+        if base.kind != "list":
             self.fail(node, f"{base.words} cannot be indexed")
-        root = base.items.root
+        root = base.list
         if index.constant is not None and not -root.high <= index.constant < root.high:
             self.fail(node, f"the index {index.constant} is out of range: the list has {root.high} items")
         if root.item is None:
             raise Unreached
         return root.item
+
+    # What a condition says of the names in it: `if i < n` bounds i from above, and n from below
+
+    def names_where(self, names: Names, test: ast.expr, holds: bool) -> Names | None:
+        """The names there, or None if that cannot be."""
+        with self.findings.trying():
+            return self._narrow(names, test, holds)
+
+    def _narrow(self, names: Names, test: ast.expr, holds: bool) -> Names | None:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._narrow(names, test.operand, not holds)
+        if isinstance(test, ast.BoolOp):
+            return self._narrow_several(names, test, holds)
+        known = self.condition(test, names).constant
+        if known is not None and bool(known) is not holds:
+            return None
+        if isinstance(test, ast.Compare) and (holds or len(test.ops) == 1):
+            return self._narrow_compared(names, test, holds)
+        if isinstance(test, ast.Name) and test.id in names and names[test.id].is_number:
+            bounded = _bounded(names[test.id], ast.NotEq if holds else ast.Eq, truth(0, 0))
+            return None if bounded is None else {**names, test.id: bounded}
+        return names
+
+    def _narrow_several(self, names: Names, test: ast.BoolOp, holds: bool) -> Names | None:
+        all_of = isinstance(test.op, ast.And) is holds
+        ahead: Names | None = dict(names)
+        ways: Names | None = None
+        for operand in test.values:
+            if ahead is None:
+                break
+            try:
+                if not all_of:
+                    ways = join_names(ways, self._narrow(ahead, operand, holds))
+                ahead = self._narrow(ahead, operand, holds if all_of else not holds)
+            except Unreached:
+                ahead = None
+        return ahead if all_of else ways
+
+    def _narrow_compared(self, names: Names, test: ast.Compare, holds: bool) -> Names | None:
+        found = dict(names)
+        left = test.left
+        for op, right in zip(test.ops, test.comparators, strict=True):
+            kind = type(op) if holds else OPPOSITE.get(type(op))
+            if kind in MIRRORED:
+                a, b = self.value(left, names), self.value(right, names)
+                for side, mine, other, how in ((left, a, b, kind), (right, b, a, MIRRORED[kind])):
+                    if isinstance(side, ast.Name) and side.id in found and mine.kind == found[side.id].kind:
+                        bounded = _bounded(found[side.id], how, other)
+                        if bounded is None:
+                            return None
+                        found[side.id] = bounded
+            left = right
+        return found
+
+
+def compared(op: ast.cmpop, left: AbstractValue, right: AbstractValue) -> int | None:
+    """Whether a comparison holds, where the intervals decide it."""
+    kind = type(op)
+    if kind in (ast.Gt, ast.GtE):
+        left, right, kind = right, left, MIRRORED[kind]
+    if kind is ast.Lt:
+        return 1 if left.high < right.low else 0 if left.low >= right.high else None
+    if kind is ast.LtE:
+        return 1 if left.high <= right.low else 0 if left.low > right.high else None
+    equal = 0 if left.high < right.low or right.high < left.low else None
+    if left.low == left.high == right.low == right.high:
+        equal = 1
+    return equal if kind is ast.Eq or equal is None else 1 - equal
+
+
+def _bounded(value: AbstractValue, how: type, other: AbstractValue) -> AbstractValue | None:
+    """A number or character that compares so with another, or None if there is none."""
+    if not all(each.is_number or each.kind == "char" for each in (value, other)):
+        return value
+    low, high = value.low, value.high
+    if how in (ast.Lt, ast.LtE, ast.Eq):
+        high = min(high, other.high - (how is ast.Lt))
+    if how in (ast.Gt, ast.GtE, ast.Eq):
+        low = max(low, other.low + (how is ast.Gt))
+    if how is ast.NotEq and other.low == other.high:
+        low, high = low + (low == other.low), high - (high == other.low)
+    return replace(value, low=low, high=high) if low <= high else None

@@ -8,26 +8,18 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
-from punchcard.python.integers.values import (
-    NONE,
-    TEXT,
-    AbstractList,
-    AbstractValue,
-    join,
-    join_all,
-    number,
-    truth,
-    whole_texts,
-)
-from punchcard.python.intervals import Interval
+from punchcard.python.integers.values import NONE, TEXT, AbstractList, AbstractValue, join, join_all, number, truth
+from punchcard.python.intervals import Interval, binary
 
 MANY_UPDATES = 3
 """A place that was written to more often may grow to the next threshold only."""
+_LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 
 
 class Findings:
     """The state of the analysis. `values` has what was found for each node in the last round.
 
+    check         whether a result that does not fit a word is an error
     recording     False while a loop or a condition is only tried
     changed       whether something was found in this round that was not known before
     stuck         the last statement behind which nothing goes on
@@ -175,3 +167,65 @@ class Findings:
             return NONE
         return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
                          "use whole numbers" if isinstance(value, float) else "")
+
+    # What the code generator asks
+
+    def value(self, node: ast.AST) -> AbstractValue:
+        return self.values.get(node) or number(0)
+
+    def count(self, value: AbstractValue) -> AbstractValue:
+        """How many items a list may have, or a text characters."""
+        return value.list.count if value.kind == "list" else number(0, self.word.high)
+
+    def is_reached(self, node: ast.AST) -> bool:
+        return node in self.values
+
+    def fits(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
+        """Whether the result of an operation is a word, whatever the values are."""
+        found = binary(op, left.interval, right.interval, self.word)
+        return found is not None and found in self.word
+
+    def may_wrap(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
+        """Whether a result need not be checked: it fits, or words wrap."""
+        return not self.check or self.fits(op, left, right)
+
+    def is_plain(self, node: ast.AST) -> bool:
+        """Whether an expression has no effect but its value: it cannot fail, print or call."""
+        if isinstance(node, ast.Name | ast.Constant):
+            return True
+        if isinstance(node, ast.BinOp):
+            left, right = self.value(node.left), self.value(node.right)
+            good = True
+            if isinstance(node.op, ast.FloorDiv | ast.Mod):
+                good = 0 not in right.interval
+            elif isinstance(node.op, ast.LShift | ast.RShift | ast.Pow):
+                good = right.low >= 0
+            return good and self.may_wrap(node.op, left, right) and self.is_plain(node.left) and self.is_plain(node.right)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            return True
+        if isinstance(node, ast.UnaryOp):
+            return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word.low)
+        if isinstance(node, ast.Compare):
+            return all(map(self.is_plain, (node.left, *node.comparators)))
+        return isinstance(node, ast.BoolOp) and all(map(self.is_plain, node.values))
+
+    def constant(self, node: ast.AST) -> int | None:
+        """The value of an expression that is the same in every run and has no effect, or None."""
+        return self.value(node).constant if self.is_plain(node) else None
+
+    def is_busy(self, node: ast.AST) -> bool:
+        """Whether computing an expression may use cells of routines, or change items of lists."""
+        if self.constant(node) is not None or isinstance(node, ast.Name | ast.Constant):
+            return False
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _LINEAR):
+            return self.is_busy(node.left) or self.is_busy(node.right)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, _LINEAR):
+            return self.is_busy(node.operand)
+        return True
+
+
+def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
+    """Items of one list: if one is a text, single characters are texts as well."""
+    if any(item.kind == "str" for item in items):
+        return [TEXT if item.kind == "char" else item for item in items]
+    return items

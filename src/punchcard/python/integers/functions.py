@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
 from punchcard.python.integers.values import AbstractValue
-from punchcard.python.parameters import defaults_of, parameters_of
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, defaults_of, literal_value, parameters_of
 
 Constant: TypeAlias = bool | int | str | Sequence["Constant"]
 """A value from outside the functions: a number, a text, or a list or tuple of them."""
@@ -67,10 +66,7 @@ class IntegerFunction:
         """A default as the constant that it is; a name may hold something else by now, so it must be written out."""
         if name not in self.written_defaults:
             node = self.defaults[name]
-            try:
-                value = ast.literal_eval(node)
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                value = None
+            value = literal_value(node)
             if not isinstance(value, int | str):
                 self.source.fail(node, "a default must be a number or a text", "write it out, such as n=-1")
             self.written_defaults[name] = ast.copy_location(ast.Constant(value), node)
@@ -184,5 +180,36 @@ def constant_of(value: object) -> TypeGuard[Constant]:
     if isinstance(value, bool | int | str):
         return True
     return isinstance(value, list | tuple) and len(value) > 0 and all(constant_of(item) for item in value)
+
+
+# Texts that print puts together, as the form of an expression shows
+
+def is_text(node: ast.expr) -> bool:
+    """Whether an expression puts a text together."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Mult) and (is_text(node.left) or is_text(node.right))
+    return isinstance(node, ast.JoinedStr) or is_call(node, "str")
+
+
+def pieces_of(node: ast.expr) -> list[ast.expr]:
+    """The values of which a text is put together."""
+    if isinstance(node, ast.Starred):
+        return [node.value]
+    if isinstance(node, ast.JoinedStr):
+        return [piece for each in node.values for piece in pieces_of(each)]
+    if isinstance(node, ast.FormattedValue):
+        return pieces_of(node.value)
+    if isinstance(node, ast.Call) and is_call(node, "str"):
+        return pieces_of(node.args[0])
+    if is_text(node) and isinstance(node, ast.BinOp):
+        return [*pieces_of(node.left), *pieces_of(node.right)]
+    return [node]
+
+
+def is_call(node: ast.expr, *names: str) -> bool:
+    """Whether an expression is a call of one of these names."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 

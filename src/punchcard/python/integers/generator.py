@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -22,68 +22,8 @@ from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.storage import Storage
 from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
-from punchcard.python.integers.values import AbstractValue
-from punchcard.python.intervals import binary
 
 OVERFLOW = "OverflowError: the result does not fit a word of {} bits"
-_LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
-
-
-class ExpressionFacts:
-    """What the analysis has found out about expressions. `check`: a result that does not fit a word is an error."""
-
-    def __init__(self, findings: Findings) -> None:
-        self.functions = findings.functions
-        self.values, self.word, self.check = findings.values, findings.word, findings.check
-
-    def value(self, node: ast.AST) -> AbstractValue:
-        return self.values.get(node) or AbstractValue("int", 0, 0)
-
-    def is_reached(self, node: ast.AST) -> bool:
-        return node in self.values
-
-    def fits(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
-        """Whether the result of an operation is a word, whatever the values are."""
-        found = binary(op, left.interval, right.interval, self.word)
-        return found is not None and found in self.word
-
-    def may_wrap(self, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
-        """Whether a result need not be checked: it fits, or words wrap."""
-        return not self.check or self.fits(op, left, right)
-
-    def is_plain(self, node: ast.AST) -> bool:
-        """Whether an expression has no effect but its value: it cannot fail, print or call."""
-        if isinstance(node, ast.Name | ast.Constant):
-            return True
-        if isinstance(node, ast.BinOp):
-            left, right = self.value(node.left), self.value(node.right)
-            good = True
-            if isinstance(node.op, ast.FloorDiv | ast.Mod):
-                good = 0 not in right.interval
-            elif isinstance(node.op, ast.LShift | ast.RShift | ast.Pow):
-                good = right.low >= 0
-            return good and self.may_wrap(node.op, left, right) and self.is_plain(node.left) and self.is_plain(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            return True
-        if isinstance(node, ast.UnaryOp):
-            return self.is_plain(node.operand) and (not self.check or self.value(node.operand).low > self.word.low)
-        if isinstance(node, ast.Compare):
-            return all(map(self.is_plain, (node.left, *node.comparators)))
-        return isinstance(node, ast.BoolOp) and all(map(self.is_plain, node.values))
-
-    def constant(self, node: ast.AST) -> int | None:
-        """The value of an expression that is the same in every run and has no effect, or None."""
-        return self.value(node).constant if self.is_plain(node) else None
-
-    def is_busy(self, node: ast.AST) -> bool:
-        """Whether computing an expression may use cells of routines, or change items of lists."""
-        if self.constant(node) is not None or isinstance(node, ast.Name | ast.Constant):
-            return False
-        if isinstance(node, ast.BinOp) and isinstance(node.op, _LINEAR):
-            return self.is_busy(node.left) or self.is_busy(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, _LINEAR):
-            return self.is_busy(node.operand)
-        return True
 
 
 class FunctionFrame:
@@ -125,10 +65,8 @@ class CodeGenerator:
     """The parts, made once for a program."""
 
     def __init__(self, findings: Findings, word_bits: int) -> None:
-        from punchcard.python.integers.builtin_calls import BuiltinCode
-        from punchcard.python.integers.calls import CallCode
-        from punchcard.python.integers.conditions import ConditionCode
-        from punchcard.python.integers.expressions import ExpressionCode
+        from punchcard.python.integers.calls import BuiltinCode, CallCode
+        from punchcard.python.integers.expressions import ConditionCode, ExpressionCode
         from punchcard.python.integers.lists import ListCode
         from punchcard.python.integers.loops import LoopCode
         from punchcard.python.integers.operators import OperatorCode
@@ -136,7 +74,7 @@ class CodeGenerator:
         from punchcard.python.integers.statements import StatementCode
 
         self.out, self.storage = Assembly(word_bits), Storage(findings.functions)
-        self.facts, self.frame = ExpressionFacts(findings), FunctionFrame()
+        self.facts, self.frame = findings, FunctionFrame()
         self.operators, self.conditions, self.lists = OperatorCode(self), ConditionCode(self), ListCode(self)
         self.calls, self.builtins, self.printing = CallCode(self), BuiltinCode(self), PrintCode(self)
         self.loops = LoopCode(self)
@@ -152,6 +90,18 @@ class CodePart:
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         self.frame.function.source.fail(node, message, instead)
+
+    def evaluate(self, node: ast.expr, *, as_text: bool = False) -> CellSum:
+        """The value of an expression; `as_text`: as a whole text, where it may be a single character."""
+        return self.code.expressions.text(node) if as_text else self.code.expressions.value(node)
+
+    def evaluate_all(self, nodes: Sequence[ast.expr]) -> list[CellSum]:
+        """Several values, each kept while the next ones are computed."""
+        found = []
+        for at, node in enumerate(nodes):
+            form = self.evaluate(node)
+            found.append(self.out.kept(form) if form.passing and any(map(self.facts.is_busy, nodes[at + 1 :])) else form)
+        return found
 
     def variable(self, variable: str) -> Expression:
         """The cell of a variable of the function, or of the comprehension around."""
@@ -181,9 +131,9 @@ class CodePart:
     def pass_operands(self, left: CellSum, right: CellSum | None = None) -> None:
         """Put values where routines find them; neither may be lost on the way."""
         if right is not None and P in right.terms:
-            right = self.code.expressions.kept(right)
+            right = self.out.kept(right)
         if right is not None and Q in left.terms and P in left.terms:
-            left = self.code.expressions.kept(left)
+            left = self.out.kept(left)
         self.out.assign(P, left)
         if right is not None:
             self.out.assign(Q, right)

@@ -22,19 +22,18 @@ class ListCode(CodePart):
     """Items, stores, lengths, and lists that are made."""
 
     def place(self, node: ast.Subscript) -> CellSum:
-        """The address of an item."""
-        out, expressions = self.out, self.code.expressions
-        base, index = expressions.evaluate_all([node.value, node.slice])
+        out = self.out
+        base, index = self.evaluate_all([node.value, node.slice])
         value, at = self.facts.value(node.value), self.facts.value(node.slice)
-        count = value.items.root.count if value.items is not None else number(0, self.facts.word.high)
+        count = self.facts.count(value)
         if at.low >= 0 and at.high < count.low:
             return base.plus(index)
-        base = expressions.steady(base)
+        base = self.out.steady(base)
         if at.high < 0 and -at.low <= count.low:
             return base.plus(index).plus(self.length(value, base))
         wrong, fine = self.error(node, INDEX), out.fresh("index")
-        index = expressions.steady(index) if at.low >= 0 else cell(out.own(index))
-        length = expressions.steady(self.length(value, base))
+        index = self.out.steady(index) if at.low >= 0 else cell(out.own(index))
+        length = self.out.steady(self.length(value, base))
         if at.low < 0:
             place, positive = out.held(index), out.fresh("positive")
             out.macro("jgez", place, positive)
@@ -48,7 +47,7 @@ class ListCode(CodePart):
 
     def item(self, node: ast.Subscript) -> CellSum:
         if isinstance(node.slice, ast.Slice):
-            self.pass_operands(self.code.expressions.evaluate(node.value))
+            self.pass_operands(self.evaluate(node.value))
             self.routine("reversed")
             return cell(R, passing=True)
         return self.load(self.place(node))
@@ -99,7 +98,7 @@ class ListCode(CodePart):
 
     def length(self, value: AbstractValue, form: CellSum) -> CellSum:
         """How many items or characters there are."""
-        known = value.items.root.length if value.items is not None else None
+        known = self.facts.count(value).constant
         return constant(known) if known is not None else self.load(form.plus(constant(-1)))
 
     def load_from(self, here: str, found: Expression) -> CellSum:
@@ -118,19 +117,15 @@ class ListCode(CodePart):
 
     def item_value(self, node: ast.expr, inside: AbstractValue) -> CellSum:
         """An item as a list of such items holds it."""
-        wanted = inside.items.root.item if inside.items is not None else None
-        expressions = self.code.expressions
-        as_text = wanted is not None and wanted.kind == "str"
-        return expressions.steady(expressions.as_text(node) if as_text else expressions.evaluate(node))
+        wanted = inside.list.item
+        return self.out.steady(self.evaluate(node, as_text=wanted is not None and wanted.kind == "str"))
 
-    def made_of(self, node: ast.List | ast.Tuple) -> CellSum:
-        return self._made_of(node.elts, node)
-
-    def _made_of(self, items: Sequence[ast.expr], node: ast.expr) -> CellSum:
+    def made_of(self, node: ast.expr, items: Sequence[ast.expr]) -> CellSum:
+        """The list of an expression, of these items."""
         forms = [self.item_value(item, self.facts.value(node)) for item in items]
         if self.frame.once:
-            label = self._static([Cell((form if form.is_constant else constant(0)).constant_part(), MADE) for form in forms],
-                                 len(items))
+            cells = [Cell((form if form.is_constant else constant(0)).constant_part(), MADE) for form in forms]
+            label = self.storage.add_object("list", len(items), cells)
             for at, form in enumerate(forms):
                 if not form.is_constant:
                     self.out.assign(address(label).plus(constant(at)).constant_part(), form)
@@ -140,10 +135,6 @@ class ListCode(CodePart):
             if form.known != 0:
                 self.store(made.plus(constant(at)), form)
         return made
-
-    def _static(self, items: Sequence[Item], length: int) -> str:
-        """The label of a list in the image."""
-        return self.storage.add_object("list", length, items)
 
     def repeated(self, node: ast.BinOp) -> CellSum:
         """[0] * n."""
@@ -155,13 +146,14 @@ class ListCode(CodePart):
         if len(items.elts) > 1:
             if times is None or times * len(items.elts) > MOST_STATIC or not all(map(self.facts.is_plain, items.elts)):
                 self.fail(node, "a list of several items is repeated by a constant only", "write a loop")
-            return self._made_of(list(items.elts) * times, node)
+            return self.made_of(node, list(items.elts) * times)
         item = self.item_value(items.elts[0], self.facts.value(node))
         if self.frame.once and times is not None and item.is_constant and times <= MOST_STATIC:
             cells: list[Item] = [Cell(item.constant_part(), MADE)] * max(times, 1)
-            zeros: list[Item] = [CellRun(MADE, max(times, 1))]
-            return address(self._static(zeros if item.known == 0 else cells, max(times, 0)))
-        size = self.code.expressions.kept(self.code.expressions.evaluate(count))
+            if item.known == 0:
+                cells = [CellRun(MADE, max(times, 1))]
+            return address(self.storage.add_object("list", max(times, 0), cells))
+        size = self.out.kept(self.evaluate(count))
         made = self.allocate(size)
         if item.known != 0:
             self.out.assign(P, made)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name
+from punchcard.python.integers.functions import is_call
 from punchcard.python.integers.generator import CodePart
 from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
-from punchcard.python.integers.texts import is_call
 from punchcard.python.integers.values import NONE, AbstractValue, number
 
 ONLY = "a comprehension goes over range(n), a list or a text here"
@@ -58,11 +58,7 @@ class LoopCode(CodePart):
             least = self.out.own(count)
             count = cell(least)
             for other in others:
-                better, ahead = self.out.fresh("shorter"), self.out.fresh("next")
-                self.code.conditions.compare(ast.Lt(), other.count, other.values, count, value, better, ahead, better)
-                self.out.label(better)
-                self.out.assign(least, other.count)
-                self.out.label(ahead)
+                self.code.builtins.replace_if(ast.Lt(), other.count, other.values, least, value)
                 value = number(min(value.low, other.values.low), min(value.high, other.values.high))
         self.out.assign(left, constant(1).plus(count, -1))
         if value.low >= 1 and value.high <= self.facts.word.high:
@@ -91,28 +87,27 @@ class LoopCode(CodePart):
         return [self._items(node, target)]
 
     def _step(self, source: ast.expr) -> AbstractValue:
-        """The step of range()."""
         assert isinstance(source, ast.Call)
         step = number(1) if len(source.args) < 3 else self.facts.value(source.args[2])
         return number(1, step.high) if step.low <= 0 < step.high else step
 
     def _ends(self, arguments: list[ast.expr]) -> tuple[list[CellSum], AbstractValue, AbstractValue]:
         """Start, stop and the rest of range()'s arguments; what is known of the first two."""
-        forms, values = self.code.expressions.evaluate_all(arguments), [self.facts.value(each) for each in arguments[:2]]
+        forms, values = self.evaluate_all(arguments), [self.facts.value(each) for each in arguments[:2]]
         if len(forms) == 1:
             forms, values = [constant(0), *forms], [number(0), *values]
         return forms, values[0], values[1]
 
     def _numbers(self, node: ast.Call, target: ast.expr, changed: set[str]) -> LoopSource:
         forms, a, b = self._ends(node.args)
-        start, stop, step = [*map(self.code.expressions.steady, forms), constant(1)][:3]
+        start, stop, step = [*map(self.out.steady, forms), constant(1)][:3]
         up = self._step(node).low > 0
         if up and len(forms) == 3 and (least := self.facts.value(node.args[2]).low) <= 0:
             wrong = self.error(node, "ValueError: the step of range() must be above 0 here")
             self.out.jump_if_low(step, wrong, least)
         assert isinstance(target, ast.Name)
         if self.variable(target.id) in {**start.terms, **stop.terms}:
-            start, stop = self.code.expressions.kept(start), self.code.expressions.kept(stop)
+            start, stop = self.out.kept(start), self.out.kept(stop)
         low, high, x, y = (start, stop, a, b) if up else (stop, start, b, a)
         count, span = high.plus(low, -1), y.interval - x.interval
         if span in self.facts.word:
@@ -159,12 +154,11 @@ class LoopCode(CodePart):
 
     def _items(self, node: ast.expr, target: ast.expr) -> LoopSource:
         value = self.facts.value(node)
-        pointer = self.code.expressions.kept(self.code.expressions.evaluate(node))
+        pointer = self.out.kept(self.evaluate(node))
         set_target = self.code.statements.set_target
         if value.kind == "char":
             return LoopSource(constant(1), number(1), lambda: None, lambda: set_target(target, pointer), ())
         length = self.code.lists.length(value, pointer)
-        values = value.items.root.count if value.items is not None else number(0, self.facts.word.high)
         here, found = self.out.fresh("at"), self.lasting("item")
 
         def step() -> None:
@@ -172,8 +166,8 @@ class LoopCode(CodePart):
             self.out.sub(literal(-1), name(here))
             set_target(target, item)
 
-        return LoopSource(self.code.expressions.steady(length), values, lambda: self.out.assign(name(here), pointer), step,
-                          (name(here),))
+        return LoopSource(self.out.steady(length), self.facts.count(value), lambda: self.out.assign(name(here), pointer),
+                          step, (name(here),))
 
     # Comprehensions
 
@@ -181,8 +175,7 @@ class LoopCode(CodePart):
         generator = node.generators[0]
         names = {inner.id: self.lasting(inner.id) for inner in ast.walk(generator.target) if isinstance(inner, ast.Name)}
         sized = self.facts.value(node)
-        assert sized.items is not None
-        if sized.items.root.length is None and not self._is_repeatable(generator.iter):
+        if sized.list.length is None and not self._is_repeatable(generator.iter):
             self.fail(generator.iter, "what a comprehension goes over is computed here", "give it a name before")
         done, place, made = self.out.fresh("done"), self.lasting("place"), self.lasting("made")
         self.pass_operands(self._length(generator.iter, sized))
@@ -210,10 +203,8 @@ class LoopCode(CodePart):
             isinstance(inner, ast.Call) and not is_call(inner, "len")) for each in parts for inner in ast.walk(each))
 
     def _length(self, source: ast.expr, sized: AbstractValue) -> CellSum:
-        """How many items there will be."""
-        assert sized.items is not None
-        if sized.items.root.length is not None:
-            return constant(sized.items.root.length)
+        if sized.list.length is not None:
+            return constant(sized.list.length)
         if isinstance(source, ast.Call) and is_call(source, "range"):
             step = self._step(source)
             forms, a, b = self._ends(source.args[:2])
@@ -223,4 +214,4 @@ class LoopCode(CodePart):
             return high.plus(low, -1)
         if is_call(source, "enumerate", "zip"):
             self.fail(source, ONLY, "write a loop")
-        return self.code.lists.length(self.facts.value(source), self.code.expressions.evaluate(source))
+        return self.code.lists.length(self.facts.value(source), self.evaluate(source))

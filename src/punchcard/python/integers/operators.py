@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from punchcard.python.integers.generator import OVERFLOW, CodeGenerator, CodePart
 from punchcard.python.integers.sums import CellSum, P, Q, R, U, Z, cell, constant, literal
@@ -19,14 +20,15 @@ class OperatorCode(CodePart):
     def __init__(self, code: CodeGenerator) -> None:
         super().__init__(code)
         self._operations: Mapping[type[ast.operator], Operation] = {
-            ast.Add: self._add, ast.Sub: self._subtract, ast.Mult: self._multiply, ast.FloorDiv: self._floor_divide,
-            ast.Mod: self._remainder, ast.Pow: self._power, ast.LShift: self._shift_left, ast.RShift: self._shift_right,
-            ast.BitAnd: self._and, ast.BitOr: self._or, ast.BitXor: self._exclusive_or}
+            ast.Add: self._add, ast.Sub: self._subtract, ast.Mult: self._multiply,
+            ast.FloorDiv: lambda *given: self.divide(*given)[0],
+            ast.Mod: lambda *given: self.divide(*given, quotient=False)[1], ast.Pow: self._power,
+            ast.LShift: self._shift_left, ast.RShift: self._shift_right, ast.BitAnd: self._and,
+            ast.BitOr: partial(self._without_both, 1), ast.BitXor: partial(self._without_both, 2)}
 
     def binary(self, node: ast.AST, op: ast.operator, left: CellSum, a: AbstractValue, right: CellSum,
                b: AbstractValue) -> CellSum:
-        """An operation on two values."""
-        return self.code.expressions.as_word(self._operations[type(op)](node, left, a, right, b))
+        return self.out.as_word(self._operations[type(op)](node, left, a, right, b))
 
     def unary(self, node: ast.UnaryOp, operand: CellSum, value: AbstractValue) -> CellSum:
         if isinstance(node.op, ast.UAdd):
@@ -76,14 +78,8 @@ class OperatorCode(CodePart):
 
     def _multiple(self, form: CellSum, factor: int) -> CellSum:
         if len(form.terms) > 1 and abs(factor) > MOST_TIMES:
-            form = self.code.expressions.kept(form)
+            form = self.out.kept(form)
         return form.times(factor)
-
-    def _floor_divide(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        return self.divide(node, left, a, right, b)[0]
-
-    def _remainder(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        return self.divide(node, left, a, right, b, quotient=False)[1]
 
     def divide(
         self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue, *, quotient: bool = True
@@ -100,7 +96,7 @@ class OperatorCode(CodePart):
             self.routine(name, f"{name}_plain" if a.low >= 0 else name)
             return cell(R, passing=True), cell(U, passing=True)
         if 0 in b.interval:
-            right, left = self.code.expressions.steady(right), self.code.expressions.steady(left)
+            right, left = self.out.steady(right), self.out.steady(left)
             fine = self.out.fresh("divisor")
             wrong = self.error(node, "ZeroDivisionError: division by zero")
             self.out.jump_by_zero(right, wrong, fine, fine, b.low, b.high)
@@ -122,7 +118,7 @@ class OperatorCode(CodePart):
         if b.constant == 1:
             return left
         if b.constant == 2:
-            left = self.code.expressions.steady(left)
+            left = self.out.steady(left)
             return self._routine(node, "multiply" if whole else "multiply_checked", left, left)
         left, right = self._not_negative(node, left, right, b, "ValueError: a negative power is not a whole number")
         if a.constant == 2 and whole:
@@ -133,7 +129,7 @@ class OperatorCode(CodePart):
                       message: str) -> tuple[CellSum, CellSum]:
         if b.low >= 0:
             return left, right
-        left, right = self.code.expressions.steady(left), self.code.expressions.kept(right)
+        left, right = self.out.steady(left), self.out.kept(right)
         self.out.macro("jltz", self.out.tested(right), self.error(node, message))
         return left, right
 
@@ -147,7 +143,7 @@ class OperatorCode(CodePart):
     def _shift_checked(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum) -> CellSum:
         """p << q that must fit: by q - 1 first, and then twice that, since 2^(N-1) is not a word and -2^(N-1) is."""
         out, bits = self.out, self.out.word_bits
-        left, right = self.code.expressions.steady(left), self.code.expressions.steady(right)
+        left, right = self.out.steady(left), self.out.steady(right)
         made, some, end, fine = out.own(left), *map(out.fresh, ("some", "end", "fine"))
         self.pass_operands(left, right)
         out.jump_by_zero(cell(made), end, some, some, a.low, a.high)
@@ -192,14 +188,8 @@ class OperatorCode(CodePart):
             return cell(made)
         return self._routine(node, "both_bits", left, right)
 
-    def _or(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        return self._without_both(node, left, a, right, b, 1)
-
-    def _exclusive_or(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        return self._without_both(node, left, a, right, b, 2)
-
-    def _without_both(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue,
-                      times: int) -> CellSum:
+    def _without_both(self, times: int, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum,
+                      b: AbstractValue) -> CellSum:
         """a | b is a + b - (a & b), and a ^ b takes that away once more."""
-        left, right = self.code.expressions.steady(left), self.code.expressions.steady(right)
+        left, right = self.out.steady(left), self.out.steady(right)
         return left.plus(right).plus(self._and(node, left, a, right, b), -times)

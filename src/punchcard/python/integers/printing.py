@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from punchcard.machines.von_neumann.languages.asq.items import name
+from punchcard.python.integers.functions import is_text, pieces_of
 from punchcard.python.integers.generator import CodeGenerator, CodePart
 from punchcard.python.integers.sums import PORT, CellSum, P, Z, address, constant, literal
-from punchcard.python.integers.texts import is_text, pieces_of
 from punchcard.python.integers.values import AbstractValue, number
 
 SHORT = 8
@@ -33,7 +33,7 @@ class PrintCode(CodePart):
                 pending = self._written(argument, pending + before)
                 continue
             value, form = self.facts.value(argument.value), self._early.get(argument.value)
-            form = self.code.expressions.kept(self.code.expressions.evaluate(argument.value)) if form is None else form
+            form = self.out.kept(self.evaluate(argument.value)) if form is None else form
             self.write_bytes(pending.encode())
             if at == sure:
                 self._write_items(value, form, between=separator)
@@ -46,17 +46,14 @@ class PrintCode(CodePart):
 
     def _may_be_empty(self, argument: ast.expr) -> bool:
         """Whether an argument may write nothing: separators go to those that never do."""
-        if not isinstance(argument, ast.Starred):
-            return False
-        items = self.facts.value(argument.value).items
-        return items is None or items.root.low < 1
+        return isinstance(argument, ast.Starred) and self.facts.count(self.facts.value(argument.value)).low < 1
 
     def _compute_early(self, nodes: list[ast.expr]) -> None:
         """Everything is computed before anything is written: a call may write as well, and an expression may fail."""
         parts = [inner for node in nodes for inner in pieces_of(node) if self.facts.is_reached(inner)]
         busy = [inner for inner in parts if self.facts.is_busy(inner)]
         if busy and busy != parts[:1]:  # a single one that comes first is computed before anything is written anyway
-            self._early = {inner: self.code.expressions.kept(self.code.expressions.evaluate(inner)) for inner in busy}
+            self._early = {inner: self.out.kept(self.evaluate(inner)) for inner in busy}
 
     def write(self, node: ast.expr) -> None:
         self.write_bytes(self._written(node, "").encode())
@@ -86,15 +83,15 @@ class PrintCode(CodePart):
             return pending + (str(bool(known)) if value.kind == "bool" else shown)
         form = self._early.get(node)
         if form is None and self.facts.is_busy(node):
-            form = self.code.expressions.kept(self.code.expressions.evaluate(node))
+            form = self.out.kept(self.evaluate(node))
         self.write_bytes(pending.encode())
-        self.write_value(value, self.code.expressions.evaluate(node) if form is None else form)
+        self.write_value(value, self.evaluate(node) if form is None else form)
         return ""
 
     def _write_repeated(self, node: ast.BinOp) -> None:
         text, count = (node.left, node.right) if is_text(node.left) else (node.right, node.left)
         left, top, end = self.lasting("times"), self.out.fresh("again"), self.out.fresh("end")
-        self.out.assign(left, self._early.get(count) or self.code.expressions.evaluate(count))
+        self.out.assign(left, self._early.get(count) or self.evaluate(count))
         self.out.label(top)
         self.out.sub(Z, left, end)
         self.write(text)
@@ -125,9 +122,8 @@ class PrintCode(CodePart):
             self.routine("write_number")
 
     def _write_list(self, value: AbstractValue, form: CellSum) -> None:
-        assert value.items is not None
-        root = value.items.root
-        form = self.code.expressions.kept(form)
+        root = value.list
+        form = self.out.kept(form)
         self.write_bytes(b"(" if root.is_tuple else b"[")
         self._write_items(value, form, between=", ")
         if root.is_tuple and root.low <= 1 <= root.high:  # (1,) has a comma
@@ -141,19 +137,18 @@ class PrintCode(CodePart):
 
     def _write_items(self, value: AbstractValue, form: CellSum, *, before: str = "", between: str = "",
                      after: str = "") -> None:
-        assert value.items is not None
-        root = value.items.root
-        assert root.item is not None
+        item = value.list.item
+        assert item is not None
         out = self.out
         left, here, top, end = self.lasting("left"), *map(out.fresh, ("at", "items", "end"))
-        pointer = self.code.expressions.kept(form)
+        pointer = self.out.kept(form)
         out.assign(name(here), pointer)
         out.assign(left, self.code.lists.length(value, pointer))
         out.sub(Z, left, end)
         out.label(top)
         found = self.code.lists.load_from(here, out.temporary())
         self.write_bytes(before.encode())
-        self.write_value(root.item, found)
+        self.write_value(item, found)
         self.write_bytes(after.encode())
         out.sub(literal(-1), name(here))
         out.sub(literal(1), left, end)

@@ -147,10 +147,9 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         words = [(cell + half) % (2 * half) - half for cell in memory[word : word + memory[word - 1]]]
         if value.kind == "str":
             return "".join(map(chr, words))
-        assert value.items is not None
-        root = value.items.root
-        items = [self._value(root.item, each, done) for each in words] if root.item is not None else []
-        return tuple(items) if root.is_tuple else items
+        item = value.list.item
+        items = [self._value(item, each, done) for each in words] if item is not None else []
+        return tuple(items) if value.list.is_tuple else items
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ what it gives are scratch cells: `$p` and `$q` in, `$r` out, and `$u` for a rema
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -18,14 +18,14 @@ GENERAL = {"no_room": "MemoryError: the memory is full", "no_input": "EOFError: 
            "too_deep": "RecursionError: the stack is full",
            "not_ascii": "UnicodeError: the input has a character that is not ASCII"}
 """Errors of routines that serve many places."""
-_GO = """
+WHOLE = {
+    "go": """
 @def go routine back    # call a routine that ends with a jump to what `back` holds
     back; =-here back; $z $z routine
 here:
 @end
-"""
-
-STACK = """
+""",
+    "stack": """
 @def push x             # stack_top is minus the address of the next free cell, and the stack holds minus the values
     a; b; c; stack_top a; stack_top b; stack_top c
     a:0 b:0; x c:0
@@ -37,9 +37,8 @@ STACK = """
     a; stack_top a
     x; a:0 x
 @end
-"""
-
-ORDER = """
+""",
+    "order": """
 @def order a b t        # t has the sign of a - b, which may not fit the word itself
     @mov a t
     $z a low
@@ -59,9 +58,8 @@ below: =1 t
 negative: =1 a
 done:
 @end
-"""
-
-CHECKED = """
+""",
+    "checked": """
 @def sum_checked a b t error       # t = a + b; error where that does not fit
     a $z; b $z; t; $z t; $z
     $z a low
@@ -95,183 +93,16 @@ both: @jnz a done
     @jltz t error
 done:
 @end
-"""
-
-ALLOCATE = """
-# r = the address of a new list of p items, all 0; its length is in the cell before it
-    $z $p none
-    $z $z sized
-none: $p
-sized: @mov heap_free $r
-    @mov heap_limit $t1; heap_free $t1 full; $p $t1 full
-    @store $p heap_free
-    =-1 $r
-    @add $p heap_free; =-1 heap_free
-    $z $z done
-full: $z $z no_room
-done:
-"""
-
-FILL = """
-# the list at p, of q items, is filled with v
-    $w; $v $w; a; b; c; $p $z; $z a; $z b; $z c; $z
-    $z $q done
-each: a:0 b:0; $w c:0
-    =-1 a; =-1 b; =-1 c
-    =1 $q done
-    $z $z each
-done:
-"""
-
-SHIFT_LEFT = """
-# r = p << q, for q >= 0
-    @mov $p $r
-    @mov $q $t1; ={most} $t1 few
-    $r; $z $z done
-few: $z $q done
-loop: $r $z; $z $r; $z
-    =1 $q done
-    $z $z loop
-done:
-"""
-
-POWER_OF_TWO = """
-# q = 2 to the power of q, for q >= 0; where that does not fit, p becomes 0 or -1, which is p >> q
-    $r; =-1 $r
-    @mov $q $t1; ={most} $t1 few
-    @jltz $p below
-    $p; $z $z ready
-below: $p; =1 $p; $z $z ready
-few: $z $q ready
-loop: $r $z; $z $r; $z
-    =1 $q ready
-    $z $z loop
-ready: @mov $r $q
-"""
-
-POWER = """
-# r = p to the power of q, for q >= 0
-    @mov $p $base; @mov $q $exponent
-    $power; =-1 $power
-loop: $z $exponent done
-    @mov $exponent $p; @go divide_by_2_plain divide_by_2_back
-    @mov $r $exponent
-    $z $u even
-    @mov $base $p; @mov $power $q; @go {multiply} {multiply}_back
-    @mov $r $power
-even: $z $exponent done
-    @mov $base $p; @mov $base $q; @go {multiply} {multiply}_back
-    @mov $r $base
-    $z $z loop
-done: @mov $power $r
-"""
-
-MULTIPLY_CHECKED = """
-# r = p * q; if that does not fit, the text at $error is written
-    @mov $p $one; @mov $q $other
-    @go multiply multiply_back
-    @jz $one done
-    @mov $r $product
-    @mov $r $p; @mov $one $q; @go divide divide_back
-    @jne $r $other wrong
-    @jnz $u wrong
-    @jgez $one right            # the least number times -1 divides back to itself
-    @jgez $other right
-    @jgez $product right
-wrong: $z $z failed
-right: @mov $product $r
-done:
-"""
-
-CONTAINS = """
-# r = 1 where v is among the items of the list at p, else 0
-    $r; at; $p $z; $z at; $z
-    @mov $p $t1; =1 $t1; @load $t1 $q
-loop: $z $q done
-    $t1; at:0 $t1; $v $z; $z $t1; $z
-    @jz $t1 found
-    =-1 at; =1 $q; $z $z loop
-found: =-1 $r
-done:
-"""
-
-SAME_TEXT = """
-# r = 0 where the texts at p and q are equal, their lengths first
-    a; b; =1 $p; =1 $q; $p $z; $z a; $z; $q $z; $z b; $z
-    @load $p $w; =-1 $w
-    $r; =-1 $r
-loop: $t1; a:0 $t1; $y; b:0 $y; $y $t1
-    @jnz $t1 done
-    =-1 a; =-1 b
-    =1 $w equal
-    $z $z loop
-equal: $r
-done:
-"""
-
-REVERSED = """
-# r = the text at p, the other way round
-    @mov $p $w; @mov $p $t1; =1 $t1; @load $t1 $v
-    @mov $v $p; @go allocate allocate_back
-    @mov $r $y; @add $v $y; =1 $y
-loop: $z $v done
-    @load $w $t1; @store $t1 $y
-    =-1 $w; =1 $y; =1 $v
-    $z $z loop
-done:
-"""
-
-WRITE_TEXT = """
-# write the text at p
-    at; $p $z; $z at; $z
-    =1 $p; @load $p $q
-loop: $z $q done
-    at:0 (-1)
-    =-1 at; =1 $q; $z $z loop
-done:
-"""
-
-WRITE_CELLS = """
-# write the cells from p on, up to the first that is 0
-    a; b; $p $z; $z a; $z b; $z
-loop: $z a:0 done
-    b:0 (-1)
-    =-1 a; =-1 b
-    $z $z loop
-done:
-"""
-
-FAILED = """
+""",
+    "failed": """
 # An error: write the text at $error and stop, with an access that the machine reports
 failed: @mov $error error
     @mov $error $p; @go write_cells write_cells_back
     (-2) (-2)
     @halt
 . error:0
-"""
-
-READ_LINE = """
-# r = the next line of the input, a new text; its length is in the cell before it
-    @mov heap_free $w; =-1 $w
-    @mov $w $r; $q
-next: @mov heap_limit $t2; $w $t2 full
-    (-1) $t1
-    @jltz $t1 ended
-    @jeq $t1 =10 line
-    @mov $t1 $t2; =127 $t2 ascii
-    $z $z not_ascii
-full: $z $z no_room
-ascii: @store $t1 $w
-    =-1 $w; =-1 $q
-    $z $z next
-ended: $z $q nothing
-    $z $z line
-nothing: $z $z no_input
-line: @store $q heap_free
-    @mov $w heap_free
-"""
-
-PARSE = """
+""",
+    "parse": """
 # r = the number that the text at p is; on the way it is minus that, and y counts a minus sign
 @def parse_next         # v = the next character, -1 behind the last
     $v; =1 $v
@@ -312,7 +143,173 @@ done:
 @end
 parse: @parse_code
     $z $z parse_back:0
-"""
+""",
+}
+"""Macros, and routines with labels of their own."""
+
+BODIES = {
+    "allocate": """
+# r = the address of a new list of p items, all 0; its length is in the cell before it
+    $z $p none
+    $z $z sized
+none: $p
+sized: @mov heap_free $r
+    @mov heap_limit $t1; heap_free $t1 full; $p $t1 full
+    @store $p heap_free
+    =-1 $r
+    @add $p heap_free; =-1 heap_free
+    $z $z done
+full: $z $z no_room
+done:
+""",
+    "fill": """
+# the list at p, of q items, is filled with v
+    $w; $v $w; a; b; c; $p $z; $z a; $z b; $z c; $z
+    $z $q done
+each: a:0 b:0; $w c:0
+    =-1 a; =-1 b; =-1 c
+    =1 $q done
+    $z $z each
+done:
+""",
+    "shift_left": """
+# r = p << q, for q >= 0
+    @mov $p $r
+    @mov $q $t1; ={bits} $t1 few
+    $r; $z $z done
+few: $z $q done
+loop: $r $z; $z $r; $z
+    =1 $q done
+    $z $z loop
+done:
+""",
+    "power_of_two": """
+# q = 2 to the power of q, for q >= 0; where that does not fit, p becomes 0 or -1, which is p >> q
+    $r; =-1 $r
+    @mov $q $t1; ={top} $t1 few
+    @jltz $p below
+    $p; $z $z ready
+below: $p; =1 $p; $z $z ready
+few: $z $q ready
+loop: $r $z; $z $r; $z
+    =1 $q ready
+    $z $z loop
+ready: @mov $r $q
+""",
+    "power": """
+# r = p to the power of q, for q >= 0
+    @mov $p $base; @mov $q $exponent
+    $power; =-1 $power
+loop: $z $exponent done
+    @mov $exponent $p; @go divide_by_2_plain divide_by_2_back
+    @mov $r $exponent
+    $z $u even
+    @mov $base $p; @mov $power $q; @go multiply multiply_back
+    @mov $r $power
+even: $z $exponent done
+    @mov $base $p; @mov $base $q; @go multiply multiply_back
+    @mov $r $base
+    $z $z loop
+done: @mov $power $r
+""",
+    "multiply_checked": """
+# r = p * q; if that does not fit, the text at $error is written
+    @mov $p $one; @mov $q $other
+    @go multiply multiply_back
+    @jz $one done
+    @mov $r $product
+    @mov $r $p; @mov $one $q; @go divide divide_back
+    @jne $r $other wrong
+    @jnz $u wrong
+    @jgez $one right            # the least number times -1 divides back to itself
+    @jgez $other right
+    @jgez $product right
+wrong: $z $z failed
+right: @mov $product $r
+done:
+""",
+    "contains": """
+# r = 1 where v is among the items of the list at p, else 0
+    $r; at; $p $z; $z at; $z
+    @mov $p $t1; =1 $t1; @load $t1 $q
+loop: $z $q done
+    $t1; at:0 $t1; $v $z; $z $t1; $z
+    @jz $t1 found
+    =-1 at; =1 $q; $z $z loop
+found: =-1 $r
+done:
+""",
+    "same_text": """
+# r = 0 where the texts at p and q are equal, their lengths first
+    a; b; =1 $p; =1 $q; $p $z; $z a; $z; $q $z; $z b; $z
+    @load $p $w; =-1 $w
+    $r; =-1 $r
+loop: $t1; a:0 $t1; $y; b:0 $y; $y $t1
+    @jnz $t1 done
+    =-1 a; =-1 b
+    =1 $w equal
+    $z $z loop
+equal: $r
+done:
+""",
+    "reversed": """
+# r = the text at p, the other way round
+    @mov $p $w; @mov $p $t1; =1 $t1; @load $t1 $v
+    @mov $v $p; @go allocate allocate_back
+    @mov $r $y; @add $v $y; =1 $y
+loop: $z $v done
+    @load $w $t1; @store $t1 $y
+    =-1 $w; =1 $y; =1 $v
+    $z $z loop
+done:
+""",
+    "write_text": """
+# write the text at p
+    at; $p $z; $z at; $z
+    =1 $p; @load $p $q
+loop: $z $q done
+    at:0 (-1)
+    =-1 at; =1 $q; $z $z loop
+done:
+""",
+    "write_cells": """
+# write the cells from p on, up to the first that is 0
+    a; b; $p $z; $z a; $z b; $z
+loop: $z a:0 done
+    b:0 (-1)
+    =-1 a; =-1 b
+    $z $z loop
+done:
+""",
+    "read_line": """
+# r = the next line of the input, a new text; its length is in the cell before it
+    @mov heap_free $w; =-1 $w
+    @mov $w $r; $q
+next: @mov heap_limit $t2; $w $t2 full
+    (-1) $t1
+    @jltz $t1 ended
+    @jeq $t1 =10 line
+    @mov $t1 $t2; =127 $t2 ascii
+    $z $z not_ascii
+full: $z $z no_room
+ascii: @store $t1 $w
+    =-1 $w; =-1 $q
+    $z $z next
+ended: $z $q nothing
+    $z $z line
+nothing: $z $z no_input
+line: @store $q heap_free
+    @mov $w heap_free
+""",
+}
+"""Bodies of routines: a comment, and what is done between the label and the jump back."""
+
+BODIES["power_checked"] = BODIES["power"].replace("multiply", "multiply_checked")
+USES: Mapping[str, tuple[str, ...]] = {
+    "stack": ("too_deep",), "multiply_checked": ("multiply", "divide", "failed"), "power": ("multiply", "divide_by_2"),
+    "power_checked": ("multiply_checked", "divide_by_2"), "allocate": ("no_room", "heap"), "reversed": ("allocate",),
+    "failed": ("write_cells",), "read_line": ("no_room", "no_input", "not_ascii", "heap"), "parse": ("failed",)}
+"""The routines that a routine uses."""
 
 
 def multiply(bits: int) -> str:
@@ -393,44 +390,9 @@ def write_number(bits: int) -> str:
     return "\n".join(lines)
 
 
-def _plain(text: str) -> Callable[[int], str]:
-    return lambda bits: text
-
-
-def _with_most(text: str, less: int) -> Callable[[int], str]:
-    return lambda bits: text.replace("{most}", str(bits - less))
-
-
-ROUTINES: dict[str, tuple[Callable[[int], str], tuple[str, ...]]] = {
-    "go": (_plain(_GO), ()),
-    "stack": (_plain(STACK), ("too_deep",)),
-    "order": (_plain(ORDER), ()),
-    "checked": (_plain(CHECKED), ()),
-    "multiply": (multiply, ()),
-    "multiply_checked": (_plain(MULTIPLY_CHECKED), ("multiply", "divide", "failed")),
-    "divide": (divide, ()),
-    "both_bits": (both_bits, ()),
-    "shift_left": (_with_most(SHIFT_LEFT, 0), ()),
-    "power_of_two": (_with_most(POWER_OF_TWO, 2), ()),
-    "power": (lambda bits: POWER.replace("{multiply}", "multiply"), ("multiply", "divide_by_2")),
-    "power_checked": (lambda bits: POWER.replace("{multiply}", "multiply_checked"), ("multiply_checked", "divide_by_2")),
-    "allocate": (_plain(ALLOCATE), ("no_room", "heap")),
-    "fill": (_plain(FILL), ()),
-    "contains": (_plain(CONTAINS), ()),
-    "same_text": (_plain(SAME_TEXT), ()),
-    "reversed": (_plain(REVERSED), ("allocate",)),
-    "write_text": (_plain(WRITE_TEXT), ()),
-    "write_cells": (_plain(WRITE_CELLS), ()),
-    "write_number": (write_number, ()),
-    "failed": (_plain(FAILED), ("write_cells",)),
-    "read_line": (_plain(READ_LINE), ("no_room", "no_input", "not_ascii", "heap")),
-    "parse": (lambda bits: PARSE.replace("{tenth}", str((1 << (bits - 1)) // 10)), ("failed",)),
-}
-"""How each is written, and what it uses."""
-
-
-MADE_WHOLE = ("go", "stack", "order", "checked", "multiply", "divide", "both_bits", "write_number", "failed", "parse")
-"""Texts with labels of their own; any other text is the body of a routine."""
+MAKERS: Mapping[str, Callable[[int], str]] = {
+    "multiply": multiply, "divide": divide, "both_bits": both_bits, "write_number": write_number}
+"""Routines that have a part for each bit of a word."""
 
 
 @dataclass(frozen=True)
@@ -444,19 +406,16 @@ class Routine:
 
 @cache
 def find_routine(name: str, bits: int) -> Routine:
-    """A routine for words of so many bits."""
+    """A routine for words of so many bits; its items belong to no line of a program."""
     if name.startswith("divide_by_"):
-        return _parsed(divide_by(int(name.rpartition("_")[2]), bits), ())
-    text, uses = ROUTINES[name]
-    written = text(bits)
-    if name not in MADE_WHOLE:
-        about, _, body = written.strip("\n").partition("\n")
-        written = f"{about}\n@def {name}_code\n{body}\n@end\n{name}: @{name}_code\n    $z $z {name}_back:0\n"
-    return _parsed(written, uses)
-
-
-def _parsed(text: str, uses: tuple[str, ...]) -> Routine:
-    """The items of a text, which belong to no line of a program."""
+        text = divide_by(int(name.rpartition("_")[2]), bits)
+    elif name in MAKERS:
+        text = MAKERS[name](bits)
+    elif name in WHOLE:
+        text = WHOLE[name].format(tenth=(1 << (bits - 1)) // 10)
+    else:
+        about, _, body = BODIES[name].format(bits=bits, top=bits - 2).strip("\n").partition("\n")
+        text = f"{about}\n@def {name}_code\n{body}\n@end\n{name}: @{name}_code\n    $z $z {name}_back:0\n"
     parsed = parse(text, "routines")
     items: list[Item] = [replace(item, token=item.token._replace(line=0)) for item in parsed.items]
-    return Routine(text, replace(parsed, items=items), uses)
+    return Routine(text, replace(parsed, items=items), USES.get(name, ()))

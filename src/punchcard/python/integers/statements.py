@@ -24,7 +24,7 @@ class StatementCode(CodePart):
         self._end = ""
         self._set_once: set[str] = set()
         self._kinds: Mapping[type[ast.stmt], Callable[[Any], object]] = {
-            ast.Expr: lambda node: code.expressions.evaluate(node.value), ast.Assert: self._assert,
+            ast.Expr: lambda node: self.evaluate(node.value), ast.Assert: self._assert,
             ast.Assign: self._assign, ast.AnnAssign: self._annotated, ast.AugAssign: self._augmented,
             ast.Return: self._return, ast.If: self._if, ast.While: self._while, ast.For: self._for,
             ast.Break: lambda node: self.out.jump(self._loops[-1][0]),
@@ -70,7 +70,7 @@ class StatementCode(CodePart):
         if isinstance(first, ast.Tuple | ast.List):
             if isinstance(node.value, ast.Tuple | ast.List):
                 values = [self.facts.value(each) for each in node.value.elts]
-                self._parallel(first.elts, self.code.expressions.evaluate_all(node.value.elts), values, node.value.elts)
+                self._parallel(first.elts, self.evaluate_all(node.value.elts), values, node.value.elts)
                 return
             for target in node.targets:
                 self._unpack(target, node.value)
@@ -80,14 +80,17 @@ class StatementCode(CodePart):
             return
         form = self._wanted(first, node.value)
         if len(node.targets) > 1:
-            form = self.code.expressions.kept(form)
+            form = self.out.kept(form)
         for target in node.targets:
             self.set_target(target, form)
 
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._assign(ast.Assign([node.target], node.value))
+
     def _wanted(self, target: ast.expr, value: ast.expr) -> CellSum:
         """A value as its target holds it."""
-        as_text = isinstance(target, ast.Name) and target.id in self.frame.function.texts
-        return self.code.expressions.as_text(value) if as_text else self.code.expressions.evaluate(value)
+        return self.evaluate(value, as_text=isinstance(target, ast.Name) and target.id in self.frame.function.texts)
 
     def _assign_name(self, target: ast.Name, value: ast.expr) -> None:
         place = self.variable(target.id)
@@ -102,28 +105,22 @@ class StatementCode(CodePart):
         else:
             self.out.assign(place, form)
 
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        if node.value is not None and isinstance(node.target, ast.Name):
-            self._assign_name(node.target, node.value)
-        elif node.value is not None:
-            self.set_target(node.target, self._wanted(node.target, node.value))
-
     def set_target(self, target: ast.expr, form: CellSum) -> None:
         """Assign to a name, an item, or several of them."""
         if isinstance(target, ast.Name):
             self.out.assign(self.variable(target.id), form)
         elif isinstance(target, ast.Subscript):
-            form = self.code.expressions.steady(form)
+            form = self.out.steady(form)
             self.code.lists.store(self.code.lists.place(target), form)
         else:
             assert isinstance(target, ast.Tuple | ast.List)
-            pointer = self.code.expressions.kept(form)
+            pointer = self.out.kept(form)
             for at, each in enumerate(target.elts):
                 self.set_target(each, self.code.lists.load(pointer.plus(constant(at))))
 
     def _unpack(self, target: ast.expr, node: ast.expr) -> None:
         assert isinstance(target, ast.Tuple | ast.List)
-        value, form = self.facts.value(node), self.code.expressions.evaluate(node)
+        value, form = self.facts.value(node), self.evaluate(node)
         if value.kind != "results":
             self.set_target(target, form)
             return
@@ -147,33 +144,33 @@ class StatementCode(CodePart):
             target = targets[at]
             if isinstance(target, ast.Name) and target.id in self.frame.function.texts and (
                     values[at].kind == "char" and nodes):
-                form = self.code.expressions.kept(self.code.expressions.as_text(nodes[at]))
+                form = self.out.kept(self.evaluate(nodes[at], as_text=True))
             if (form.passing and not simple) or any(place in form.terms for place in places[:at] if place) or (
                     not simple and any(place in form.terms for place in places if place)) or _holds_items(form):
-                form = self.code.expressions.kept(form)
+                form = self.out.kept(form)
             ready.append(form)
         for target, form in zip(targets, ready, strict=True):
             self.set_target(target, form)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         old, new = self.facts.value(node.target), self.facts.value(node.value)
-        expressions, lists = self.code.expressions, self.code.lists
+        lists = self.code.lists
         if isinstance(node.target, ast.Name):
             target = self.variable(node.target.id)
-            form = expressions.evaluate(node.value)
+            form = self.evaluate(node.value)
             self.out.assign(target, self.code.operators.binary(node, node.op, cell(target), old, form, new))
             return
         assert isinstance(node.target, ast.Subscript)
         easy = isinstance(node.op, ast.Add | ast.Sub) and self.facts.may_wrap(node.op, old, new)
         place, busy = lists.place(node.target), self.facts.is_busy(node.value)
         if busy or not easy:
-            place = expressions.kept(place)
+            place = self.out.kept(place)
         if easy and not busy:
-            lists.change(place, expressions.evaluate(node.value), 1 if isinstance(node.op, ast.Add) else -1)
+            lists.change(place, self.evaluate(node.value), 1 if isinstance(node.op, ast.Add) else -1)
             return
-        left = expressions.kept(lists.load(place))  # read first: what is on the right may change the item
-        right = expressions.steady(expressions.evaluate(node.value))
-        lists.store(place, expressions.steady(self.code.operators.binary(node, node.op, left, old, right, new)))
+        left = self.out.kept(lists.load(place))  # read first: what is on the right may change the item
+        right = self.out.steady(self.evaluate(node.value))
+        lists.store(place, self.out.steady(self.code.operators.binary(node, node.op, left, old, right, new)))
 
     # Leaving
 
@@ -186,8 +183,8 @@ class StatementCode(CodePart):
             self.out.jump(function.name)
             return
         if isinstance(value, ast.Tuple):
-            self._set_results([self.code.expressions.steady(form)
-                               for form in self.code.expressions.evaluate_all(value.elts)])
+            self._set_results([self.out.steady(form)
+                               for form in self.evaluate_all(value.elts)])
         elif value is not None:
             self._return_value(value)
         self.out.jump(self._end)
@@ -199,7 +196,7 @@ class StatementCode(CodePart):
     def _return_value(self, node: ast.expr) -> None:
         result = self.frame.function.result
         kind = result.kind if result is not None else "none"
-        form = self.code.expressions.as_text(node) if kind == "str" else self.code.expressions.evaluate(node)
+        form = self.evaluate(node, as_text=kind == "str")
         if result is None or kind == "none" or not self.facts.is_reached(node):
             return
         several = kind == "results" and isinstance(node, ast.Call)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from punchcard.machines.von_neumann.languages.asq.items import (
-    MADE,
-    Cell,
-    CellRun,
-    Expression,
-    Item,
-    Label,
-    name,
-    number,
-    scratch,
-)
+from punchcard.machines.von_neumann.languages.asq import items as asq
+from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.python.integers.functions import Constant, IntegerFunction, ProgramFunctions
 from punchcard.python.integers.sums import CellSum, address, constant
 
 
 class Storage:
-    """Labels, cells and data of a program. `needed` are the routines that it uses, `data` the objects in the image."""
+    """Labels, cells and data of a program.
+
+    needed    the routines that it uses;  data    the objects in the image
+    cells     the labels of variables and results
+    """
 
     def __init__(self, functions: ProgramFunctions) -> None:
         self.needed: dict[str, None] = {}
@@ -30,7 +25,7 @@ class Storage:
         self._function_labels = functions.labels
         self._taken: set[str] = {label + end for label in functions.labels for end in ("", "_back")}
         self._errors: dict[tuple[str, str], str] = {}
-        self._cells: dict[tuple[IntegerFunction, str], str] = {}
+        self.cells: dict[tuple[IntegerFunction, str], str] = {}
         self._texts: dict[str, str] = {}
         self._lists: dict[int, str] = {}
         self._written: dict[bytes, str] = {}
@@ -57,7 +52,6 @@ class Storage:
         return digits.isdigit() and front in self._function_labels
 
     def label_of(self, function: IntegerFunction, variable: str) -> str:
-        """The label of a variable's cell."""
         plain = variable if variable.isascii() else "v" + "".join(f"{ord(c):x}" for c in variable)
         return self._cell(function, variable, plain)
 
@@ -66,45 +60,39 @@ class Storage:
         return self._cell(function, f"return {index}", f"result{index or ''}")
 
     def _cell(self, function: IntegerFunction, key: str, wanted: str) -> str:
-        if (function, key) not in self._cells:
-            self._cells[function, key] = self.unused(f"{function.name}_{wanted}")
-        return self._cells[function, key]
+        if (function, key) not in self.cells:
+            self.cells[function, key] = self.unused(f"{function.name}_{wanted}")
+        return self.cells[function, key]
 
     def cell_of(self, function: IntegerFunction, variable: str) -> Expression:
-        return name(self.label_of(function, variable))
+        return asq.name(self.label_of(function, variable))
 
     def result_cell(self, function: IntegerFunction, index: int = 0) -> Expression:
-        return name(self.result_label(function, index))
-
-    def cells(self) -> Iterator[str]:
-        """The labels of all variables and results."""
-        yield from self._cells.values()
+        return asq.name(self.result_label(function, index))
 
     def lasting(self, function: IntegerFunction, what: str) -> Expression:
         """A cell that lasts as long as a loop."""
-        return scratch(self.unused(f"{function.name}_{what}"))
+        return asq.scratch(self.unused(f"{function.name}_{what}"))
 
     # Objects: a text or a list has its length in the cell before it
 
     def add_object(self, wanted: str, length: int, items: Sequence[Item]) -> str:
         """An object in the image; its label."""
         label = self.unused(wanted)
-        first: list[Item] = [Cell(number(length), MADE), Label(MADE, label)]
-        self.data.append([*first, *(items or [Cell(number(0), MADE)])])
+        first: list[Item] = [asq.Cell(asq.number(length), asq.MADE), asq.Label(asq.MADE, label)]
+        self.data.append([*first, *(items or [asq.Cell(asq.number(0), asq.MADE)])])
         return label
 
     def text_object(self, text: str) -> str:
-        """The label of a text."""
         if text not in self._texts:
             self._texts[text] = self.add_object("text", len(text), [_run(text.encode())] if text else [])
         return self._texts[text]
 
     def list_object(self, items: Sequence[Constant]) -> str:
-        """The label of a list."""
         whole = any(isinstance(item, str) and len(item) != 1 for item in items)
         values = [address(self.text_object(item)) if whole and isinstance(item, str) else self.constant(item)
                   for item in items]
-        return self.add_object("list", len(items), [Cell(value.constant_part(), MADE) for value in values])
+        return self.add_object("list", len(items), [asq.Cell(value.constant_part(), asq.MADE) for value in values])
 
     def constant(self, value: Constant) -> CellSum:
         """A constant of the source: a list that occurs in two places is one list."""
@@ -120,7 +108,7 @@ class Storage:
         """The label of bytes that are only written, up to a 0 behind them."""
         if data not in self._written:
             label = self._written[data] = self.unused("written")
-            self.data.append([Label(MADE, label), _run(data), Cell(number(0), MADE)])
+            self.data.append([asq.Label(asq.MADE, label), _run(data), asq.Cell(asq.number(0), asq.MADE)])
         return self._written[data]
 
     # Errors
@@ -141,8 +129,8 @@ class Storage:
 
 def message_items(label: str, message: str) -> list[Item]:
     """The text of an error, on a line of its own, with a 0 behind it."""
-    return [Label(MADE, label), _run(b"\n" + message.encode() + b"\n"), Cell(number(0), MADE)]
+    return [asq.Label(asq.MADE, label), _run(b"\n" + message.encode() + b"\n"), asq.Cell(asq.number(0), asq.MADE)]
 
 
-def _run(codes: bytes) -> CellRun:
-    return CellRun(MADE, len(codes), codes)
+def _run(codes: bytes) -> asq.CellRun:
+    return asq.CellRun(asq.MADE, len(codes), codes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Literal, TypeAlias
 
 from punchcard.python.intervals import Interval
@@ -48,9 +49,13 @@ class AbstractValue:
 
     @property
     def words(self) -> str:
-        if self.kind == "list" and self.items is not None and self.items.root.is_tuple:
-            return "a tuple"
-        return WORDS[self.kind]
+        return "a tuple" if self.kind == "list" and self.list.is_tuple else WORDS[self.kind]
+
+    @property
+    def list(self) -> AbstractList:
+        """What is known of the list that this is."""
+        assert self.items is not None
+        return self.items.root
 
     def between(self, interval: Interval[int]) -> AbstractValue:
         """The same kind of value in another interval."""
@@ -89,18 +94,17 @@ class AbstractList:
         """How many items there may be."""
         return number(self.root.low, self.root.high)
 
-    def merge(self, other: AbstractList) -> bool:
-        """Make the two one; whether that is news."""
+    def merge(self, other: AbstractList) -> None:
+        """Make the two one."""
         one, two = self.root, other.root
         if one is two:
-            return False
+            return
         one.low, one.high = min(one.low, two.low), max(one.high, two.high)
         one.is_tuple = one.is_tuple or two.is_tuple
         two._same = one
         if two.item is not None:
             one.item = two.item if one.item is None else join(one.item, two.item)
         one.updates += 1
-        return True
 
 
 def number(low: int, high: int | None = None) -> AbstractValue:
@@ -112,7 +116,7 @@ def truth(low: int = 0, high: int = 1) -> AbstractValue:
 
 
 NONE = AbstractValue("none")
-CHARACTER = AbstractValue("char", 0, 127)
+CHAR = AbstractValue("char", 0, 127)
 TEXT = AbstractValue("str")
 
 
@@ -120,11 +124,9 @@ def join(one: AbstractValue, two: AbstractValue) -> AbstractValue:
     """What both can be."""
     unbound = one.unbound or two.unbound
     if one.kind == two.kind == "list":
-        assert one.items is not None
-        assert two.items is not None
-        if one.items.root.is_tuple != two.items.root.is_tuple:
+        if one.list.is_tuple != two.list.is_tuple:
             return AbstractValue("mixed", unbound=unbound)  # they are printed differently, and only one can be changed
-        one.items.merge(two.items)
+        one.list.merge(two.list)
         return replace(one, unbound=unbound)
     if one.kind == two.kind == "results":
         if len(one.results) != len(two.results):
@@ -137,18 +139,7 @@ def join(one: AbstractValue, two: AbstractValue) -> AbstractValue:
 
 
 def join_all(values: Iterable[AbstractValue]) -> AbstractValue:
-    found: AbstractValue | None = None
-    for value in values:
-        found = value if found is None else join(found, value)
-    assert found is not None
-    return found
-
-
-def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
-    """Items of one list: if one is a text, single characters are texts as well."""
-    if any(item.kind == "str" for item in items):
-        return [TEXT if item.kind == "char" else item for item in items]
-    return items
+    return reduce(join, values)
 
 
 Names: TypeAlias = dict[str, AbstractValue]
@@ -158,13 +149,8 @@ def join_names(one: Names | None, two: Names | None) -> Names | None:
     """What names may hold where two ways meet; None is a way that nothing comes along."""
     if one is None or two is None:
         return dict(two) if one is None and two is not None else one
-    joined = {}
-    for name in {**one, **two}:
-        here, there = one.get(name), two.get(name)
-        if here is None or there is None:
-            only = here if here is not None else there
-            assert only is not None
-            joined[name] = replace(only, unbound=True)
-        else:
-            joined[name] = here if here == there and here.items is there.items else join(here, there)
+    joined = {name: replace(value, unbound=True) for name, value in {**one, **two}.items()}
+    for name in filter(two.__contains__, one):
+        here, there = one[name], two[name]
+        joined[name] = here if here == there and here.items is there.items else join(here, there)
     return joined

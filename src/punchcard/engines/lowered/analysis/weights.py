@@ -15,8 +15,7 @@ from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.exactness import rows_of_numbers
 from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
-from punchcard.transformer.sparse import sparse_rows
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.weights import Weights, sparse_rows
 
 ROUNDING = 2.0**-40
 """More than sums of ranges may be off, in proportion."""
@@ -178,20 +177,20 @@ def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
-    numbers = rows_of_numbers(layout)
-    return [_layer(layer, weights.dtype, numbers) for layer in weights.layers]
-
-
-def _layer(layer: LayerArrays, dtype: str, numbers: npt.NDArray[np.bool_]) -> LayerLists:
-    key, query, value, w1, b1, w2, b2 = (
-        array.astype(np.float64)
-        for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
-    )
-    heads = []
-    for head, temperature in enumerate(layer.temperature.tolist()):
-        if not temperature > 0:
-            raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only above 0")
-        values = {row: entries for row, entries in enumerate(sparse_rows(value[head], float)) if entries}
-        heads.append(HeadLists(sparse_rows(key[head], float), sparse_rows(query[head], float), values, temperature, dtype,
-                                 score_roundings(key[head], query[head], numbers)))
-    return LayerLists(heads, w1, b1[:, 0], sparse_rows(w1, float), sparse_rows(w2.T, float), sparse_rows(b2.T, float)[0])
+    numbers, found = rows_of_numbers(layout), []
+    for layer in weights.layers:
+        key, query, value, w1, b1, w2, b2 = (
+            array.astype(np.float64)
+            for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
+        )
+        heads = []
+        for head, temperature in enumerate(layer.temperature.tolist()):
+            if not temperature > 0:
+                raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only "
+                                    "above 0")
+            values = {row: entries for row, entries in enumerate(sparse_rows(value[head], float)) if entries}
+            heads.append(HeadLists(sparse_rows(key[head], float), sparse_rows(query[head], float), values, temperature,
+                                   weights.dtype, score_roundings(key[head], query[head], numbers)))
+        found.append(LayerLists(heads, w1, b1[:, 0], sparse_rows(w1, float), sparse_rows(w2.T, float),
+                                sparse_rows(b2.T, float)[0]))
+    return found

@@ -12,40 +12,34 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from punchcard.machines.fleq.blocks.anchors import AnchoredProduct, anchor_scales
 from punchcard.machines.fleq.blocks.curves import REFERENCE_UNIT, within
 from punchcard.machines.fleq.blocks.enclosure import Enclosure, round_up
-from punchcard.machines.fleq.blocks.fit import SigmoidTerms
-from punchcard.machines.fleq.blocks.lemmas import (
-    AnchoredProductLemma,
-    DiagonalProductLemma,
-    ElementwiseLemma,
-    HeadsLemma,
-    LaneProductLemma,
-    Lemma,
-    MirrorProductLemma,
-    ScaledProductLemma,
-    TermsLemma,
-    TransposeLemma,
-)
+from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma, Lemma, TransposeLemma
 from punchcard.machines.fleq.blocks.product import (
+    AnchoredProduct,
+    AnchoredProductLemma,
     DiagonalProduct,
+    DiagonalProductLemma,
+    LaneProductLemma,
     Lanes,
+    MirrorProductLemma,
     Product,
     Scaled,
+    ScaledProductLemma,
+    anchor_scales,
     best_c,
     worst_rounding,
 )
 from punchcard.machines.fleq.blocks.series import remainder, tail
-from punchcard.machines.fleq.blocks.sigmoids import Terms
+from punchcard.machines.fleq.blocks.sigmoids import HeadsLemma, SigmoidSum, Terms, TermsLemma
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import Function
-from punchcard.transformer.expression import Expression
-from punchcard.transformer.gate import gated
+from punchcard.primitives.bits import successor_bits
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 Formula = Callable[[Expression, Expression, Expression], Expression]
 
@@ -99,9 +93,9 @@ class Block(ABC):
     def name(self) -> str:
         return self.function.name
 
-    @abstractmethod
     def finish(self, work: Workspace, off: Expression) -> Expression | None:
         """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+        return self.transport.finish(work, off)
 
     @abstractmethod
     def enclosure(self, scale: Scale) -> Enclosure:
@@ -128,8 +122,7 @@ class Elementwise(Block):
         self._error = error
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
-        d = work.size
-        a, b = work.left[:d], work.operand[:d]
+        a, b = work.left[: work.size], work.operand[: work.size]
         return gated(self.formula(a, b, work.one), off + work.over, work.gate)
 
     def enclosure(self, scale: Scale) -> Enclosure:
@@ -144,22 +137,14 @@ class MatrixProduct(Block):
     grows with its range. A program that keeps its products small can have a wide range and exact products at once.
     """
 
-    _transport: type[Product] = Product
-    _lemma: type[MirrorProductLemma] = MirrorProductLemma
+    plans: tuple[type[Product], type[MirrorProductLemma]] = Product, MirrorProductLemma
 
     def __init__(self, function: Function, heads: int = 1, reach: float | None = None) -> None:
         self.function, self.heads, self.reach = function, heads, reach
-        self.transport: Product = self._transport(heads, reach)
-        self.lemma: MirrorProductLemma = self._lemma(heads, reach)
-
-    def finish(self, work: Workspace, off: Expression) -> Expression:
-        return self.transport.finish(work, off)
+        self.transport, self.lemma = self.plans[0](heads, reach), self.plans[1](heads, reach)
 
     def enclosure(self, scale: Scale) -> Enclosure:
-        """Keys A and -A: see `series` for the powers that are left; products within the reach.
-
-        A product of two scalars is rounded once; for others see `Scale.dot_product`.
-        """
+        """The powers that are left (`series`), and rounding: once for two scalars, for others `Scale.dot_product`."""
         reach, heads = self.reach or scale.reach, self.heads
         c = best_c(reach, heads, scale.unit)
         x = c * reach
@@ -172,34 +157,26 @@ class MatrixProduct(Block):
 class EntrywiseProduct(MatrixProduct):
     """The product of vectors entry by entry; with a matrix b, its rows are scaled by the entries of a."""
 
-    _transport = DiagonalProduct
-    _lemma = DiagonalProductLemma
+    plans = DiagonalProduct, DiagonalProductLemma
 
 
 class ScaledProduct(MatrixProduct):
     """A scalar times a matrix."""
 
-    _transport = Scaled
-    _lemma = ScaledProductLemma
+    plans = Scaled, ScaledProductLemma
 
 
 class LaneProduct(MatrixProduct):
     """The product of matrices entry by entry."""
 
-    _transport = Lanes
-    _lemma = LaneProductLemma
+    plans = Lanes, LaneProductLemma
 
 
 class AnchoredMatrixProduct(Block):
     """a^T b as the paper has it, with anchors."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.transport: AnchoredProduct = AnchoredProduct()
-        self.lemma = AnchoredProductLemma()
-
-    def finish(self, work: Workspace, off: Expression) -> Expression:
-        return self.transport.finish(work, off)
+        self.function, self.transport, self.lemma = function, AnchoredProduct(), AnchoredProductLemma()
 
     def enclosure(self, scale: Scale) -> Enclosure:
         """(D w - 1) / c = (e^x / (1 + v / (E + 1)) - 1) / c with |x| <= c reach, E = e^C, and v = mean of e^x - 1."""
@@ -217,12 +194,7 @@ class Transposition(Block):
     """The transpose: a hard average of d columns, exact when d is a power of two."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.transport = Turn()
-        self.lemma = TransposeLemma()
-
-    def finish(self, work: Workspace, off: Expression) -> None:
-        return None
+        self.function, self.transport, self.lemma = function, Turn(), TransposeLemma()
 
     def enclosure(self, scale: Scale) -> Enclosure:
         return Enclosure(0.0, scale.averaging, within(scale.range))
@@ -231,15 +203,56 @@ class Transposition(Block):
 class FittedFunction(Block):
     """A function of a number, or of a vector, as a sum of sigmoids."""
 
-    def __init__(self, function: Function, fit: SigmoidTerms, *, head_each: bool = False) -> None:
-        self.function = function
-        self.fit = fit
-        self.transport: Terms = Terms(function.name, fit)
+    def __init__(self, function: Function, fit: SigmoidSum, *, head_each: bool = False) -> None:
+        self.function, self.fit, self.transport = function, fit, Terms(function.name, fit)
         self.lemma = HeadsLemma(fit) if head_each else TermsLemma(fit)
-
-    def finish(self, work: Workspace, off: Expression) -> Expression:
-        return self.transport.finish(work, off)
 
     def enclosure(self, scale: Scale) -> Enclosure:
         """The fit's own, proven where the function is known on intervals."""
         return self.fit.enclosure(self.function.smooth, scale.unit)
+
+
+class PointerFunction(Block):
+    """Instructions read as data, changed and written back.
+
+    Operand a is an instruction. Operand b is a constant column that names the field: for `incr_pointer` it holds 1 in the
+    rows of the field, for `reset_pointer` the new pointer's ±1 bits there; elsewhere it is 0.
+    """
+
+    reads_instructions = True
+
+    def __init__(self, name: str, fields: Sequence[slice] = ()) -> None:
+        """`fields` are the rows of the pointers in an instruction, which `incr_pointer` must know."""
+        self.fields, self.formula = fields, self.increment if name == "incr_pointer" else self.reset
+        self.function = Function(name, 2, lambda a, b=None: a, lambda a, b: a)
+        self.transport = Beside()
+        self.lemma = ElementwiseLemma(lambda work, a, b: self.formula(a, b, work.one))
+
+    def reset(self, a: Expression, b: Expression, one: Expression) -> Expression:
+        """The field named by b takes b's bits: a + 2 b clipped to ±1 is b where b is a bit, and a where b is 0.
+
+        Rows beyond the instruction's own stay 0: x = 0 gives 2 * 0.5 - 1 = 0.
+        """
+        x = a + 2 * b
+        return 2 * relu(x + 0.5 * one) - 2 * relu(x - 0.5 * one) - one
+
+    def increment(self, a: Expression, b: Expression, one: Expression) -> Expression:
+        """The field named by b counts on by one, modulo 2^L."""
+        changes: list[Expression] = []
+        end = 0
+        for field in self.fields:
+            bits, chosen, following = a[field], b[field], successor_bits(a[field], one)
+            if field.start > end:
+                changes.append(0 * a[end : field.start])
+            for i in range(bits.size):
+                # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
+                changes.append(gated(following[i] - bits[i], one - chosen[i], 2.0 ** (bits.size + 3)))
+            end = field.stop
+        rest = a[end:]
+        return a + stack(*changes, *([0 * rest] if rest.size else []))
+
+    def finish(self, work: Workspace, off: Expression) -> Expression:
+        return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
+
+    def enclosure(self, scale: Scale) -> Enclosure:
+        return Enclosure(0.0, 0.0, "all bits")

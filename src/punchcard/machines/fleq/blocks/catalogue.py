@@ -20,35 +20,14 @@ from punchcard.machines.fleq.blocks.block import (
     Transposition,
 )
 from punchcard.machines.fleq.blocks.chosen import ChosenFunction
-from punchcard.machines.fleq.blocks.curves import Exponential, OddTable, Positive, Sigmoid, Tabulated, Tanh
+from punchcard.machines.fleq.blocks.curves import SIGMOIDS, TANGENTS, exponential, positive, tabulated
 from punchcard.machines.fleq.blocks.entries import EntriesFunction
-from punchcard.machines.fleq.blocks.fit import SigmoidSum, fit
-from punchcard.machines.fleq.blocks.fit_kinks import fit_with_kinks
+from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
 from punchcard.machines.fleq.blocks.table import Table, tabulate
-from punchcard.machines.fleq.blocks.vector_fit import VectorSum, ridges
+from punchcard.machines.fleq.blocks.vector_fit import ridges
 from punchcard.machines.fleq.fitted import FITTED, fitted_domain, fitted_function
-from punchcard.machines.fleq.functions import (
-    ABS,
-    ADD,
-    ENTRYWISE,
-    HADAMARD,
-    INVERSE,
-    LOSS_SLOPE,
-    LOSS_SLOPES,
-    MAXIMUM,
-    MINIMUM,
-    MUL,
-    PERCENTAGE,
-    POSITIVE,
-    RELU,
-    SCALE,
-    SIGMOID,
-    SQRT,
-    SUB,
-    TANH,
-    TRANSPOSE,
-    Function,
-)
+from punchcard.machines.fleq.functions import KNOWN, LOSS_SLOPE, LOSS_SLOPES, Function
 from punchcard.transformer.expression import relu
 
 TERMS = 64
@@ -64,33 +43,32 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
     `heads` is for the soft products, `anchors` for the paper's own matrix product, `unit` is the roundoff of the number
     format, for which sums of sigmoids are fitted, `limit` the range of values.
     """
-    makers: Mapping[Function, Callable[[Function], Block]] = {
-        ADD: lambda f: Elementwise(f, lambda a, b, one: a + b, error=0.0),
-        SUB: lambda f: Elementwise(f, lambda a, b, one: a - b, error=0.0),
-        PERCENTAGE: lambda f: Elementwise(f, lambda a, b, one: 0.01 * a, error=1.0),
-        MUL: lambda f: AnchoredMatrixProduct(f) if anchors else MatrixProduct(f, heads),
-        HADAMARD: lambda f: EntrywiseProduct(f, heads),
-        ENTRYWISE: lambda f: LaneProduct(f, heads),
-        SCALE: lambda f: ScaledProduct(f, heads),
-        RELU: lambda f: Elementwise(f, lambda a, b, one: relu(a), error=0.0),
-        ABS: lambda f: Elementwise(f, lambda a, b, one: relu(a) + relu(-a), error=0.0),
-        MAXIMUM: lambda f: Elementwise(f, lambda a, b, one: b + relu(a - b), error=3.0),
-        MINIMUM: lambda f: Elementwise(f, lambda a, b, one: b - relu(b - a), error=3.0),
-        TRANSPOSE: Transposition,
-        SIGMOID: lambda f: EntriesFunction(f, Sigmoid()),
-        TANH: lambda f: EntriesFunction(f, Tanh()),
-        POSITIVE: lambda f: EntriesFunction(f, Positive(limit)),
-        INVERSE: lambda f: FittedFunction(f, _fitted(f, TERMS, 2 * unit)),
-        LOSS_SLOPE: lambda f: ChosenFunction(f, _loss_slopes(2 * unit)),
-        SQRT: lambda f: FittedFunction(f, _fitted(f, ROOT_TERMS, 2 * unit)),
+    makers: Mapping[str, Callable[[Function], Block]] = {
+        "add": lambda f: Elementwise(f, lambda a, b, one: a + b, error=0.0),
+        "sub": lambda f: Elementwise(f, lambda a, b, one: a - b, error=0.0),
+        "percentage": lambda f: Elementwise(f, lambda a, b, one: 0.01 * a, error=1.0),
+        "mul": lambda f: AnchoredMatrixProduct(f) if anchors else MatrixProduct(f, heads),
+        "hadamard": lambda f: EntrywiseProduct(f, heads),
+        "entrywise": lambda f: LaneProduct(f, heads),
+        "scale": lambda f: ScaledProduct(f, heads),
+        "relu": lambda f: Elementwise(f, lambda a, b, one: relu(a), error=0.0),
+        "abs": lambda f: Elementwise(f, lambda a, b, one: relu(a) + relu(-a), error=0.0),
+        "maximum": lambda f: Elementwise(f, lambda a, b, one: b + relu(a - b), error=3.0),
+        "minimum": lambda f: Elementwise(f, lambda a, b, one: b - relu(b - a), error=3.0),
+        "transpose": Transposition,
+        "sigmoid": lambda f: EntriesFunction(f, SIGMOIDS),
+        "tanh": lambda f: EntriesFunction(f, TANGENTS),
+        "positive": lambda f: EntriesFunction(f, positive(limit)),
+        "inverse": lambda f: FittedFunction(f, _fitted(f, TERMS, 2 * unit)),
+        "loss_slope": lambda f: ChosenFunction(f, _loss_slopes(2 * unit)),
+        "sqrt": lambda f: FittedFunction(f, _fitted(f, ROOT_TERMS, 2 * unit)),
     }
-    names = {function.name: function for function in makers}
     if fitted_domain(name) is not None:
         return fitted_block(name, unit)
-    if name not in names:
-        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, names)}: there are {', '.join(names)}, "
+    if name not in makers:
+        raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
                            "incr_pointer, reset_pointer; plug in a block of your own for another")
-    return makers[names[name]](names[name])
+    return makers[name](KNOWN[name])
 
 
 def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
@@ -100,10 +78,9 @@ def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
         raise ProgramError(f"function {name!r} does not tell a domain, as exp_m16_4 does, for -16 to 4")
     base, low, high = domain
     if base == "exp":
-        return EntriesFunction(fitted_function(*domain), Exponential(name, high, unit))
-    table, smooth = _table(base, low, high, 2 * unit), FITTED[base].smooth
-    curve = OddTable(name, table, smooth, unit) if FITTED[base].both else Tabulated(name, table, smooth)
-    return EntriesFunction(fitted_function(*domain), curve)
+        return EntriesFunction(fitted_function(*domain), exponential(name, high, unit))
+    table, rule = _table(base, low, high, 2 * unit), FITTED[base]
+    return EntriesFunction(fitted_function(*domain), tabulated(name, table, rule.smooth, unit if rule.both else None))
 
 
 @cache

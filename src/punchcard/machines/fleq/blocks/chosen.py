@@ -20,15 +20,13 @@ import numpy as np
 from punchcard.errors import FitError
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.enclosure import Enclosure
-from punchcard.machines.fleq.blocks.fit import SigmoidTerms
-from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, power_of_two
-from punchcard.machines.fleq.blocks.sigmoids import fitting, score_gate
-from punchcard.machines.fleq.blocks.transport import Share, Transport, outputs
-from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
+from punchcard.machines.fleq.blocks.lemmas import Lemma, LemmaWorkspace, find, mix
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, TermColumns, score_gate
+from punchcard.machines.fleq.blocks.transport import Share
+from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.functions import Array, Function
-from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.build import Part, assign
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,55 +54,36 @@ class Several:
         return [x.through(a) + one.through(b[:, None]) for a, b in zip(self.directions, self.biases, strict=True)]
 
 
-def several(fits: Sequence[SigmoidTerms]) -> Several:
+def several(fits: Sequence[SigmoidSum]) -> Several:
     """Sums of sigmoids side by side; each constant is a term."""
-    widths = {fit.directions.shape[1] for fit in fits}
+    widths = {fit.entries for fit in fits}
     if len(widths) != 1:
         raise FitError(f"functions of vectors of {sorted(widths)} entries in one block: all must take as many")
-    most, entries = max(len(fit.coefficients) for fit in fits) + 1, widths.pop()
+    most, entries = max(fit.terms for fit in fits) + 1, widths.pop()
     a, b, c = np.zeros((len(fits), most, entries)), np.zeros((len(fits), most)), np.zeros((len(fits), most))
     for j, fit in enumerate(fits):
-        used = len(fit.coefficients)
-        a[j, :used], b[j, :used], c[j, :used] = fit.directions, fit.biases, fit.coefficients
+        a[j, : fit.terms], b[j, : fit.terms], c[j, : fit.terms] = fit.directions, fit.biases, fit.coefficients
         c[j, -1] = 2 * fit.constant
     return Several(a, b, c)
 
 
-class ChosenTerms(Transport):
+class ChosenTerms(TermColumns):
     """Term column k asks output column 0, which holds the indicator, with its N scores; live is the cell 0 beside it."""
 
-    soft = True
-    live_constants = True
-
     def __init__(self, name: str, sums: Several) -> None:
-        self.name, self.sums = f"chosen_{name}", sums
+        super().__init__(f"chosen_{name}", sums.terms, max(sums.entries, sums.choices))
+        self.sums = sums
 
     def largest_score(self, limit: float) -> float:
         """Any entry of the indicator may be as large as the range, for an engine that knows no better."""
         reach = np.abs(self.sums.directions).sum(axis=2) * limit + np.abs(self.sums.biases)
         return float(reach.sum(axis=0).max()) * max(1.0, limit)
 
-    def columns(self, d: int) -> tuple[ScratchColumn, ...]:
-        fitting(self.name, max(self.sums.entries, self.sums.choices), d)
-        return tuple(ScratchColumn("term", k, 0) for k in range(self.sums.terms)) + outputs(d)
-
-    def asks(self, column: ScratchColumn, d: int) -> bool:
-        return column.kind == "term" and column.index < self.sums.terms
-
-    def gives(self, column: ScratchColumn, d: int) -> bool:
-        return self.asks(column, d)
-
     def live(self, column: ScratchColumn) -> bool:
         return column.kind == "output" and column.lane == 0
 
-    @property
-    def _mask(self) -> str:
-        return f"not_term_of_{self.sums.terms}"
-
     def constants(self, d: int) -> tuple[Constant, ...]:
-        terms = self.sums.terms
-        return (Constant(self._mask, terms, lambda c: all_but(terms, c.index if c.kind == "term" else None)),
-                Constant("not_first_output", 1, lambda c: [float(not self.live(c))]))
+        return (*super().constants(d), Constant("not_first_output", 1, lambda c: [float(not self.live(c))]))
 
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return tuple((f"{self.name}_{row}", self.sums.choices) for row in ("score", "choice", "weight"))
@@ -115,7 +94,7 @@ class ChosenTerms(Transport):
     def prepare(self, work: Workspace) -> Part:
         """N scores in every term column, and the indicator in output column 0."""
         off, x = work.off(self.name), work.operand
-        closed, gate = off + work.rows(self._mask), score_gate(work.gate, work.big)
+        closed, gate = off + work.rows(self.mask), score_gate(work)
         scores = (gated(s, closed, gate).total() for s in self.sums.scores(x[: self.sums.entries], work.one))
         choice = gated(x[: self.sums.choices], off + work.rows("not_first_output"), work.gate)
         return assign(self._row(work, "score"), stack(*scores)) + assign(self._row(work, "choice"), choice)
@@ -128,7 +107,7 @@ class ChosenTerms(Transport):
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
         """m sum_j c_jk e_j sigmoid(...) in term column k; the m columns are averaged when they are written."""
-        return mixed(self.sums, self._row(work, "weight"), off + work.rows(self._mask), work.gate)
+        return mixed(self.sums, self._row(work, "weight"), off + work.rows(self.mask), work.gate)
 
     def _row(self, work: Workspace, row: str) -> Rows:
         return work.rows(f"{self.name}_{row}")
@@ -161,23 +140,19 @@ class ChosenTermsLemma(Lemma):
                 **dict.fromkeys(("score", "choice", "weight"), self.sums.choices)}
 
     def layers(self, work: LemmaWorkspace) -> list[Part]:
-        m, off, one, x = self.terms, work.off, work.one, work.own("x")
-        copy, score, asking, choice, weight, share = (
-            work.own(n) for n in ("copy", "score", "asking", "choice", "weight", "share"))
-        term, shut, first = work.rows("term")[:m], work.rows("not_term")[:m], work.rows("b_lane")[0]
-        gate = score_gate(work.gate, work.big)
-        scores = (gated(s, off + shut, gate).total() for s in self.sums.scores(copy, one))
+        m, off, one = self.terms, work.not_called, work.one
+        copy, asking, share, score, choice, weight = self.own(work)
+        term, shut, first = work.rows("term")[:m], off + work.rows("not_term")[:m], work.rows("b_lane")[0]
+        scores = (gated(s, shut, score_gate(work)).total() for s in self.sums.scores(copy, one))
         not_live = work.rows("outside") - work.rows("sink") + one - first
         return [
-            attend(query=term.total(), key=work.rows("a_lane")[0], value=x[: self.sums.entries], into=copy, gap=MATCH_GAP)
+            find(term.total(), work.rows("a_lane")[0], work.own("x")[: copy.size], copy)
             + assign(score, stack(*scores))
             + assign(choice, kept_choice(work, self.sums))
             + assign(asking, relu(term.total() - off)),
-            attend(query=stack(score, -work.big * asking), key=stack(choice, not_live), value=choice, into=weight,
-                   gap=1.0, temperature=1.0)
-            + assign(share, mixed(self.sums, weight, off + shut, work.gate)),
-            attend(query=work.rows("c_lane")[0], key=term.total(), value=share, into=work.own("result")[:1],
-                   gap=MATCH_GAP, winners=power_of_two(m)),
+            mix(stack(score, -work.big * asking), stack(choice, not_live), choice, weight)
+            + assign(share, mixed(self.sums, weight, shut, work.gate)),
+            find(work.rows("c_lane")[0], term.total(), share, work.own("result")[:1], winners=m),
         ]
 
 
@@ -199,24 +174,24 @@ class ChosenHeadsLemma(Lemma):
 
     def layers(self, work: LemmaWorkspace) -> list[Part]:
         asks, sums = work.rows("b_lane")[0], self.sums
-        copy, ask, choice, total = (work.own(n) for n in ("copy", "ask", "choice", "sum"))
+        copy, ask, choice, total = self.own(work)
         soft = Part()
         for k in range(sums.terms):
             key = stack(choice.through(sums.directions[:, k].T), choice.total(sums.biases[:, k]), asks)
-            soft += attend(query=stack(copy, ask, math.log(work.columns - 1) * ask), key=key,
-                           value=choice.total(sums.coefficients[:, k]), into=total, gap=1.0, temperature=1.0)
+            value = choice.total(sums.coefficients[:, k])
+            soft += mix(stack(copy, ask, math.log(work.columns - 1) * ask), key, value, total)
         return [
-            attend(query=asks, key=work.rows("a_lane")[0], value=work.own("x")[: sums.entries], into=copy, gap=MATCH_GAP)
-            + assign(ask, relu(asks - work.off))
+            find(asks, work.rows("a_lane")[0], work.own("x")[: copy.size], copy)
+            + assign(ask, relu(asks - work.not_called))
             + assign(choice, kept_choice(work, sums)),
             soft,
-            attend(query=work.rows("c_lane")[0], key=asks, value=total, into=work.own("result")[:1], gap=MATCH_GAP),
+            find(work.rows("c_lane")[0], asks, total, work.own("result")[:1]),
         ]
 
 
 def kept_choice(work: LemmaWorkspace, sums: Several) -> Expression:
     """The indicator, in column d alone: in part b the other columns are 0, in part a stands x."""
-    return gated(work.own("x")[: sums.choices], work.off + work.rows("not_b"), work.gate)
+    return gated(work.own("x")[: sums.choices], work.not_called + work.rows("not_b"), work.gate)
 
 
 class ChosenFunction(Block):
@@ -225,15 +200,12 @@ class ChosenFunction(Block):
     `head_each` is the lemma with m heads, in the paper's design.
     """
 
-    def __init__(self, function: Function, fits: Sequence[SigmoidTerms], *, head_each: bool = False) -> None:
+    def __init__(self, function: Function, fits: Sequence[SigmoidSum], *, head_each: bool = False) -> None:
         if not fits:
             raise FitError(f"function {function.name!r} of no fits: it chooses among at least one")
         self.function, self.fits, self.sums = function, tuple(fits), several(fits)
-        self.transport: ChosenTerms = ChosenTerms(function.name, self.sums)
+        self.transport = ChosenTerms(function.name, self.sums)
         self.lemma = ChosenHeadsLemma(self.sums) if head_each else ChosenTermsLemma(self.sums)
-
-    def finish(self, work: Workspace, off: Expression) -> Expression:
-        return self.transport.finish(work, off)
 
     def enclosure(self, scale: Scale) -> Enclosure:
         """Of the worst choice: what the fit is off by, and its rounding, twice for the product with the indicator."""

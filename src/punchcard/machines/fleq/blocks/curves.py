@@ -15,10 +15,8 @@ With a table's columns as keys the mean is any smooth function (see `table`).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,154 +47,94 @@ def within(limit: float) -> str:
     return f"[-{limit:g}, {limit:g}]"
 
 
-class Curve(ABC):
-    """A function of one number. Curves with the same name are the same."""
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A function of one number. Curves with the same name are the same.
+
+    query       what a column asks with its entry x, where `asking` is 1; all is 0 elsewhere
+    enclosure   the error over all operands within the domain and the range, for the limit of values and the unit roundoff
+    finish      what is made of the mean
+    factor      times which the cell 1 gives its value
+    constants   what is in a table's columns, in a row for each name: the keys, and `value`. Without one the cells are live
+    sides       2: the query is made of relu(x) and relu(-x), one of which is 0, instead of x
+    """
 
     name: str
-    terms: int = 0
-    """The columns of its table; without one the cells 1 and 0 are live."""
-    constants: Mapping[str, Array] = MappingProxyType({})
-    """What is in the table's columns, in a row for each name; it never changes."""
+    query: Callable[[Expression, Expression], Expression]
+    enclosure: Callable[[float, float], Enclosure]
+    finish: Callable[[Expression, Expression], Expression] = lambda mean, one: mean
+    factor: float = 1.0
+    constants: Mapping[str, Array] = field(default_factory=dict)
     sides: int = 1
-    """2: the query is made of relu(x) and relu(-x), one of which is 0, instead of x."""
+    table: Table | None = None
 
-    @abstractmethod
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        """What a column asks, where `asking` is 1; all is 0 elsewhere."""
+    @property
+    def terms(self) -> int:
+        """The columns of its table."""
+        return len(self.constants["value"]) if self.constants else 0
 
     def key(self, keys: Keys) -> Expression:
-        return keys.unit
+        return stack(*(keys.table(name) for name in self.constants if name != "value")) if self.constants else keys.unit
 
     def value(self, keys: Keys) -> Expression:
-        return keys.unit
-
-    def finish(self, mean: Expression, one: Expression) -> Expression:
-        return mean
+        return keys.table("value") if self.constants else self.factor * keys.unit
 
     def best_score(self, limit: float) -> float:
-        """What the best score of a column that asks is at least, for operands within ±limit."""
-        return 0.0
+        """What the best score of a column that asks is at least, for operands within ±limit.
 
-    @abstractmethod
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
-        """The error over all operands within the domain and the range."""
-
-
-class Sigmoid(Curve):
-    name = "sigmoids"
-
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        return x
-
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
-        """exp, sum, division, and the two of the reference; the score itself is exact."""
-        return Enclosure(0.0, 6 * unit + 2 * REFERENCE_UNIT, within(limit))
+        Of two sides, each may be anything within the limit as far as an engine can tell.
+        """
+        if not self.constants:
+            return 0.0
+        slopes = sum(np.abs(rows) for name, rows in self.constants.items() if name not in ("offset", "value"))
+        return float(np.max(self.constants["offset"] - slopes * limit))
 
 
-class Tanh(Curve):
-    """2 sigmoid(2 x) - 1."""
-
-    name = "tangents"
-
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        return 2 * x
-
-    def finish(self, mean: Expression, one: Expression) -> Expression:
-        return 2 * mean - one
-
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
-        return Enclosure(0.0, 2 * (6 * unit + 2 * REFERENCE_UNIT), within(limit))
+SIGMOIDS = Curve("sigmoids", lambda x, asking: x, lambda limit, unit: Enclosure(
+    # exp, sum, division, and the two of the reference; the score itself is exact
+    0.0, 6 * unit + 2 * REFERENCE_UNIT, within(limit)))
+TANGENTS = Curve("tangents", lambda x, asking: 2 * x, lambda limit, unit: Enclosure(
+    0.0, 2 * (6 * unit + 2 * REFERENCE_UNIT), within(limit)), lambda mean, one: 2 * mean - one)
 
 
-class Exponential(Curve):
+def exponential(name: str, high: float, unit: float) -> Curve:
     """e^x for x up to `high`: e^t sigmoid(x - t), which is e^x (1 - e^(x - t) + ...), with e^(x - t) below the roundoff."""
+    shift = high + math.ceil(-math.log(unit)) + 1
+    top = math.exp(high)
 
-    def __init__(self, name: str, high: float, unit: float) -> None:
-        self.name, self.high = name, high
-        self.shift = high + math.ceil(-math.log(unit)) + 1
-
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        return x - self.shift * asking
-
-    def value(self, keys: Keys) -> Expression:
-        return math.exp(self.shift) * keys.unit
-
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
+    def enclosure(limit: float, unit: float) -> Enclosure:
         """e^t sigmoid(x - t) = e^x / (1 + e^(x - t)): below e^x by the part e^(high - t) at most."""
-        high = math.exp(self.high)
-        return Enclosure(round_up(high * math.exp(self.high - self.shift)), round_up(high * unit * (limit + self.shift + 9)),
-                         f"[-{limit:g}, {self.high:g}]")
+        return Enclosure(round_up(top * math.exp(high - shift)), round_up(top * unit * (limit + shift + 9)),
+                         f"[-{limit:g}, {high:g}]")
+
+    return Curve(name, lambda x, asking: x - shift * asking, enclosure, factor=math.exp(shift))
 
 
-class Positive(Curve):
+def positive(limit: float) -> Curve:
     """1 where x > 0, else 0, exactly; but for x between 0 and `DEAD_ZONE` times the range, where it is in between.
 
     The weight of the cell 1 is 1 where G x is above 38 (the other weight is then rounded away), 1/2 at 0 and less below.
     """
-
-    name = "signs"
-
-    def __init__(self, limit: float) -> None:
-        self.steepness = 2.0 ** math.ceil(math.log2(64 / (DEAD_ZONE * limit)))
-
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        return self.steepness * x
-
-    def finish(self, mean: Expression, one: Expression) -> Expression:
-        return relu(2 * mean - one)
-
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
-        return Enclosure(0.0, 0.0, f"{within(limit)}, but for its dead zone")
+    steepness = 2.0 ** math.ceil(math.log2(64 / (DEAD_ZONE * limit)))
+    return Curve("signs", lambda x, asking: steepness * x, lambda limit, unit: Enclosure(
+        0.0, 0.0, f"{within(limit)}, but for its dead zone"), lambda mean, one: relu(2 * mean - one))
 
 
-class Tabulated(Curve):
-    """A table: a column asks with x and 1, the table's columns answer with slope and offset, and give their value."""
+def tabulated(name: str, table: Table, smooth: Smooth, odd_unit: float | None = None) -> Curve:
+    """A table: a column asks with x and 1, the table's columns answer with slope and offset, and give their value.
 
-    def __init__(self, name: str, table: Table, smooth: Smooth) -> None:
-        self.name, self.table, self.smooth = name, table, smooth
-        self.terms = len(table.values)
-        self.constants = {"slope": table.slopes, "offset": table.offsets, "value": table.values}
-
-    def query(self, x: Expression, asking: Expression) -> Expression:
-        return stack(x, asking)
-
-    def key(self, keys: Keys) -> Expression:
-        return stack(keys.table("slope"), keys.table("offset"))
-
-    def value(self, keys: Keys) -> Expression:
-        return keys.table("value")
-
-    def best_score(self, limit: float) -> float:
-        return float(np.max(self.table.offsets - np.abs(self.table.slopes) * limit))
-
-    def enclosure(self, limit: float, unit: float) -> Enclosure:
-        return self.table.enclosure(self.smooth, unit)
-
-
-class OddTable(Tabulated):
-    """A table of positive operands, for both signs: f(-x) = -f(x).
-
-    The table is there twice, once for relu(x) and with the other sign for relu(-x). A column of the wrong side is
-    kept out by a score that falls by P for each unit of the other part, which is exactly 0 on the right side.
+    With the roundoff as `odd_unit`, a table of positive operands is for both signs: f(-x) = -f(x). It is there twice, once
+    for relu(x) and with the other sign for relu(-x). A column of the wrong side is kept out by a score that falls by P for
+    each unit of the other part, which is exactly 0 on the right side.
     """
-
-    sides = 2
-
-    def __init__(self, name: str, table: Table, smooth: Smooth, unit: float) -> None:
-        super().__init__(name, table, smooth)
-        self.terms *= 2
+    constants = {"slope": table.slopes, "offset": table.offsets, "value": table.values}
+    if odd_unit is not None:
         # at the least operand, the best offset of the wrong side is below the best score, 0 or more, by what rounds away
-        fall = (float(table.offsets.max()) + 2 * math.ceil(-math.log(unit))) / table.low
+        fall = (float(table.offsets.max()) + 2 * math.ceil(-math.log(odd_unit))) / table.low
         against = np.full_like(table.slopes, -fall)
-        self.constants = {
+        constants = {
             "plus": np.concatenate([table.slopes, against]), "minus": np.concatenate([against, table.slopes]),
             "offset": np.tile(table.offsets, 2), "value": np.concatenate([table.values, -table.values]),
         }
-
-    def key(self, keys: Keys) -> Expression:
-        return stack(keys.table("plus"), keys.table("minus"), keys.table("offset"))
-
-    def best_score(self, limit: float) -> float:
-        """Of the two parts, each may be anything within the limit as far as an engine can tell."""
-        slopes = np.abs(self.constants["plus"]) + np.abs(self.constants["minus"])
-        return float(np.max(self.constants["offset"] - slopes * limit))
+    return Curve(name, stack, lambda limit, unit: table.enclosure(smooth, unit), constants=constants,
+                 sides=1 if odd_unit is None else 2, table=table)

@@ -94,7 +94,7 @@ def _name(key: Sequence[NDArray[np.float64]], *numbers: float) -> str:
 @cache
 def _source() -> bytes:
     folder = Path(__file__).parent
-    return b"".join((folder / name).read_bytes() for name in ("enclosure.py", "fit.py", "table.py")) + (
+    return b"".join((folder / name).read_bytes() for name in ("enclosure.py", "sigmoids.py", "table.py")) + (
         folder.parent / "functions.py").read_bytes()
 
 

@@ -13,13 +13,12 @@ import numpy as np
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve, Keys
 from punchcard.machines.fleq.blocks.enclosure import Enclosure
-from punchcard.machines.fleq.blocks.lemmas import MATCH_GAP, Lemma, LemmaWorkspace, hand_over, power_of_two
+from punchcard.machines.fleq.blocks.lemmas import Lemma, LemmaWorkspace, find, mix
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.functions import Array, Function
-from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Expression, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.build import Part, assign
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 
 class Entries(Transport):
@@ -102,23 +101,20 @@ class EntriesLemma(Lemma):
         return {"copy": d, "entry": self.curve.sides, "asking": 1, "mean": 1, "spread": d}
 
     def layers(self, work: LemmaWorkspace) -> list[Part]:
-        d, off, gate, shut = work.size, work.off, work.gate, work.rows("not_grid_group")
-        copy, entry, asking, mean, spread = (work.own(n) for n in ("copy", "entry", "asking", "mean", "spread"))
-        keys = Keys(work.rows("unit"), work.own)
+        d, off, gate = work.size, work.not_called, work.gate
+        shut, lane, keys = off + work.rows("not_grid_group"), work.rows("grid_lane"), Keys(work.rows("unit"), work.own)
+        copy, entry, asking, mean, spread = self.own(work)
         not_live: Expression = work.rows("not_constant")
         if self.curve.terms:
             not_live = work.rows("outside") + work.one - work.own("live")
-        grid = work.rows("grid_lane").total()
-        entries = (gated(part, off + shut, gate).total() for part in parts(copy, self.curve.sides))
-        made = gated(self.curve.finish(mean, work.one).repeat(d), off + shut + work.over, gate)
+        entries = (gated(part, shut, gate).total() for part in parts(copy, self.curve.sides))
         return [
-            hand_over(work, "grid_lane", "a_lane", work.own("x")[:d], copy)
-            + assign(entry, stack(*entries)) + assign(asking, relu(grid - off)),
-            attend(query=stack(self.curve.query(entry, asking), -work.big * asking), into=mean,
-                   key=stack(self.curve.key(keys), not_live), value=self.curve.value(keys), gap=1.0, temperature=1.0)
-            + assign(spread, made),
-            attend(query=work.rows("c_lane"), key=work.rows("grid_lane"), value=d * spread, into=work.own("result")[:d],
-                   gap=MATCH_GAP, winners=power_of_two(d)),
+            find(lane, work.rows("a_lane"), work.own("x")[:d], copy)
+            + assign(entry, stack(*entries)) + assign(asking, relu(lane.total() - off)),
+            mix(stack(self.curve.query(entry, asking), -work.big * asking), stack(self.curve.key(keys), not_live),
+                self.curve.value(keys), mean)
+            + assign(spread, gated(self.curve.finish(mean, work.one).repeat(d), shut + work.over, gate)),
+            find(work.rows("c_lane"), lane, d * spread, work.own("result")[:d], winners=d),
         ]
 
 
@@ -127,11 +123,8 @@ class EntriesFunction(Block):
 
     def __init__(self, function: Function, curve: Curve) -> None:
         self.function, self.curve = function, curve
-        self.transport: Entries = Entries(curve)
+        self.transport = Entries(curve)
         self.lemma = EntriesLemma(curve)
-
-    def finish(self, work: Workspace, off: Expression) -> Expression:
-        return self.transport.finish(work, off)
 
     def enclosure(self, scale: Scale) -> Enclosure:
         """The curve's, and that of averaging d columns."""

@@ -2,194 +2,47 @@
 
     f(x)  ~  c_0 + sum_k c_k sigmoid(w_k x + b_k),         low <= x <= high
 
-Two methods. "threshold" is the paper's partition: steep sigmoids are thresholds, and the sum is a staircase whose
-error falls like 1 / m. "least-squares" overlaps wide sigmoids and solves for the c_k; for a smooth function its error
-falls geometrically in m, down to rounding.
+Two methods. "threshold" is the paper's partition: steep sigmoids are thresholds, and the sum is a staircase whose error
+falls like 1 / m. "least-squares" overlaps wide sigmoids and solves for the c_k; for a smooth function its error falls
+geometrically in m, down to rounding. `fit_with_kinks` is for a function whose slope jumps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice, product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from punchcard.errors import FitError, did_you_mean
-from punchcard.machines.fleq.blocks.enclosure import (
-    SATURATED,
-    Enclosure,
-    Number,
-    Piece,
-    enclose,
-    flint,
-    most,
-    round_up,
-    sigmoid_of,
-)
-from punchcard.machines.fleq.functions import Smooth, sigmoid
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
+from punchcard.machines.fleq.functions import Array, sigmoid
 
-Array = npt.NDArray[np.float64]
 Layout = tuple[Array, Array]
 """The centres and the widths of the sigmoids: sigmoid((x - centre) / width)."""
-
 METHODS = ("least-squares", "threshold")
-
 ROUNDING = 2.0**-52
 """Each sigmoid is off by about this much in float64, so the sum is off by this times sum |c_k|."""
-
 STEEPNESS = 80.0
 """Slope times gap of a threshold: half a gap away the sigmoid is within exp(-40) < 1e-17 of its step."""
-
 NEAREST = 110
 """How near 0 a function is looked at where its range ends there, in halvings of the range: 2^-55 is the root of 2^-110."""
-
 CUTOFFS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Singular values below these parts of the largest are dropped. A higher cutoff gives smaller coefficients."""
 
-
-FIT_MARGIN = 1.25
-"""A fit's error is the largest on a grid; between two of its points a smooth function's may be a little larger."""
-
-
-class SigmoidTerms(Protocol):
-    """constant + sum_k c_k sigmoid(x . a_k + b_k), of a number or of a vector: what blocks are built from.
-
-    `directions` are the a_k, a row for each term and a column for each entry of x.
-    """
-
-    @property
-    def directions(self) -> Array: ...
-    @property
-    def biases(self) -> Array: ...
-    @property
-    def coefficients(self) -> Array: ...
-    @property
-    def constant(self) -> float: ...
-
-    @property
-    def truncation(self) -> float:
-        """How far it is from the function that it stands for, at most."""
-        ...
-
-    def rounding(self) -> float:
-        """Its largest rounding error in units of roundoff, to first order."""
-        ...
-
-    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
-        """Its error as the function that it stands for, whose form on intervals is `smooth`, if there is one."""
-        ...
-
-
-def largest_score(terms: SigmoidTerms, limit: float) -> float:
-    """The largest |x . a_k + b_k| for entries of x within ±limit."""
-    return float(np.max(np.abs(terms.directions).sum(axis=1) * limit + np.abs(terms.biases)))
-
-
-@dataclass(frozen=True, eq=False)
-class SigmoidSum:
-    """constant + sum_k c_k sigmoid(w_k x + b_k), with the range it was fitted on.
-
-    `error` is the largest absolute error on a dense grid of the range. But for the two ends, its points were used
-    neither to fit the coefficients nor to choose among fits.
-    """
-
-    weights: Array
-    biases: Array
-    coefficients: Array
-    constant: float
-    low: float
-    high: float
-    error: float = math.nan
-
-    def __call__(self, x: npt.ArrayLike) -> Array:
-        points = np.asarray(x, dtype=np.float64)
-        return np.asarray(self.constant + sigmoid(points[..., None] * self.weights + self.biases) @ self.coefficients)
-
-    @property
-    def terms(self) -> int:
-        return len(self.coefficients)
-
-    @property
-    def directions(self) -> Array:
-        return self.weights[:, None]
-
-    @property
-    def truncation(self) -> float:
-        return FIT_MARGIN * self.error
-
-    def rounding(self) -> float:
-        return _rounding(self)
-
-    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
-        """Its error over the whole range; of a function that is not known on intervals, as far as it was measured."""
-        return _enclosure(self, smooth, unit)
-
-    @property
-    def magnitude(self) -> float:
-        """sum |c_k|: times the rounding of one sigmoid, this is the rounding error of the sum."""
-        return float(np.abs(self.coefficients).sum())
-
-
-@cache
-def _rounding(total: SigmoidSum) -> float:
-    return round_up(most(_units(total), total.low, total.high))
-
-
-def _units(total: SigmoidSum) -> Piece:
-    """The rounding error at a point, in units of roundoff.
-
-    The score w x + b is off by two units of |w x| + |b|, which the sigmoid passes on by its slope s (1 - s). The
-    sigmoid and its products are off by seven units of c s at most, and a sum of m terms, in any order, by one for each.
-    """
-    terms, arb = _numbers(total), flint().arb
-
-    def units(x: Number) -> Number:
-        found = arb(abs(total.constant)) * (2 + len(terms))
-        for w, b, c in terms:
-            s = sigmoid_of(w * x + b)
-            found = found + abs(c) * (s * (1 - s) * 2 * (abs(w * x) + abs(b)) + (7 + len(terms)) * s)
-        return found
-
-    return lambda a, b: (units, 0.0)
-
-
-@cache
-def _enclosure(total: SigmoidSum, smooth: Smooth | None, unit: float) -> Enclosure:
-    if smooth is None:
-        return Enclosure(total.truncation, unit * total.rounding(), f"[{total.low:g}, {total.high:g}]", proven=False)
-    known, terms, arb = smooth, _numbers(total), flint().arb
-
-    def on_piece(a: float, b: float) -> tuple[Smooth, float]:
-        """Sigmoids that are 0 or 1 on the whole piece are constants there, but for e^-80."""
-        ends = np.array([[a], [b]]) * total.weights + total.biases
-        off = 1e-12 * (np.abs(total.weights) * max(abs(a), abs(b)) + np.abs(total.biases))
-        high, low = ends.min(axis=0) - off > SATURATED, ends.max(axis=0) + off < -SATURATED
-        constant = sum((terms[k][2] for k in np.flatnonzero(high)), arb(total.constant))
-        live = [terms[k] for k in np.flatnonzero(~(high | low))]
-        slack = float(np.abs(total.coefficients[high | low]).sum()) * math.exp(1 - SATURATED)
-
-        def difference(x: Number) -> Number:
-            found = constant - known(x)
-            for w, b, c in live:
-                found = found + c * sigmoid_of(w * x + b)
-            return found
-
-        return difference, slack
-
-    key = total.weights, total.biases, total.coefficients, np.array([total.constant])
-    return enclose(on_piece, _units(total), total.low, total.high, unit, key)
-
-
-def _numbers(total: SigmoidSum) -> list[tuple[Number, Number, Number]]:
-    """The terms as exact numbers."""
-    return [(flint().arb(float(w)), flint().arb(float(b)), flint().arb(float(c)))
-            for w, b, c in zip(total.weights, total.biases, total.coefficients, strict=True)]
+KINK_POWERS = (6, 8, 12)
+KINK_WIDTHS = (1.0, 2.0)
+"""Widths of the sigmoids beside a kink, in units of their spacing."""
+STRETCHES = (1.0, 3.0)
+"""How far centres go beyond an end of the range: not at all for a function that is flat there, else further."""
+NARROWEST = 2.0**-36
+"""Least width beside a kink, in units of the range: the sum may be off by a quarter of it, and scores stay below 2^37."""
+FRESH = 2000, (math.sqrt(5) - 1) / 2
+"""Count and phase of the points at which a fit's error is measured."""
 
 
 def fit(
@@ -201,10 +54,7 @@ def fit(
     `function` takes an array or a number. `rounding` is the relative rounding of the number format that will evaluate
     the sum; least squares gives up accuracy that would drown in rounding * sum |c_k| there.
     """
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise FitError(f"range [{low}, {high}]: low must be less than high, and both finite")
-    if terms < 1:
-        raise FitError(f"{terms} terms: a sum of sigmoids needs at least 1")
+    check_range(low, high, terms)
     if method not in METHODS:
         raise FitError(f"unknown method {method!r}{did_you_mean(method, METHODS)}: use {' or '.join(METHODS)}")
     low, high = float(low), float(high)
@@ -215,8 +65,16 @@ def fit(
         # Many small factorisations: more than one thread makes them slower, and tens of times so on a busy machine.
         with threadpool_limits(1):
             result = fit_least_squares(evaluate, low, high, terms, rounding)
-    fresh = grid(low, high, 2000, phase=(math.sqrt(5) - 1) / 2)
+    fresh = grid(low, high, *FRESH)
     return replace(result, error=float(np.abs(result(fresh) - evaluate(fresh)).max()))
+
+
+def check_range(low: float, high: float, terms: int = 1) -> None:
+    """Refuse a range without an inside, and a sum without a term."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise FitError(f"range [{low}, {high}]: low must be less than high, and both finite")
+    if terms < 1:
+        raise FitError(f"{terms} terms: a sum of sigmoids needs at least 1")
 
 
 def fit_threshold(evaluate: Callable[[Array], Array], low: float, high: float, terms: int) -> SigmoidSum:
@@ -265,9 +123,31 @@ def fit_least_squares(
     best = openings[lead]
     if best.score > problem.enough:
         best = min(best, problem.best_of(islice(families[lead], budget)), key=lambda attempt: attempt.score)
-    if not math.isfinite(best.score):
-        raise FitError(f"range [{low}, {high}] with {terms} terms: no layout of sigmoids gave finite coefficients")
-    return SigmoidSum(*affine(best.layout), best.solution[1:], float(best.solution[0]), low, high)
+    return best.total(low, high, terms)
+
+
+def fit_with_kinks(
+    function: Callable[..., object], low: float, high: float, kinks: Sequence[float], terms: int = 128, *,
+    rounding: float = ROUNDING,
+) -> SigmoidSum:
+    """The same for a function with kinks, where its slope jumps; kinks beyond the range do not count.
+
+    A kink is for sigmoids what an end with an infinite slope is (`crowded`): with centres at distances size * t^power from
+    it, on both sides, and narrower there, the error falls geometrically in the square root of their number. Even centres, as
+    for a smooth function, would leave an error like 1 / m.
+    """
+    inside = sorted({float(k) for k in kinks if low < k < high})
+    if not inside:
+        raise FitError(f"range [{low}, {high}] has no kink of {', '.join(map(str, kinks)) or 'none'}: use `fit`")
+    if terms < 2 * len(inside):
+        raise FitError(f"{terms} terms for {len(inside)} kinks: each needs at least 2")
+    evaluate = checked(function, low, high)
+    samples, checks, fresh = (kink_grid(low, high, inside, *count) for count in (
+        (100 + terms, 0.5), (200 + terms, 0.25), FRESH))
+    problem = Problem(samples, evaluate(samples), checks, evaluate(checks), rounding)
+    with threadpool_limits(1):
+        result = problem.best_of(beside_kinks(low, high, inside, terms)).total(low, high, terms)
+    return replace(result, error=float(np.abs(result(fresh) - evaluate(fresh)).max()))
 
 
 class Attempt(NamedTuple):
@@ -276,6 +156,12 @@ class Attempt(NamedTuple):
     score: float
     layout: Layout
     solution: Array
+
+    def total(self, low: float, high: float, terms: int) -> SigmoidSum:
+        """The sum of sigmoids."""
+        if not math.isfinite(self.score):
+            raise FitError(f"range [{low}, {high}] with {terms} terms: no layout of sigmoids gave finite coefficients")
+        return SigmoidSum(*affine(self.layout), self.solution[1:], float(self.solution[0]), low, high)
 
 
 @dataclass(frozen=True)
@@ -305,23 +191,31 @@ class Problem:
         """Least squares on the samples; the score is the largest error on the checks plus rounding * sum |c_k|.
 
         The columns are not scaled: a sigmoid that is tiny on the whole range would get a huge coefficient. R of the QR
-        decomposition has the singular values of the whole matrix, and one decomposition of it serves every cutoff. A
-        second pass on the residual takes off most of the solver's own rounding.
+        decomposition has the singular values of the whole matrix, and one decomposition of it serves every cutoff.
         """
         matrix = columns(layout, self.samples)
         q, r = np.linalg.qr(matrix)
         u, singular, vt = np.linalg.svd(r)
-        kept = singular[:, None] > singular[0] * np.array(CUTOFFS)
-        inverse = kept / np.maximum(singular, np.finfo(np.float64).tiny)[:, None]
-        basis = q @ u
-        solutions = vt.T @ (inverse * (basis.T @ self.values)[:, None])
-        residuals = self.values[:, None] - matrix @ solutions
-        solutions = solutions + vt.T @ (inverse * (basis.T @ residuals))
+        solutions = solutions_of(matrix, (q @ u, singular, vt), self.values)
         errors = np.abs(columns(layout, self.checks) @ solutions - self.wanted[:, None]).max(axis=0)
         scores = errors + self.rounding * np.abs(solutions[1:]).sum(axis=0)
         scores = np.where(np.isfinite(scores), scores, math.inf)
         least = int(np.argmin(scores))
         return Attempt(float(scores[least]), layout, solutions[:, least])
+
+
+def solutions_of(matrix: Array, decomposition: tuple[Array, Array, Array], values: Array, *, passes: int = 2) -> Array:
+    """Least squares by singular values, a solution for each cutoff.
+
+    A second pass on the residual takes off most of the solver's own rounding.
+    """
+    basis, singular, vt = decomposition
+    kept = singular[:, None] > singular[0] * np.array(CUTOFFS)
+    inverse = kept / np.maximum(singular, np.finfo(np.float64).tiny)[:, None]
+    found = vt.T @ (inverse * (basis.T @ values)[:, None])
+    if passes == 2:
+        found = found + vt.T @ (inverse * (basis.T @ (values[:, None] - matrix @ found)))
+    return np.asarray(found)
 
 
 def columns(layout: Layout, points: Array) -> Array:
@@ -416,6 +310,36 @@ def grid(low: float, high: float, count: int, phase: float) -> Array:
         parts.append(high * (low / high) ** bent)
     elif low == 0 or high == 0:
         parts.append((low + high) * 2.0 ** (-NEAREST * t))
+    return np.unique(np.clip(np.concatenate(parts), low, high))
+
+
+def reaches(low: float, high: float, kinks: list[float]) -> Iterator[tuple[float, float]]:
+    """(kink, signed distance) for both sides of each: up to the end, or halfway to the next kink."""
+    ends = [low, *kinks, high]
+    for i, kink in enumerate(kinks, start=1):
+        for sign, neighbour in ((-1, i - 1), (1, i + 1)):
+            distance = abs(ends[neighbour] - kink)
+            yield kink, sign * (distance if neighbour in (0, len(ends) - 1) else distance / 2)
+
+
+def beside_kinks(low: float, high: float, kinks: list[float], terms: int) -> Iterator[Layout]:
+    sides = list(reaches(low, high, kinks))
+    counts = [terms // len(sides) + (i < terms % len(sides)) for i in range(len(sides))]
+    for stretch, power, factor in product(STRETCHES, KINK_POWERS, KINK_WIDTHS):
+        centres, widths = [], []
+        for (kink, reach), count in zip(sides, counts, strict=True):
+            steps = (np.arange(count) + 0.5) / count
+            size = reach * (stretch if kink + reach in (low, high) else 1.0)
+            centres.append(kink + size * steps**power)
+            widths.append(factor * abs(size) * power * steps ** (power - 1) / count)
+        yield np.concatenate(centres), np.maximum(np.concatenate(widths), NARROWEST * (high - low))
+
+
+def kink_grid(low: float, high: float, kinks: list[float], count: int, phase: float) -> Array:
+    """Points of the range, crowded towards the kinks as the centres are."""
+    t = (np.arange(count) + phase) / count
+    parts = [grid(low, high, count, phase), np.array(kinks)]
+    parts += [kink + reach * t**12 for kink, reach in reaches(low, high, kinks)]
     return np.unique(np.clip(np.concatenate(parts), low, high))
 
 

@@ -19,10 +19,9 @@ from itertools import product
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from punchcard.errors import FitError
 from punchcard.machines.fleq.blocks.enclosure import SATURATED, Enclosure, Number, enclose, flint
-from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, checked
-from punchcard.machines.fleq.functions import Smooth
+from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, check_range, checked, solutions_of
+from punchcard.machines.fleq.functions import Array, Smooth
 
 SIZES = (48, 64, 96, 128, 192, 256)
 """How many values are tried, until the table is near enough."""
@@ -120,8 +119,7 @@ def tabulate(
     function: Callable[..., object], low: float, high: float, *, rounding: float = ROUNDING, terms: int | None = None
 ) -> Table:
     """A table for `function` on [low, high], of as few values as are near enough, or of `terms`."""
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise FitError(f"range [{low}, {high}]: low must be less than high, and both finite")
+    check_range(low, high)
     evaluate = checked(function, low, high)
     fresh = np.concatenate([spread.points(2000, phase=(math.sqrt(5) - 1) / 2) for spread in _spreads(low, high)])
     wanted = evaluate(fresh)
@@ -183,11 +181,7 @@ def _fitted(
     table = Table(slopes, offsets, np.zeros_like(slopes), spread.low, spread.high)
     samples, checks = (spread.points(n * len(slopes), phase) for n, phase in ((2, 0.5), (1, 0.25)))
     matrix, wanted = table.weights(samples), evaluate(samples)
-    u, singular, vt = np.linalg.svd(matrix, full_matrices=False)
-    kept = singular[:, None] > singular[0] * np.array(CUTOFFS)
-    inverse = kept / np.maximum(singular, np.finfo(np.float64).tiny)[:, None]
-    values = vt.T @ (inverse * (u.T @ wanted)[:, None])
-    values = values + vt.T @ (inverse * (u.T @ (wanted[:, None] - matrix @ values)))
+    values = solutions_of(matrix, np.linalg.svd(matrix, full_matrices=False), wanted)
     errors = np.abs(table.weights(checks) @ values - evaluate(checks)[:, None]).max(axis=0)
     tables = [replace(table, values=values[:, k]) for k in range(len(CUTOFFS))]
     # half of the bound of rounding: it is seldom reached

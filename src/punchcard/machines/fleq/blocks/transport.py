@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but, one_hot
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class Transport(ABC):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         """The scratchpad columns it needs."""
 
-    @abstractmethod
     def asks(self, column: ScratchColumn, d: int) -> bool:
         """Whether the column asks when a function that uses this transport is called."""
+        return column.kind == "output"
 
     def gives(self, column: ScratchColumn, d: int) -> bool:
         """Whether the column holds (a share of) the result."""
@@ -77,6 +76,10 @@ class Transport(ABC):
     def shares(self, work: Workspace) -> list[Share]:
         """Its share of the first head, and of further heads where it has any."""
 
+    def finish(self, work: Workspace, off: Expression) -> Expression | None:
+        """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+        return None
+
 
 def output_lanes(d: int) -> Constant:
     """One-hot of the lane in output columns."""
@@ -100,9 +103,6 @@ class Beside(Transport):
 
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(1, d) + outputs(d)
-
-    def asks(self, column: ScratchColumn, d: int) -> bool:
-        return column.kind == "output"
 
     def constants(self, d: int) -> tuple[Constant, ...]:
         first = Constant("first_lane", d, lambda c: one_hot(d, c.lane if c.kind == "copy" and c.index == 0 else None))
@@ -130,12 +130,9 @@ class Turn(Transport):
     def columns(self, d: int) -> tuple[ScratchColumn, ...]:
         return copies_of(d, d) + outputs(d)
 
-    def asks(self, column: ScratchColumn, d: int) -> bool:
-        return column.kind == "output"
-
     def constants(self, d: int) -> tuple[Constant, ...]:
-        return (output_lanes(d), copy_numbers(d), not_copy(d),
-                Constant("not_lane", d, lambda c: all_but(d, c.lane if c.kind == "copy" else None)))
+        return (output_lanes(d), Constant("copy_number", d, lambda c: one_hot(d, c.index if c.kind == "copy" else None)),
+                not_copy(d), Constant("not_lane", d, lambda c: all_but(d, c.lane if c.kind == "copy" else None)))
 
     def scratch_rows(self, d: int) -> tuple[tuple[str, int], ...]:
         return (("turn_query", d), ("turned", d))
@@ -157,10 +154,6 @@ class Turn(Transport):
         d = work.size
         return [Share(work.big * work.rows("turn_query"), work.rows("copy_number"), d * work.rows("turned"),
                       work.result[:d])]
-
-
-def copy_numbers(d: int) -> Constant:
-    return Constant("copy_number", d, lambda c: one_hot(d, c.index if c.kind == "copy" else None))
 
 
 def not_copy(d: int) -> Constant:

@@ -11,85 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from punchcard.arguments import checked
 from punchcard.errors import FitError
-from punchcard.machines.fleq.blocks.enclosure import Enclosure
-from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, Array, SigmoidSum
-from punchcard.machines.fleq.functions import Smooth, sigmoid
+from punchcard.machines.fleq.blocks.fit import ROUNDING, check_range, solutions_of
+from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
+from punchcard.machines.fleq.functions import Array, sigmoid
 
-VECTOR_MARGIN = 2.0
-"""Random points of a cube miss the worst one by more than a grid of a line does."""
 STEEPNESS = (1.0, 2.0, 0.5, 4.0)
 """How often a sigmoid of a random direction rises from 0 to 1 over the cube, about: tried in this order."""
 MOST_CORNERS = 10
 """Up to so many dimensions all corners of the cube are looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class VectorSum:
-    """constant + sum_k c_k sigmoid(a_k . x + b_k), and the cube that it was fitted on.
-
-    `error` is the largest absolute error on points that were used neither to fit nor to choose; `margin` is what the worst
-    point of all may be larger by.
-    """
-
-    directions: Array
-    biases: Array
-    coefficients: Array
-    constant: float
-    low: float
-    high: float
-    error: float = math.nan
-    margin: float = VECTOR_MARGIN
-    rounded: float | None = None
-    """Its rounding error in units of roundoff, where that is known better than term by term."""
-
-    def __call__(self, x: ArrayLike) -> Array:
-        """The values at points whose entries are the last axis."""
-        points = np.asarray(x, dtype=np.float64)
-        return np.asarray(self.constant + sigmoid(points @ self.directions.T + self.biases) @ self.coefficients)
-
-    @property
-    def terms(self) -> int:
-        return len(self.coefficients)
-
-    @property
-    def entries(self) -> int:
-        return int(self.directions.shape[1])
-
-    @property
-    def truncation(self) -> float:
-        return self.margin * self.error
-
-    def rounding(self) -> float:
-        """Each term at its own worst point, in units of roundoff: the sum's worst point is no worse than all of these.
-
-        A score is off by d + 1 units of |a| . |x| + |b| (there are d products in it), which the sigmoid passes on by its
-        slope. The sigmoid and its products are off by seven units, and a sum of m terms, in any order, by one for each.
-        """
-        if self.rounded is not None:
-            return self.rounded
-        largest = max(abs(self.low), abs(self.high))
-        spread = np.abs(self.directions).sum(axis=1) * largest
-        nearest = np.maximum(0.0, np.abs(self.biases) - spread)  # the least |score| that a term may have
-        slope = sigmoid(nearest) * (1 - sigmoid(nearest))
-        most = sigmoid(spread + self.biases)
-        score = (self.entries + 1) * (spread + np.abs(self.biases))
-        terms = len(self.coefficients)
-        units = float((slope * score + (7 + terms) * most) @ np.abs(self.coefficients))
-        return units + (2 + terms) * abs(self.constant)
-
-    def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
-        """As far as it was measured: no function of vectors is known on intervals."""
-        over = f"[{self.low:g}, {self.high:g}]^{self.entries}"
-        return Enclosure(self.truncation, unit * self.rounding(), over, proven=False)
 
 
 @checked
@@ -101,7 +38,9 @@ def fit_vector(
 
     `function` takes a matrix with a point in each row and gives their values. `rounding` is as for `fit`.
     """
-    _check_cube(entries, low, high, terms)
+    if entries < 1:
+        raise FitError(f"{entries} entries: a vector has at least 1")
+    check_range(low, high, terms)
     rng = np.random.default_rng(seed)
     samples, checks, fresh = (cube(rng, entries, low, high, count) for count in (8 * terms, 4 * terms, 4096))
     values, wanted = _values(function, samples), _values(function, checks)
@@ -109,7 +48,8 @@ def fit_vector(
     with threadpool_limits(1):
         for steepness in STEEPNESS:
             a, b = random_sigmoids(rng, entries, low, high, terms, steepness)
-            solutions = _solve(_columns(a, b, samples), values)
+            matrix = _columns(a, b, samples)
+            solutions = solutions_of(matrix, np.linalg.svd(matrix, full_matrices=False), values, passes=1)
             errors = np.abs(_columns(a, b, checks) @ solutions - wanted[:, None]).max(axis=0)
             scores = errors + rounding * np.abs(solutions[1:]).sum(axis=0)
             least = int(np.argmin(np.where(np.isfinite(scores), scores, math.inf)))
@@ -132,6 +72,8 @@ def ridges(parts: Sequence[tuple[Sequence[float], SigmoidSum]], low: float, high
     largest, found = max(abs(low), abs(high)), []
     for direction, g in parts:
         reach = float(np.abs(np.asarray(direction, dtype=np.float64)).sum()) * largest
+        if g.entries != 1:
+            raise FitError(f"the function of direction {list(direction)} takes {g.entries} numbers: it must take one")
         if not g.low <= -reach <= reach <= g.high:
             raise FitError(f"direction {list(direction)} reaches ±{reach:g} on [{low:g}, {high:g}], and its function is "
                            f"fitted on {g.low:g} to {g.high:g}: fit it on that range")
@@ -163,14 +105,6 @@ def cube(rng: np.random.Generator, entries: int, low: float, high: float, count:
     return np.vstack(points)
 
 
-def _solve(matrix: Array, values: Array) -> Array:
-    """Least squares, a solution for each cutoff of the singular values."""
-    u, singular, vt = np.linalg.svd(matrix, full_matrices=False)
-    kept = singular[:, None] > singular[0] * np.array(CUTOFFS)
-    inverse = kept / np.maximum(singular, np.finfo(np.float64).tiny)[:, None]
-    return np.asarray(vt.T @ (inverse * (u.T @ values)[:, None]))
-
-
 def _columns(directions: Array, biases: Array, points: Array) -> Array:
     return np.column_stack([np.ones(len(points)), sigmoid(points @ directions.T + biases)])
 
@@ -185,12 +119,3 @@ def _values(function: Callable[..., object], points: Array) -> Array:
     if len(bad):
         raise FitError(f"the function must be finite on the cube, and is not at x = {np.round(bad[0], 6).tolist()}")
     return values.astype(np.float64)
-
-
-def _check_cube(entries: int, low: float, high: float, terms: int) -> None:
-    if entries < 1:
-        raise FitError(f"{entries} entries: a vector has at least 1")
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise FitError(f"range [{low}, {high}]: low must be less than high, and both finite")
-    if terms < 1:
-        raise FitError(f"{terms} terms: a sum of sigmoids needs at least 1")

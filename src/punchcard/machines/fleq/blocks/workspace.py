@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from punchcard.card.layout import Layout
@@ -44,12 +45,15 @@ class Constant:
     of: Callable[[ScratchColumn], list[float]]
 
 
+def _named(name: str) -> cached_property[Rows]:
+    return cached_property(lambda work: work.rows(name))
+
+
 @dataclass(frozen=True)
 class Workspace:
     """What a block sees: sizes, scales and rows by name.
 
     size      d, the most columns and rows of an operand
-    height    rows of a column as functions see it: d, or more where instructions are read as data
     gate      closes formulas over data;  big  decides hard matches and keeps columns out of a soft one
     reach     the largest entry of a product;  unit  the number format's roundoff
     one       1 in every column of the scratchpad, 0 elsewhere
@@ -65,36 +69,15 @@ class Workspace:
     reach: float
     unit: float
 
+    one = _named("scratch")
+    operand = _named("operand")
+    left = _named("left")
+    result = _named("result")
+    deep = _named("deep")
+    over = _named("over")
+
     def rows(self, name: str) -> Rows:
         return rows(self.layout, name)
-
-    @property
-    def one(self) -> Rows:
-        return self.rows("scratch")
-
-    @property
-    def operand(self) -> Rows:
-        return self.rows("operand")
-
-    @property
-    def left(self) -> Rows:
-        return self.rows("left")
-
-    @property
-    def result(self) -> Rows:
-        return self.rows("result")
-
-    @property
-    def deep(self) -> Rows:
-        return self.rows("deep")
-
-    @property
-    def over(self) -> Rows:
-        return self.rows("over")
-
-    @property
-    def height(self) -> int:
-        return self.result.size
 
     def off(self, name: str) -> Rows:
         """0 when the function (or the transport) of this name is called, else 1."""

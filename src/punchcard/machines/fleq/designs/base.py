@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from punchcard.budget import building, require, running_packed
-from punchcard.card.encoding import Numbers, pointer_bits
+from punchcard.budget import PACKED, building, require
+from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
-from punchcard.machines.fleq.blocks.block import Block, Scale, product_reach
+from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
-from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import number
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import bit_of
-from punchcard.primitives.step import step
+from punchcard.machines.fleq.blocks.workspace import Workspace
+from punchcard.primitives.bits import bit_of, number, step
+from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, rows, stack
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.softmax import hard_product
 
@@ -137,7 +134,7 @@ class FleqSizes:
 
 def check_room(size: int, memory: int = 0) -> None:
     """Refuse sizes that no design can be built for within the budget, before anything of them is listed."""
-    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + running_packed(STORED * size * memory),
+    require(building(LEAST_WEIGHTS * (TALL * size) ** 2) + PACKED * STORED * size * memory,
             f"a fleq machine with size={size}" + f" and memory={memory}" * bool(memory), least=True)
 
 
@@ -147,19 +144,6 @@ class FleqContent:
 
     memory: Array
     code: Array
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Constants of a machine's layers, chosen from sizes, range and number format."""
-
-    gate: float
-    big: float
-    reach: float
-    unit: float
-    flag_bound: float
-    flag_shift: float
-    """A flag is read with this added to it: see `flag_shift`."""
 
 
 def flag_shift(bound: float, unit: float) -> float:
@@ -198,6 +182,7 @@ class FleqDesign(Design[FleqSizes]):
     """What the blocks' error bounds depend on, once it is known in which number format the layers are."""
     flag_bound: float
     flag_shift: float
+    """A flag is read with this added to it: see `flag_shift`."""
 
     def with_blocks(
         self, size: int, memory: int, instructions: int, blocks: Sequence[Block], range: float = 16.0
@@ -219,15 +204,12 @@ class FleqDesign(Design[FleqSizes]):
         """The rows and regions of the card."""
 
     @abstractmethod
-    def formulas(self, scales: Scales) -> list[Part]:
+    def formulas(self, work: Workspace) -> list[Part]:
         """The layers, first to last."""
 
     @abstractmethod
-    def punch_constants(self, card: Card) -> None:
-        """Everything on the card that does not depend on the program."""
-
-    def meaning(self, card: RealMeaning) -> None:
-        """What a loop does, for a proof: see `machines.fleq.meaning`."""
+    def _standing(self) -> dict[tuple[str, str], Array]:
+        """What never changes, by block and region: rows by columns, or one column for all."""
 
     def step_mismatches(self, card: Card, after: Card) -> Any:
         """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
@@ -242,8 +224,7 @@ class FleqDesign(Design[FleqSizes]):
         self.scale = Scale(sizes.size, self.range, precision.unit)
         self.flag_bound = 2.0 ** math.ceil(math.log2(self.range + 2))
         self.flag_shift = flag_shift(self.flag_bound, precision.unit)
-        return self.formulas(Scales(GATE, self._big(precision), product_reach(sizes.size, self.range), precision.unit,
-                                    self.flag_bound, self.flag_shift))
+        return self.formulas(Workspace(layout, sizes.size, GATE, self._big(precision), self.scale.reach, precision.unit))
 
     def punch(self, sizes: FleqSizes, layout: Layout, content: FleqContent, card: Card) -> None:
         self.punch_constants(card)
@@ -258,13 +239,36 @@ class FleqDesign(Design[FleqSizes]):
 
     def memory(self, card: Cards) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        content = self.card.array(card, "data", "memory") + self.card.array(card, "incoming", "memory")
-        return content[..., : self.sizes.size, :].astype(np.float64)
+        return self.contents(card, "memory")[..., : self.sizes.size, :].astype(np.float64)
 
     def counter(self, card: Cards) -> Numbers:
         """The number of the next instruction."""
         column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
         return np.asarray(column - self.sizes.instruction_column)
+
+    def contents(self, card: Cards, region: str) -> Array:
+        """The columns of a region, whole: data, and what has just been written."""
+        return self.card.array(card, "data", region) + self.card.array(card, "incoming", region)
+
+    def instruction(self, card: Card, number: int) -> Array:
+        """The column of an instruction, as an array of its own."""
+        return self.contents(card, "instructions")[:, number].copy()
+
+    def fields(self, instruction: Array, names: Iterable[str] | None = None) -> dict[str, int]:
+        """The fields in an instruction's column, or some of them, as numbers."""
+        return {name: int(decode_unsigned(instruction[self.sizes.field_rows(name), None])[0])
+                for name in names or self.sizes.instruction_parts()}
+
+    def pointers(self, instruction: Array) -> dict[str, int]:
+        """The pointers in an instruction's column, as memory columns and (p) as an instruction's number."""
+        memory, code = self.sizes.memory_column, self.sizes.instruction_column
+        return {name: address - (code if name == "p" else memory)
+                for name, address in self.fields(instruction, POINTERS).items()}
+
+    def next_is(self, instruction: int) -> Pattern:
+        """What is on the card when an instruction is next."""
+        bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
+        return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
     def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:
         return (Pattern("halted", "scratchpad", (1,)),)
@@ -409,11 +413,11 @@ class FleqDesign(Design[FleqSizes]):
             gap=store_gap(length),
         )
 
-    def erase(self, gate: float) -> Part:
+    def erase(self) -> Part:
         """Erase what a written column held; nothing arrives in the scratchpad itself."""
         data, incoming, outside, stale = self.rows("data", "incoming", "outside", "stale")
-        return (assign(data, data - gated(data, stale, gate))
-                + assign(incoming, incoming - gated(incoming, outside, gate)))
+        return (assign(data, data - gated(data, stale, GATE))
+                + assign(incoming, incoming - gated(incoming, outside, GATE)))
 
     def merge(self) -> Part:
         """Add what was written to what was erased; one of the two is 0."""
@@ -426,8 +430,8 @@ class FleqDesign(Design[FleqSizes]):
             part += clear(self.row(name))
         return part
 
-    def punch_shared(self, card: Card) -> None:
-        """Positions, indicators, the constant columns and the initial program counter."""
+    def punch_constants(self, card: Card) -> None:
+        """All that does not depend on the program: positions, indicators, constants and the initial program counter."""
         sizes, layout = self.sizes, self.card
         for region in FleqSizes.OUTSIDE:
             place = layout.region(region)
@@ -439,3 +443,5 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "scratch", "scratchpad", 1.0)
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column] * sizes.scratchpad})
         layout.put(card, "halted", "scratchpad", -1.0)
+        for (name, region), values in self._standing().items():
+            layout.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

@@ -16,20 +16,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
-from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
-from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.step import step_and
+from punchcard.primitives.bits import increment_bits, step_and
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend
-from punchcard.transformer.expression import Array, Expression, Rows, rows, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, rows, stack
 
 
 class CompactDesign(FleqDesign):
@@ -86,7 +83,6 @@ class CompactDesign(FleqDesign):
         return Layout(blocks, self.sizes.regions, lambda: card_facts(self.sizes, self.blocks, self._standing()))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
-        """What never changes, by block and region: rows by columns, or one column for all."""
         found = {(constant.name, "scratchpad"): np.array([constant.of(column) for column in self.columns]).T
                  for constant in self._constants()}
         for t in self.transports:
@@ -102,9 +98,8 @@ class CompactDesign(FleqDesign):
         heads = 3 + max((getattr(t, "heads", 1) for t in self.transports), default=1)
         return layout.width * ((8 + heads) * layout.width + 2 * sum(t.units(sizes.size) for t in self.transports))
 
-    def formulas(self, scales: Scales) -> list[Part]:
-        work = Workspace(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
-        return [self._fetch(work), self._read(work), self._function(work), self._write(work, scales)]
+    def formulas(self, work: Workspace) -> list[Part]:
+        return [self._fetch(work), self._read(work), self._function(work), self._write(work)]
 
     def _fetch(self, work: Workspace) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
@@ -196,15 +191,15 @@ class CompactDesign(FleqDesign):
         moved = Expression(value[written], np.zeros(len(written)), np.zeros((len(written), 0)), value[:0], np.zeros(0))
         return attend(query=stack(*queries), key=stack(*keys), value=moved, into=into, gap=1.0, temperature=1.0)
 
-    def _write(self, work: Workspace, scales: Scales) -> Part:
+    def _write(self, work: Workspace) -> Part:
         """Store the result, read the flag, branch, and leave the scratchpad clean."""
         one, pc, flag, p = work.one, self.row("program_counter"), self.row("flag"), self.field("p")
         # flag <= 0 chooses p: pc + 2 [leq and p] - 2 [leq and pc]
-        value = flag - scales.flag_shift * one
-        leq_p, leq_pc = (step_and(-value, bits, one, scales.flag_bound) for bits in (p, pc))
+        value = flag - self.flag_shift * one
+        leq_p, leq_pc = (step_and(-value, bits, one, self.flag_bound) for bits in (p, pc))
         return (
-            self.store(self.field("flag"), shift=scales.flag_shift)
-            + self.erase(scales.gate)
+            self.store(self.field("flag"), shift=self.flag_shift)
+            + self.erase()
             + assign(pc, pc + 2 * leq_p - 2 * leq_pc)
             + self.clear_all([*self.SHARED_TEMPORARIES, "read_pointer", "read_idle", "write_idle", "off", "operand", "left",
                               "active", *self._own_rows()])
@@ -213,16 +208,6 @@ class CompactDesign(FleqDesign):
     def _own_rows(self) -> list[str]:
         """The transports' rows, which are 0 between loops."""
         return [name for t in self.transports for name, _ in t.scratch_rows(self.sizes.size)]
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import compact
-
-        compact(self, card)
-
-    def punch_constants(self, card: Card) -> None:
-        self.punch_shared(card)
-        for (rows_name, region), values in self._standing().items():
-            self.card.put(card, rows_name, region, values if region == "scratchpad" else float(values[0, 0]))
 
 
 def _transports(blocks: Sequence[Block]) -> tuple[Transport, ...]:

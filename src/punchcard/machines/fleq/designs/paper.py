@@ -19,21 +19,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.layout import Card, Layout, RowBlock, holding
+from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.lemmas import LemmaWorkspace
-from punchcard.machines.fleq.blocks.workspace import one_hot
-from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes, Scales
+from punchcard.machines.fleq.blocks.workspace import Workspace, one_hot
+from punchcard.machines.fleq.designs.base import GATE, FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
-from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.correct import correct
-from punchcard.primitives.flag import integer_flag
-from punchcard.primitives.select import select
+from punchcard.primitives.bits import correct, increment_bits, integer_flag, select
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, gated, stack
 
 
 class PaperFleqDesign(FleqDesign):
@@ -99,7 +94,6 @@ class PaperFleqDesign(FleqDesign):
                       lambda: card_facts(self.sizes, self.blocks, self._standing(), merged=True))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
-        """What never changes, by block and region: rows by columns, or one column for all."""
         d, s = self.sizes.size, self.sizes.scratchpad
         columns = [self._constants(q) for q in range(s)]
         found = {(name, "scratchpad"): np.array([column[name] for column in columns]).T for name in columns[0]}
@@ -113,23 +107,19 @@ class PaperFleqDesign(FleqDesign):
     def _height(self, block: Block) -> int:
         return self.height if block.reads_instructions else self.sizes.size
 
-    def formulas(self, scales: Scales) -> list[Part]:
-        lemmas = [block.lemma.layers(self._bench(block, scales)) for block in self.blocks]
+    def formulas(self, work: Workspace) -> list[Part]:
+        seen = work.layout, work.size, work.gate, work.big, work.reach, work.unit
+        lemmas = [block.lemma.layers(LemmaWorkspace(*seen, block.name, self.sizes.columns)) for block in self.blocks]
         depth = max(len(layers) for layers in lemmas)
         return [
             self._step_1(),
-            self._step_2(scales),
-            self._step_3(scales),
+            self._step_2(),
+            self._step_3(),
             *(sum((layers[i] for layers in lemmas if i < len(layers)), start=Part()) for i in range(depth)),
-            self._step_5(scales),
-            self._step_6(scales),
-            *self._step_7(scales.flag_shift),
+            self._step_5(),
+            self._step_6(),
+            *self._step_7(),
         ]
-
-    def _bench(self, block: Block, scales: Scales) -> LemmaWorkspace:
-        return LemmaWorkspace(self.row, block.name, self.sizes.size, scales.gate, scales.big, scales.reach,
-                          scales.unit, off=self.row(f"off.{block.name}"), deep=self.row("deep"), over=self.row("over"),
-                          columns=self.sizes.columns)
 
     def _step_1(self) -> Part:
         halted = self.row("halted")
@@ -145,7 +135,7 @@ class PaperFleqDesign(FleqDesign):
         part += self.off_rows({name: self.row(f"off.{name}") for name in users}, users)
         return part + self.heights() + assign(halted, self.field("halt"))
 
-    def _step_2(self, scales: Scales) -> Part:
+    def _step_2(self) -> Part:
         """Two heads read; the masks keep column i of a in part a and column i of b in part b."""
         data, position, outside = self.rows("data", "position", "outside")
         part = Part()
@@ -155,18 +145,18 @@ class PaperFleqDesign(FleqDesign):
             part += attend(query=self.row(f"{x}_pointer"), key=position, value=data[: self.height], into=read,
                            gap=ADDRESS_GAP)
             part += clear(read)
-            total = total + gated(read, self.row(f"shut_{x}") + outside, scales.gate)
+            total = total + gated(read, self.row(f"shut_{x}") + outside, GATE)
         return part + assign(self.row("operand"), total)
 
-    def _step_3(self, scales: Scales) -> Part:
+    def _step_3(self) -> Part:
         part = clear(self.row("operand"))
         for block in self.blocks:
             x, off = self.row(f"{block.name}_x"), self.row(f"off.{block.name}")
             closed = off + self.row("deep") if block.lemma.masks_height else off
-            part += assign(x, gated(self.row("operand")[: x.size], closed, scales.gate))
+            part += assign(x, gated(self.row("operand")[: x.size], closed, GATE))
         return part
 
-    def _step_5(self, scales: Scales) -> Part:
+    def _step_5(self) -> Part:
         """Collect the result in part c; only the function that was called has one."""
         shut, outside, one = self.rows("shut_c", "outside", "scratch")
         result = self.row("result")
@@ -174,38 +164,28 @@ class PaperFleqDesign(FleqDesign):
         called: Expression = 0 * one
         for block in self.blocks:
             off, own = self.row(f"off.{block.name}"), self.row(f"{block.name}_result")
-            value = gated(own, off + shut + outside, scales.gate)
+            value = gated(own, off + shut + outside, GATE)
             rest = result[own.size :]
             total = total + (stack(value, 0 * rest) if rest.size else value)
-            called = called + gated(one, off + shut, scales.gate)
+            called = called + gated(one, off + shut, GATE)
         return assign(result, total) + assign(self.row("writes"), called)
 
-    def _step_6(self, scales: Scales) -> Part:
+    def _step_6(self) -> Part:
         names = [f"{b.name}_{name}" for b in self.blocks
                  for name in ("x", "result", *b.lemma.rows(self.sizes.size, self._height(b)))]
         temporaries = [name for name in self.SHARED_TEMPORARIES if name != "current"]
         temporaries += ["a_pointer", "b_pointer", "shut_a", "shut_b", "shut_c", "off"]
-        return self.store(None) + self.erase(scales.gate) + self.clear_all([*temporaries, *names])
+        return self.store(None) + self.erase() + self.clear_all([*temporaries, *names])
 
-    def _step_7(self, shift: float) -> list[Part]:
+    def _step_7(self) -> list[Part]:
         data, incoming, position, one, pc, flag = self.rows(
             "data", "incoming", "position", "scratch", "program_counter", "flag")
         outside, sink = self.rows("outside", "sink")
         current = self.row("current")
         return [
             attend(query=stack(self.field("flag"), outside), key=stack(position, 2 * sink),
-                   value=data[0] + incoming[0] + shift * outside, into=flag, gap=ADDRESS_GAP) + self.merge(),
-            assign(flag, integer_flag(flag - shift * one, one)) + assign(pc, increment_bits(pc, one)),
+                   value=data[0] + incoming[0] + self.flag_shift * outside, into=flag, gap=ADDRESS_GAP) + self.merge(),
+            assign(flag, integer_flag(flag - self.flag_shift * one, one)) + assign(pc, increment_bits(pc, one)),
             assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
             assign(pc, correct(pc)),
         ]
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import paper
-
-        paper(self, card)
-
-    def punch_constants(self, card: Card) -> None:
-        self.punch_shared(card)
-        for (name, region), values in self._standing().items():
-            self.card.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

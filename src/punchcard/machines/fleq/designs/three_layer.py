@@ -43,22 +43,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqSizes, Scales
+from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
-from punchcard.machines.fleq.facts import card_facts, register_facts
-from punchcard.machines.meaning import RealMeaning
-from punchcard.primitives.add import increment_bits, number
-from punchcard.primitives.address import ADDRESS_GAP
-from punchcard.primitives.step import step, step_and
+from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
+from punchcard.primitives.bits import increment_bits, number, step, step_and
+from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend, clear
-from punchcard.transformer.expression import Array, Expression, Rows, relu, stack
-from punchcard.transformer.gate import gated
+from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
 
-REGISTERS = ("read_idle", "write_idle", "deep", "over", "off")
-"""What follows from an instruction's bits, 0 or 1, in each column of the scratchpad; of the other one in rows `jump_...`."""
 REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
 
@@ -67,11 +62,6 @@ class ThreeLayerFleqDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
-
-    def meaning(self, card: RealMeaning) -> None:
-        from punchcard.machines.fleq.meaning import three_layer
-
-        three_layer(self, card)
 
     @property
     def pointer_functions(self) -> list[str]:
@@ -125,9 +115,8 @@ class ThreeLayerFleqDesign(CompactDesign):
         """Three heads of the fetch more than the compact design, and hidden units for two instructions."""
         return super().weights(sizes, layout) + 4 * layout.width**2
 
-    def formulas(self, scales: Scales) -> list[Part]:
-        work = Workspace(self.card, self.sizes.size, scales.gate, scales.big, scales.reach, scales.unit)
-        return [self._first(work), self._second(work, scales), self._third(scales)]
+    def formulas(self, work: Workspace) -> list[Part]:
+        return [self._first(work), self._second(work), self._third()]
 
     def _first(self, work: Workspace) -> Part:
         """Read the operands, prepare them; where to write, and what follows; merge what was written before."""
@@ -154,7 +143,7 @@ class ThreeLayerFleqDesign(CompactDesign):
                 part += assign(self.row(f"meets.{name}"), met)
         return part
 
-    def _second(self, work: Workspace, scales: Scales) -> Part:
+    def _second(self, work: Workspace) -> Part:
         """The function; beside it, both instructions that may come next, and what follows from them."""
         part = self._function(work)
         part += self._fetch_from(self.row("following"), "current") + self._fetch_from(self.row("kept.p"), "jump")
@@ -167,7 +156,7 @@ class ThreeLayerFleqDesign(CompactDesign):
             part += assign(self.row(f"{prefix}over"), self.below("c_height", of))
             off, users = self.row(f"{prefix}off"), self.users()
             part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
-        return part + (self._foresee(work, scales) if self.pointer_functions else Part())
+        return part + (self._foresee(work) if self.pointer_functions else Part())
 
     def _fetch_from(self, pointer: Rows, into: str, shift: float = 0.0) -> Part:
         """Every scratchpad column reads an instruction, or a flag; all others find the column of zeros."""
@@ -180,11 +169,11 @@ class ThreeLayerFleqDesign(CompactDesign):
     def _read_pointer(self, of: str) -> Expression:
         return self.pointer({"a": self.row("not_a"), "b": self.row("not_b")}, of)
 
-    def _foresee(self, work: Workspace, scales: Scales) -> Part:
+    def _foresee(self, work: Workspace) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
         one, read, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
-        before = read - scales.flag_shift * one
-        flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * scales.flag_bound
+        before = read - self.flag_shift * one
+        flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * self.flag_bound
 
         def goes_on(met: Expression) -> Expression:
             return step(before - one - bound * (one - met), one)
@@ -195,7 +184,7 @@ class ThreeLayerFleqDesign(CompactDesign):
         asks = relu(flag + one - met) - relu(c + one - met) + c
         others = [block for block in self.blocks if not block.reads_instructions]
         return (
-            self._fetch_from(flag, "flag_before", scales.flag_shift)
+            self._fetch_from(flag, "flag_before", self.flag_shift)
             + assign(self.row("forward"), forward)
             + assign(self.row("as_fetched"), one - forward)
             + assign(self.row("ask"), asks)
@@ -205,15 +194,15 @@ class ThreeLayerFleqDesign(CompactDesign):
             + assign(self.row("flag_result"), self._results(work, others)[0])
         )
 
-    def _third(self, scales: Scales) -> Part:
+    def _third(self) -> Part:
         """Store the result, read the flag, choose the registers of the next instruction, leave the rest clean."""
         flag, one, pc, following = self.rows("flag", "scratch", "program_counter", "following")
-        value = flag - scales.flag_shift * one
+        value = flag - self.flag_shift * one
 
         def chosen(go_on: Expression, jump: Expression, least: float) -> Expression:
             """The bit of the instruction that comes next: 1 or `least`, -1 or 0."""
             size = 1 - least
-            up = [step_and(-value, 2 / size * (bits - one) + one, one, scales.flag_bound) for bits in (jump, go_on)]
+            up = [step_and(-value, 2 / size * (bits - one) + one, one, self.flag_bound) for bits in (jump, go_on)]
             return go_on + size * up[0] - size * up[1]
 
         current, pointer = self.row("current"), self.row("read_pointer")
@@ -221,11 +210,11 @@ class ThreeLayerFleqDesign(CompactDesign):
         next_pointer = chosen(pointer, self.row("jump_pointer"), -1.0)
         temporary = ["following", "kept", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
         if self.pointer_functions:
-            next_instruction, next_pointer = self._changed(next_instruction, next_pointer, scales)
+            next_instruction, next_pointer = self._changed(next_instruction, next_pointer)
             temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
-        part = (self.store(self.row("ask"), self.row("flag_result"), scales.flag_shift) if self.pointer_functions
-                else self.store(self.row("kept.flag"), shift=scales.flag_shift))
-        part += self.erase(scales.gate)
+        part = (self.store(self.row("ask"), self.row("flag_result"), self.flag_shift) if self.pointer_functions
+                else self.store(self.row("kept.flag"), shift=self.flag_shift))
+        part += self.erase()
         part += assign(pc, chosen(following, self.row("kept.p"), -1.0))
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
         for name in REGISTERS:
@@ -234,12 +223,12 @@ class ThreeLayerFleqDesign(CompactDesign):
         temporary += [name for name in self.SHARED_TEMPORARIES if name not in kept]
         return part + self.clear_all([*temporary, "operand", "left", "active", *self._own_rows()])
 
-    def _changed(self, fetched: Expression, pointer: Expression, scales: Scales) -> tuple[Expression, Expression]:
+    def _changed(self, fetched: Expression, pointer: Expression) -> tuple[Expression, Expression]:
         """The same, where the instruction has just been changed: its pointers are in `incoming`."""
         incoming, outside, forward, as_fetched, plain = self.rows("incoming", "outside", "forward", "as_fetched", "plain")
-        closing = 16 * scales.flag_bound  # more than the steps of a choice reach
+        closing = 16 * self.flag_bound  # more than the steps of a choice reach
         # Two gates: bits need a small one, which keeps the sums exact; real numbers, of other functions, a large one.
-        small, large = 4.0, scales.gate
+        small, large = 4.0, GATE
         shut = as_fetched * (small / large) + plain + outside
         fields = {name: incoming[self.sizes.field_rows(name)] for name in POINTERS}
         bits = stack(*(gated(fields[name], shut, large) for name in POINTERS))
@@ -256,8 +245,7 @@ class ThreeLayerFleqDesign(CompactDesign):
     def begin(self, card: Card, instruction: Array) -> None:
         """The registers of the instruction that a run begins with."""
         sizes, columns = self.sizes, self.columns
-        has = {name: int(decode_unsigned(instruction[sizes.field_rows(name)][:, None])[0])
-               for name in sizes.instruction_parts()}
+        has = self.fields(instruction)
         lanes = np.array([column.lane for column in columns])
         starts = np.array([has[column.operand] for column in columns])
         widths = np.array([has[f"{column.operand}_width"] for column in columns])

@@ -1,4 +1,4 @@
-"""The `.code` section of FLEQ: instructions as they are in the text, before names are resolved.
+"""The `.code` section of FLEQ: a line to an instruction, once all variables and labels of the text are known.
 
     target = function(operands)                  a target or an operand is a variable, or one column of it, `A[2]`
     incr_pointer(label.field)                    field is a, b, c, flag or p
@@ -6,168 +6,224 @@
     if flag <= 0 goto label                      alone, or after `;` as a part of one of the above
     goto label                                   likewise
     halt
+
+Shapes are checked here: operands against their function's rule, results against their target.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from punchcard.machines.fleq.functions import POINTER_FUNCTIONS
-from punchcard.machines.fleq.isa import FIELDS, Field, Halt
+from punchcard.errors import ProgramError
+from punchcard.machines.assembler import labelled
+from punchcard.machines.fleq.fitted import known_function
+from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.isa import FIELDS, Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
 from punchcard.machines.fleq.text.source import KEYWORDS, take_mark, take_whole
 from punchcard.machines.source import Line, Token, unknown
 
 _BRANCH = "a branch is `if flag <= 0 goto label` or `goto label`"
 _INSTRUCTION = "an instruction is `target = function(operands)`, a pointer function, a branch or `halt`"
 _POINTER = "a pointer is written as `label.field`"
+# Which of its operands an alias hands to mul, and in which order.
+_ALIAS_OPERANDS = {"mul_ba": (1, 0), "mul_aa": (0, 0), "mul_bb": (1, 1)}
 
 
-@dataclass(frozen=True)
-class PlaceText:
-    """A variable, or with `index` one of its columns."""
+class _Place(NamedTuple):
+    """A variable, or one column of it: its name where it is written, its first memory column and its shape."""
 
     name: Token
-    index: Token | None = None
-
-    def __str__(self) -> str:
-        return self.name.text if self.index is None else f"{self.name.text}[{self.index.text}]"
-
-
-@dataclass(frozen=True)
-class CallText:
-    """target = function(operands)."""
-
-    target: PlaceText
-    function: Token
-    operands: tuple[PlaceText, ...]
+    text: str
+    address: int
+    shape: Shape
 
 
-@dataclass(frozen=True)
-class PointerText:
-    """A pointer function: the label of an instruction, a field, and the operand of a reset (for p a label)."""
+@dataclass
+class Code:
+    """Reads instructions of a text; it has `count` of them, with the halt."""
 
-    label: Token
-    field: Token
-    name: Field
-    value: PlaceText | Token | None
+    source: str
+    functions: dict[str, Function]
+    variables: dict[str, Variable]
+    labels: dict[str, int]
+    count: int
+    _updates: list[tuple[PointerUpdate, Token, Token]] = field(default_factory=list)
+    """The pointer functions so far, with the label and the field that they name."""
 
+    def take_instruction(self, line: Line) -> Instruction:
+        """The instruction that is on the rest of a line."""
+        if line.at("halt"):
+            line.take()
+            line.finish("halt")
+            return Halt()
+        if line.at("if", "goto"):
+            step = Step(None, self._take_branch(line))
+        else:
+            step = Step(self._take_action(line))
+            if line.at(";"):
+                line.take()
+                if not line.at("if", "goto"):
+                    raise line.wrong(f"after `;` comes a branch of the same instruction, and {_BRANCH}; comments begin "
+                                     "with #")
+                step = Step(step.action, self._take_branch(line))
+        line.finish("the instruction" if step.branch is None else "the branch")
+        return step
 
-@dataclass(frozen=True)
-class BranchText:
-    """if flag <= 0 goto target; without a flag, goto target. The target is a label or a number."""
+    def check_updates(self, instructions: Sequence[Instruction]) -> None:
+        """A pointer function changes a pointer that its instruction has."""
+        for update, label, name in self._updates:
+            named = instructions[update.instruction]
+            if update.field not in pointers(named):
+                raise name.error(f"instruction {label.text!r} has no pointer {update.field!r}: {_about(named)}", self.source)
 
-    flag: PlaceText | None
-    target: Token
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One instruction other than halt."""
-
-    action: CallText | PointerText | None = None
-    branch: BranchText | None = None
-
-
-def take_statement(line: Line) -> Statement | Halt:
-    """The instruction that is on the rest of a line."""
-    if line.at("if", "goto"):
-        branch = _take_branch(line)
-        line.finish("the branch")
-        return Statement(branch=branch)
-    if line.at("halt"):
+    def _take_action(self, line: Line) -> Call | PointerUpdate:
+        if line.second_is("("):
+            return self._take_pointer_function(line)
+        if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
+            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION, self.source)
+        target = self._take_place(line, "a target")
+        take_mark(line, "=", _INSTRUCTION)
+        name = line.take_name("a function")
+        if name.text in POINTER_FUNCTIONS:
+            raise name.error(f"{name.text} has no result: write it without a target", self.source)
+        take_mark(line, "(", f"the operands of {name.text} are in parentheses, separated by commas")
+        operands: list[_Place] = []
+        while not line.at(")"):
+            if operands:
+                take_mark(line, ",", f"operands of {name.text} are separated by commas and end with `)`")
+            operands.append(self._take_place(line, f"operand {len(operands) + 1} of {name.text}"))
         line.take()
-        line.finish("halt")
-        return Halt()
-    action = _take_action(line)
-    if not line.at(";"):
-        line.finish("the instruction")
-        return Statement(action)
-    line.take()
-    if not line.at("if", "goto"):
-        raise line.wrong(f"after `;` comes a branch of the same instruction, and {_BRANCH}; comments begin with #")
-    branch = _take_branch(line)
-    line.finish("the branch")
-    return Statement(action, branch)
+        function, operands = self._function(name, operands)
+        shapes = [operand.shape for operand in operands]
+        try:
+            result = function.shape(*shapes)
+        except ShapeMismatch as error:
+            raise name.error(f"shapes of {name.text}: {error}", self.source) from None
+        if result != target.shape:
+            given = " and ".join(map(str, shapes))
+            raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}",
+                                    self.source)
+        return Call.of(function.name, [operand[2:] for operand in operands], target[2:])
 
+    def _function(self, name: Token, operands: list[_Place]) -> tuple[Function, list[_Place]]:
+        """The function of this name, and its operands in that function's order."""
+        if name.text in _ALIAS_OPERANDS:
+            order = _ALIAS_OPERANDS[name.text]
+            self._check_count(name, len(operands), max(order) + 1, 2)
+            return self.functions["mul"], [operands[i] for i in order]
+        if name.text not in self.functions:
+            try:
+                found = known_function(name.text)
+            except ProgramError as error:
+                raise name.error(str(error), self.source) from None
+            if found is None:
+                known = (*self.functions, *ALIASES)
+                raise unknown("function", name, known, f"there are {', '.join(known)}", self.source)
+            self.functions[name.text] = found
+        function = self.functions[name.text]
+        self._check_count(name, len(operands), function.arity, function.arity)
+        return function, operands
 
-def _take_action(line: Line) -> CallText | PointerText:
-    if line.second_is("("):
-        return _take_pointer_function(line)
-    if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
-        raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION, line.source)
-    target = _take_place(line, "a target")
-    take_mark(line, "=", _INSTRUCTION)
-    function = line.take_name("a function")
-    if function.text in POINTER_FUNCTIONS:
-        raise function.error(f"{function.text} has no result: write it without a target", line.source)
-    take_mark(line, "(", f"the operands of {function.text} are in parentheses, separated by commas")
-    operands: list[PlaceText] = []
-    while not line.at(")"):
-        if operands:
-            take_mark(line, ",", f"operands of {function.text} are separated by commas and end with `)`")
-        operands.append(_take_place(line, f"operand {len(operands) + 1} of {function.text}"))
-    line.take()
-    return CallText(target, function, tuple(operands))
+    def _check_count(self, name: Token, given: int, least: int, most: int) -> None:
+        if not least <= given <= most:
+            takes = f"{least} or {most}" if least != most else str(most)
+            raise name.error(f"{name.text} takes {takes} operand{'s' * (most != 1)}: {given} "
+                             f"{'is' if given == 1 else 'are'} given", self.source)
 
+    def _take_place(self, line: Line, what: str) -> _Place:
+        if line.ahead.kind == "number":
+            raise line.wrong(f"{what} is a variable; declare a constant under .data and name it")
+        name = line.take_name(what)
+        index = None
+        if line.at("["):
+            line.take()
+            index = take_whole(line, "the number of a column")
+            take_mark(line, "]", f"a column is written as `{name.text}[number]`")
+        if name.text not in self.variables:
+            raise unknown("variable", name, self.variables, "declare it under .data", self.source)
+        variable = self.variables[name.text]
+        if index is None:
+            return _Place(name, name.text, variable.address, variable.shape)
+        text, columns = f"{name.text}[{index.text}]", variable.shape.columns
+        if int(index.text) >= columns:
+            raise index.error(f"'{text}' is beyond {name.text!r}, which has {columns} column{'s' * (columns != 1)}, "
+                              "counted from 0", self.source)
+        return _Place(name, text, variable.address + int(index.text), Shape(variable.shape.rows, 1))
 
-def _take_place(line: Line, what: str) -> PlaceText:
-    if line.ahead.kind == "number":
-        raise line.wrong(f"{what} is a variable; declare a constant under .data and name it")
-    name = line.take_name(what)
-    if not line.at("["):
-        return PlaceText(name)
-    line.take()
-    index = take_whole(line, "the number of a column")
-    take_mark(line, "]", f"a column is written as `{name.text}[number]`")
-    return PlaceText(name, index)
+    def _take_pointer_function(self, line: Line) -> PointerUpdate:
+        function = line.take()
+        if function.text not in POINTER_FUNCTIONS:
+            raise unknown("pointer function", function, POINTER_FUNCTIONS,
+                          f"there are {' and '.join(POINTER_FUNCTIONS)}, and any other function needs a target, as in "
+                          f"`x = {function.text}(...)`", self.source)
+        line.take()
+        label, name = _take_pointer(line)
+        changed = next((known for known in FIELDS if known == name.text), None)
+        if changed is None:
+            raise unknown("field", name, FIELDS, f"there are {', '.join(FIELDS)}", self.source)
+        value = None
+        if function.text == "reset_pointer":
+            take_mark(line, ",", "reset_pointer takes 2 operands, a pointer and where it shall point")
+            value = (self._take_target(line) if changed == "p"
+                     else self._take_place(line, "operand 2 of reset_pointer").address)
+        take_mark(line, ")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
+        update = PointerUpdate(self._target(label), changed, value)
+        self._updates.append((update, label, name))
+        return update
 
+    def _take_branch(self, line: Line) -> Branch:
+        flag = None
+        if line.at("if"):
+            line.take()
+            flag = self._take_place(line, "a flag").address
+            for word in ("<=", "0"):
+                take_mark(line, word, _BRANCH)
+        take_mark(line, "goto", _BRANCH)
+        return Branch(flag, self._take_target(line))
 
-def _take_pointer_function(line: Line) -> PointerText:
-    function = line.take()
-    if function.text not in POINTER_FUNCTIONS:
-        raise unknown("pointer function", function, POINTER_FUNCTIONS,
-                      f"there are {' and '.join(POINTER_FUNCTIONS)}, and any other function needs a target, as in "
-                      f"`x = {function.text}(...)`", line.source)
-    line.take()
-    label, field = _take_pointer(line)
-    name = next((known for known in FIELDS if known == field.text), None)
-    if name is None:
-        raise unknown("field", field, FIELDS, f"there are {', '.join(FIELDS)}", line.source)
-    value: PlaceText | Token | None = None
-    if function.text == "reset_pointer":
-        take_mark(line, ",", "reset_pointer takes 2 operands, a pointer and where it shall point")
-        value = _take_target(line) if name == "p" else _take_place(line, "operand 2 of reset_pointer")
-    take_mark(line, ")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
-    return PointerText(label, field, name, value)
+    def _take_target(self, line: Line) -> int:
+        """The instruction that a label or a number names."""
+        if line.ahead.kind == "number":
+            return self._target(take_whole(line, "the number of an instruction"))
+        return self._target(line.take_name("the label of an instruction"))
+
+    def _target(self, token: Token) -> int:
+        if token.kind == "name":
+            return labelled(token, self.labels, self.source)
+        if int(token.text) >= self.count:
+            raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0", self.source)
+        return int(token.text)
 
 
 def _take_pointer(line: Line) -> tuple[Token, Token]:
     """`label.field`; an instruction's number in place of the label makes one token with its field, `3.a`."""
     token = line.ahead
     if token.kind == "number":
-        number, dot, field = token.text.partition(".")
-        if not (dot and field and number.isdecimal() and len(number) <= 18):
+        number, dot, name = token.text.partition(".")
+        if not (dot and name and number.isdecimal() and len(number) <= 18):
             raise line.wrong(_POINTER)
         line.take()
         return (Token("number", number, token.line, token.column),
-                Token("name", field, token.line, token.column + len(number) + 1))
+                Token("name", name, token.line, token.column + len(number) + 1))
     label = line.take_name("the label of an instruction")
     take_mark(line, ".", _POINTER)
     return label, line.take_name("a field")
 
 
-def _take_branch(line: Line) -> BranchText:
-    flag = None
-    if line.at("if"):
-        line.take()
-        flag = _take_place(line, "a flag")
-        for word in ("<=", "0"):
-            take_mark(line, word, _BRANCH)
-    take_mark(line, "goto", _BRANCH)
-    return BranchText(flag, _take_target(line))
-
-
-def _take_target(line: Line) -> Token:
-    if line.ahead.kind == "number":
-        return take_whole(line, "the number of an instruction")
-    return line.take_name("the label of an instruction")
+def _about(instruction: Instruction) -> str:
+    """What an instruction is, and which pointers it has."""
+    if isinstance(instruction, Halt):
+        return "it is a halt"
+    what = "it is only a branch"
+    if isinstance(instruction.action, Call):
+        what = f"{instruction.action.function} takes {'one operand' if instruction.action.b is None else 'two operands'}"
+    elif isinstance(instruction.action, PointerUpdate):
+        what = "it changes a pointer"
+    if instruction.branch is None:
+        what += ", without a branch"
+    elif instruction.branch.flag is None:
+        what += ", with a goto that has no flag" if instruction.action else " without a flag"
+    has = ", ".join(pointers(instruction))
+    return f"{what}; it has {has or 'none'}"

@@ -30,6 +30,9 @@ LEAST_BITS, MOST_BITS = 6, 24
 HALF = 16
 """Sums of words are made in two layers: so many low bits, then the rest."""
 SCRATCH = ("scratchpad",)
+PENDING = "pending"
+"""Where results lag: the rows of the scratchpad that say where the last result goes, which the next loop stores. `SINK` in
+the space of registers: nothing is pending."""
 EVENTS = ("call", "fetch", "fault")
 """The next instruction is ecall or ebreak; it is not in the memory; it was refused, and nothing of it was done."""
 
@@ -164,8 +167,41 @@ def pointer_code(layout: Layout, position: int, space: int) -> list[float]:
     return [1.0 if position >> j & 1 else -1.0 for j in range(length)] + [1.0 if space else -1.0]
 
 
+def register_pointer(layout: Layout, register: Expression) -> Expression:
+    """A pointer to a register, by the five bits of its number."""
+    one, above = rows(layout, "inside"), rows(layout, "address.position").size - register.size
+    return stack(register, *[-one] * above, one)
+
+
 def looking(layout: Layout, pointer: Expression) -> Expression:
     """A query by address: the scratchpad's own pointer; any other column looks at `nothing`."""
     outside = rows(layout, "outside")
     return pointer + stack(*(bit * outside for bit in pointer_code(layout, NOTHING, 1)))
 
+
+def pending_word(layout: Layout, card: Card) -> tuple[int, int] | None:
+    """The column of a register or a word of the memory that is behind, and what will be stored there.
+
+    Who looks at a card between two loops must see it as if it were stored; who changes a card stores it first.
+    """
+    if all(block.name != PENDING for block in layout.blocks):
+        return None
+    scratch, memory = layout.region("scratchpad").start, layout.region("memory")
+    position = layout.number_at(card, f"{PENDING}.position", scratch)
+    value = layout.number_at(card, "value", scratch)
+    if layout.number_at(card, f"{PENDING}.space", scratch):
+        return (layout.region("registers").start + position, value) if position < SINK else None
+    first = layout.number_at(card, "address.position", memory.start)
+    column = memory.start + (position - first) % (1 << layout.place("address.position").size)
+    return column, value
+
+
+def settle(layout: Layout, card: Card) -> None:
+    """Store what is pending, and let nothing be pending."""
+    found = pending_word(layout, card)
+    if found is None:
+        return
+    scratch = layout.region("scratchpad").start
+    layout.put_number_at(card, "memory", *found)
+    layout.put_number_at(card, f"{PENDING}.position", scratch, SINK)
+    layout.put_number_at(card, f"{PENDING}.space", scratch, 1)

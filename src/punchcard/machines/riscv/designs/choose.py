@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from collections.abc import Hashable
+from typing import Literal
 
 from punchcard.card.layout import Layout
-from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import RiscvSizes
-from punchcard.machines.riscv.designs.execute import Execute
-from punchcard.machines.riscv.designs.writing import appear, rewrite
+from punchcard.machines.riscv.designs.decode import source_of
+from punchcard.machines.riscv.designs.execute import Checks
+from punchcard.machines.riscv.designs.formulas import BRANCHES, Branch, NextCounter, appear, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES, Instruction
-from punchcard.primitives.add import number
-from punchcard.primitives.carry import sum_where
-from punchcard.primitives.compare import equal_where, less_where
+from punchcard.primitives.bits import number
+from punchcard.primitives.gated_words import equal_where, less_where, sum_where
 from punchcard.primitives.literals import absent, bits_where, conjunction, step_where
 from punchcard.transformer.build import Part
-from punchcard.transformer.expression import Expression, rows, stack
-
-FLAGS = ("lawful", "aligned", "reached", "stalls")
-
-
-class SignedBranch(NamedTuple):
-    """A branch: by equality, or with signs; and whether it is taken where the comparison does not hold."""
-
-    equality: bool
-    signed: bool
-    turned: bool
-
-
-BRANCHES = {
-    "beq": SignedBranch(True, False, False), "bne": SignedBranch(True, False, True),
-    "blt": SignedBranch(False, True, False), "bge": SignedBranch(False, True, True),
-    "bltu": SignedBranch(False, False, False), "bgeu": SignedBranch(False, False, True),
-}
-
-
-def way_of(instruction: Instruction) -> SignedBranch | str:
-    """Where an instruction goes on."""
-    return BRANCHES.get(instruction.name) or {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")
+from punchcard.transformer.expression import Expression, stack
 
 
 def as_compared(word: Expression, signed: bool) -> Expression:
@@ -46,72 +23,41 @@ def as_compared(word: Expression, signed: bool) -> Expression:
     return stack(word[:-1], -word[-1]) if signed else word
 
 
-class Choose(Execute):
-    """The formulas of layer A, over the rows of a layout."""
+class Choose(NextCounter, Checks):
+    """The formulas of layer A."""
 
     def __init__(self, sizes: RiscvSizes, layout: Layout) -> None:
         super().__init__(sizes, layout)
-        self.following, self.target = rows(layout, "following"), rows(layout, "target")
+        self.following, self.target = self.rows("following"), self.rows("target")
 
     @property
     def part(self) -> Part:
-        layout, one, low = self.layout, self.one, slice(0, self.sizes.pointer_bits + 2)
-        flags = {"lawful": self._lawful(), "aligned": one - self._misaligned() - self._misses(), "reached": self._reached(),
+        one, low = self.one, slice(0, self.sizes.pointer_bits + 2)
+        misses = self._misses(self._alignment, 0.0 * one)
+        flags = {"lawful": self._lawful(), "aligned": one - self._misaligned() - misses, "reached": self._reached(),
                  "stalls": self._stalls()}
         return (
-            rewrite(rows(layout, "x"), self._first())
-            + rewrite(rows(layout, "y"), self._second())
-            + appear(rows(layout, "reference"), sum_where(self.x[low], self.immediate[low], 0.0 * one, 0.0 * one, one), one)
-            + appear(rows(layout, "next"), self._next(), one)
-            + appear(rows(layout, "flag"), stack(*(flags[name] for name in FLAGS)), one)
+            rewrite(self.x, self._operand("x", self.x, self.counter))
+            + rewrite(self.y, self._operand("y", self.y, self.immediate))
+            + appear(self.rows("reference"), sum_where(self.x[low], self.immediate[low], 0.0 * one, 0.0 * one, one), one)
+            + appear(self.rows("next"), self._next(), one)
+            + appear(self.rows(*(f"flag.{name}" for name in flags)), stack(*flags.values()), one)
         )
 
-    # The operands of the arithmetic unit
-
-    def _first(self) -> Expression:
-        """rs1; of lui 0, of auipc the program counter."""
-        def sort(instruction: Instruction) -> str | None:
-            other = "register" if "rs1" in instruction.uses else None
-            return {isa.LUI: "zero", isa.AUIPC: "own"}.get(instruction.opcode, other)
-
-        return self._operand(sort, self.x, self.counter)
-
-    def _second(self) -> Expression:
-        """rs2, or the immediate where the arithmetic unit uses it."""
-        def sort(instruction: Instruction) -> str | None:
-            if instruction.opcode in (isa.OP_IMM, isa.LUI, isa.AUIPC):
-                return "own"
-            return "register" if "rs2" in instruction.uses else None
-
-        return self._operand(sort, self.y, self.immediate)
-
-    def _operand(self, sort: Callable[[Instruction], str | None], register: Expression, own: Expression) -> Expression:
-        total = 0.0 * register
-        for name, cubes in self.sizes.decoder.opcodes(sort).items():
-            for cube in cubes if name != "zero" else ():
-                closed = absent(self.word, cube, self.one)
-                total = total + bits_where(own if name == "own" else register, closed, self.one)
-        return total
+    def _operand(self, operand: Literal["x", "y"], register: Expression, own: Expression) -> Expression:
+        """An operand of the arithmetic unit."""
+        classes = self.sizes.decoder.opcodes(lambda i: source_of(i, operand))
+        return sum((bits_where(own if source == "own" else register, absent(self.word, cube, self.one), self.one)
+                    for source, cubes in classes.items() for cube in cubes if source != "zero"), 0.0 * register)
 
     # The next program counter
 
-    def _next(self) -> Expression:
-        one, total = self.one, 0.0 * self.following
-        for way, closed in self.gates.each(way_of):
-            if isinstance(way, SignedBranch):
-                total = total + self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
-            elif way == "register jump":
-                total = total + stack(0.0 * one, sum_where(self.x, self.immediate, 0.0 * one, closed, one)[1:])
-            else:
-                total = total + bits_where(self.target if way == "jump" else self.following, closed, one)
-        return total
-
-    def _where(self, branch: SignedBranch, taken: bool, bits: Expression, closed: Expression) -> Expression:
-        """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""
+    def _holds(self, branch: Branch, closed: Expression) -> Expression:
         one, x, y = self.one, as_compared(self.x, branch.signed), as_compared(self.y, branch.signed)
-        here = closed + 0.5 * (one - bits)
-        holds = equal_where(x, y, here, one) if branch.equality else less_where(x, y, one, here, one)
-        return holds if branch.turned != taken else bits_where(bits, closed, one) - holds
+        return equal_where(x, y, closed, one) if branch.equality else less_where(x, y, one, closed, one)
+
+    def _reference(self, closed: Expression) -> Expression:
+        return stack(0.0 * self.one, sum_where(self.x, self.immediate, 0.0 * self.one, closed, self.one)[1:])
 
     # What may be done
 
@@ -119,29 +65,19 @@ class Choose(Execute):
         """Branches have a class of their own, so that no word is misaligned in two ways at once, whatever it is."""
         return BRANCHES.get(instruction.name) or super()._alignment(instruction)
 
-    def _misses(self) -> Expression:
-        """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
-        total = 0.0 * self.one
-        for way, closed in self.gates.each(self._alignment):
-            if isinstance(way, SignedBranch):
-                total = total + self._where(way, True, self.immediate[1], closed)
-        return total
-
     def _reached(self) -> Expression:
         """1 where the address of a load or a store is in the memory; for all other instructions 1.
 
         The sum of x and the immediate is the address, or 2^32 more.
         """
-        one, size = self.one, 1 << WORD_BITS
-        address, total = number(self.x, one) + number(self.immediate, one), 0.0 * one
-        for access, closed in self.gates.each(lambda i: i.access_bytes > 0):
-            if not access:
-                total = total + conjunction(closed, one)
-                continue
-            for over in (0, size):
-                total = total + step_where(address - (over + self.sizes.base) * one, closed, one, 2 * size)
-                total = total - step_where(address - (over + self.sizes.end) * one, closed, one, 2 * size)
-        return total
+        one, size, address = self.one, 1 << WORD_BITS, number(self.x, self.one) + number(self.immediate, self.one)
+
+        def inside(access: bool, closed: Expression) -> Expression:
+            ends = [(sign, over + end) for over in (0, size) for sign, end in ((1, self.sizes.base), (-1, self.sizes.end))]
+            return conjunction(closed, one) if not access else sum(
+                (sign * step_where(address - end * one, closed, one, 2 * size) for sign, end in ends), 0.0 * one)
+
+        return self.total(lambda i: i.access_bytes > 0, inside)
 
     def _stalls(self) -> Expression:
         """1 where the instruction stores to the word of the next one, which is then pc + 4.
@@ -151,8 +87,8 @@ class Choose(Execute):
         one, size = self.one, 4 << self.sizes.pointer_bits
         low, total = slice(0, self.sizes.pointer_bits + 2), 0.0 * self.one
         ahead = number(self.x[low], one) + number(self.immediate[low], one) - number(self.following[low], one)
-        for stores, closed in self.gates.each(lambda i: i.writes_memory):
-            for first in (0, size) if stores else ():
+        for closed in self.open_for(lambda i: i.writes_memory):
+            for first in (0, size):
                 total = total + step_where(ahead - first * one, closed, one, 2 * size)
                 total = total - step_where(ahead - (first + WORD_BYTES) * one, closed, one, 2 * size)
         return total

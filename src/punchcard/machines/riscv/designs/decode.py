@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, WORD_BITS, Format, Instruction
@@ -81,6 +81,18 @@ class Decoder:
 def fixed_bits(instruction: Instruction) -> Cube:
     """The bits of the word that make it this instruction."""
     return {place: instruction.match >> place & 1 for place in range(WORD_BITS) if instruction.mask >> place & 1}
+
+
+def source_of(instruction: Instruction, operand: Literal["x", "y"]) -> Literal["register", "own", "zero"] | None:
+    """Where an operand of the arithmetic unit comes from. None: any word will do.
+
+    x is rs1, of lui 0, of auipc the program counter, which is the scratchpad's own. y is rs2, or the immediate.
+    """
+    if operand == "x" and instruction.opcode == isa.LUI:
+        return "zero"
+    if instruction.opcode in (isa.LUI, isa.AUIPC) or (operand == "y" and instruction.opcode == isa.OP_IMM):
+        return "own"
+    return "register" if {"x": "rs1", "y": "rs2"}[operand] in instruction.uses else None
 
 
 def immediate_sources(format: Format) -> tuple[int | None, ...]:

@@ -1,14 +1,31 @@
-"""What the layouts of both designs have in common: rows that stay and rows that pass, and the blocks and facts of both."""
+"""Blocks of rows and facts of the RISC-V cards: the columns' addresses, x0, and what was decoded of the instruction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from punchcard.card.facts import AnyFact
+from punchcard.card.column import ColumnWords, Predicate
+from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.card.layout import RowBlock, holding
-from punchcard.machines.riscv.designs.base import EVENTS, SCRATCH, RiscvSizes
-from punchcard.machines.riscv.designs.facts import address_facts, aligned_fact, immediate_facts, kind_fact
-from punchcard.machines.riscv.isa import WORD_BITS
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.designs.base import (
+    EVENTS,
+    HALF,
+    NOTHING,
+    OTHER_SINK,
+    PENDING,
+    REGISTER_COUNT,
+    SCRATCH,
+    SINK,
+    RiscvSizes,
+)
+from punchcard.machines.riscv.designs.decode import immediate_sources, source_of
+from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES
+from punchcard.primitives.literals import Cube
+from punchcard.words.word import FALSE, Word, all_of, any_of, constant, join
+
+OPCODE_BITS = 7
 
 
 def kept(
@@ -50,6 +67,146 @@ def operand_blocks() -> list[RowBlock]:
         passing("x", WORD_BITS, "the first operand"),
         passing("y", WORD_BITS, "the second operand"),
     ]
+
+
+def is_fault(column: ColumnWords) -> Word:
+    """A card after which no loop follows: the host ends the run."""
+    return column["event.fault"].equals(1)
+
+
+def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
+    """Every column has an address of its own, and x0 is 0."""
+    first, count = sizes.base // WORD_BYTES, 1 << sizes.pointer_bits
+    numbers = {"memory": range(first, first + sizes.memory), "spare": range(first + sizes.memory, first + count),
+               "registers": range(REGISTER_COUNT), "sink": sizes.sinks, "nothing": (NOTHING,)}
+
+    def is_in_space(space: int, column: ColumnWords) -> Word:
+        return column["address.space"].equals(space)
+
+    found: list[AnyFact] = []
+    for region in (*sizes.cells, "nothing"):
+        space = int(region not in ("memory", "spare"))
+        found += [Holds("address.position", region, numbers[region]),
+                  Fact(region, partial(is_in_space, space),
+                       f"{region} is in the space of {'registers' if space else 'memory'}")]
+    return [*found, Fact("registers", lambda column: column["address.position"].differs(0) | column["memory"].equals(0),
+                         "x0 is 0")]
+
+
+def goes_to_a_cell(sizes: RiscvSizes, rows: str, column: ColumnWords) -> Word:
+    """An address where a result may go: a word of the memory, a register but x0, or the sink."""
+    position = column[f"{rows}.position"]
+    other_sink = position.equals(OTHER_SINK) if sizes.multiply else FALSE
+    return column[f"{rows}.space"].equals(0) | position.differs(0) & position.less(SINK + 1) | other_sink
+
+
+def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
+    """A refused instruction changes nothing: its result goes to the sink."""
+    def is_lost(column: ColumnWords) -> Word:
+        position = column[f"{rows}.position"]
+        is_sink = column[f"{rows}.space"].equals(1) & any_of(*(position.equals(place) for place in sizes.sinks))
+        return ~is_fault(column) | is_sink
+
+    return Fact("scratchpad", is_lost, "the result of a refused instruction goes to the sink")
+
+
+def pending_fact(sizes: RiscvSizes) -> Fact:
+    """What is pending goes somewhere."""
+    return Fact("scratchpad", partial(goes_to_a_cell, sizes, PENDING),
+                "what is pending goes to a word, to a register but x0, or to the sink")
+
+
+def following_fact(unless: Predicate | None = None) -> Fact:
+    """pc + 4."""
+    return Fact("scratchpad", lambda column: column["following"].equals(column["counter"] + WORD_BYTES),
+                "following is pc + 4", unless=unless)
+
+
+def whole_facts() -> list[Fact]:
+    """pc + 4, and pc + immediate for jumps and branches."""
+    return [following_fact(is_fault),
+            Fact("scratchpad",
+                 lambda column: ~_jumps(column) | column["target"].equals(column["counter"] + column["immediate"]),
+                 "target is pc + immediate", unless=is_fault)]
+
+
+def _has_opcode(column: ColumnWords, opcode: int) -> Word:
+    return column["word"][:OPCODE_BITS].equals(opcode)
+
+
+def _jumps(column: ColumnWords) -> Word:
+    """Whether the word is a jump or a branch that goes to pc + immediate."""
+    return any_of(*(_has_opcode(column, opcode) for opcode in (isa.JAL, isa.BRANCH)))
+
+
+def aligned_fact(rows: str = "counter", *others: Predicate) -> Fact:
+    """An address of an instruction is a multiple of four."""
+    return Fact("scratchpad", lambda column: any_of(*(other(column) for other in others), column[rows][:2].equals(0)),
+                f"{rows} is a multiple of 4")
+
+
+def kind_fact(sizes: RiscvSizes) -> Fact:
+    """The kind is that of the word."""
+    return Fact("scratchpad", lambda column: column["kind"].equals(_decoded(column["word"], sizes.decoder.kind_bits)),
+                "kind is the kind of the instruction")
+
+
+def _decoded(word: Word, sources: Sequence[Sequence[tuple[int, Cube]]]) -> Word:
+    """Bits of which each is 1 where one of its sources, a place in a word, is 1 and other places there hold their bits."""
+    return join(*(any_of(*(all_of(word[place], *(word[other].equals(bit) for other, bit in cube.items()))
+                           for place, cube in bit_sources)) for bit_sources in sources))
+
+
+def _picked(word: Word, places: Sequence[int | None]) -> Word:
+    """Bits of a word, in another order; None is the bit 0."""
+    return join(*(constant(0, 1) if place is None else word[place] for place in places))
+
+
+def immediate_facts(sizes: RiscvSizes) -> list[Fact]:
+    """The immediate is the word's, for every opcode with one."""
+    def is_right(opcode: int, sources: Sequence[int | None], column: ColumnWords) -> Word:
+        return ~_has_opcode(column, opcode) | column["immediate"].equals(_picked(column["word"], sources))
+
+    formats = {one.opcode: one.format for one in sizes.decoder.instructions if one.format in isa.IMMEDIATES}
+    return [Fact("scratchpad", partial(is_right, opcode, immediate_sources(format)),
+                 f"immediate is that of the instruction, opcode {opcode:#04x}") for opcode, format in formats.items()]
+
+
+def operand_facts(sizes: RiscvSizes) -> list[Fact]:
+    """The pointers to the operands: a register of the word, or with the bit above it the scratchpad's own rows."""
+    own = 1 << 5
+    given: dict[tuple[str, int], str | int] = {}
+    for one in sizes.decoder.instructions:
+        for rows, field, source in (("first", "rs1", source_of(one, "x")), ("second", "rs2", source_of(one, "y"))):
+            if source is not None:
+                given[rows, one.opcode] = field if source == "register" else own if source == "own" else 0
+
+    def is_below(rows: str, column: ColumnWords) -> Word:
+        return column[rows].less(own + 1)
+
+    def is_right(rows: str, opcode: int, source: str | int, column: ColumnWords) -> Word:
+        pointer = column[rows]
+        named = constant(source, pointer.size) if isinstance(source, int) else (
+            column["word"][FIELDS[source] : FIELDS[source] + 5].extend(pointer.size))
+        return ~_has_opcode(column, opcode) | pointer.equals(named)
+
+    return [*(Fact("scratchpad", partial(is_below, rows), f"{rows} names a register, or the scratchpad itself")
+              for rows in ("first", "second")),
+            *(Fact("scratchpad", partial(is_right, rows, opcode, source),
+                   f"{rows} names the operand of the instruction, opcode {opcode:#04x}")
+              for (rows, opcode), source in given.items())]
+
+
+def half_facts() -> list[Fact]:
+    """The low half of pc + 4 and its carry, and the carry of pc + immediate, for jumps and branches."""
+    def low(word: Word) -> Word:
+        return word[:HALF].extend(HALF + 1)
+
+    return [Fact("scratchpad", lambda column: column["following"].equals(low(column["counter"]) + WORD_BYTES),
+                 "following is pc + 4, its low half and carry", unless=is_fault),
+            Fact("scratchpad", lambda column: ~_jumps(column) | column["carried"].equals(
+                (low(column["counter"]) + low(column["immediate"]))[HALF]),
+                 "carried is the carry of pc + immediate", unless=is_fault)]
 
 
 def instruction_facts(sizes: RiscvSizes) -> list[AnyFact]:

@@ -25,25 +25,34 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import RiscvDesign, RiscvSizes, looking
-from punchcard.machines.riscv.designs.choose import FLAGS, Choose
+from punchcard.machines.riscv.designs.base import (
+    PENDING,
+    SINK,
+    RiscvDesign,
+    RiscvSizes,
+    looking,
+    pending_word,
+    register_pointer,
+)
+from punchcard.machines.riscv.designs.choose import Choose
 from punchcard.machines.riscv.designs.complete import Complete, Decode
-from punchcard.machines.riscv.designs.facts import pending_fact, whole_facts
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     instruction_facts,
     kept,
     operand_blocks,
     passing,
+    pending_fact,
     places,
+    whole_facts,
 )
-from punchcard.machines.riscv.designs.pending import PENDING, SETTLED, pending_word
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES
-from punchcard.primitives.address import store_factor, store_gap
+from punchcard.primitives.memory import store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import Expression, rows, stack
 from punchcard.transformer.precision import Precision
 
+FLAGS = ("lawful", "aligned", "reached", "stalls")
 FAR = 4.0
 """So much less does the scratchpad's key score in other columns, whatever it points to: there `nothing` always wins."""
 
@@ -79,10 +88,11 @@ class RiscvTwoLayer(RiscvDesign):
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
         memory, address, one, value = (rows(layout, name) for name in ("memory", "address", "inside", "value"))
         length = sizes.pointer_bits
+        named = {field: register_pointer(layout, rows(layout, "word")[at : at + 5]) for field, at in FIELDS.items()}
         reference, following = rows(layout, "reference")[2:], rows(layout, "next")[2 : length + 2]
         return [
-            self._read(layout, self._register(layout, "rs1"), "x")
-            + self._read(layout, self._register(layout, "rs2"), "y")
+            self._read(layout, named["rs1"], "x")
+            + self._read(layout, named["rs2"], "y")
             + Choose(sizes, layout).part,
             self._read(layout, stack(reference, -one), "brought")
             + attend(query=address + stack(following, -one), key=self._key(layout), value=stack(memory + value, 2 * value),
@@ -103,18 +113,12 @@ class RiscvTwoLayer(RiscvDesign):
                       value=rows(layout, "memory") + rows(layout, "value"), into=rows(layout, into),
                       gap=store_gap(pointer.size))
 
-    def _register(self, layout: Layout, field: str) -> Expression:
-        """A pointer to a register that the instruction names: five of its bits as they stand, and the space of registers."""
-        one, at = rows(layout, "inside"), FIELDS[field]
-        above = rows(layout, "address.position").size - 5
-        return stack(rows(layout, "word")[at : at + 5], *[-one] * above, one)
-
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
         layout.put_numbers(card, "scratchpad", {
             "kind": [kind], "word": [STALL], "counter": [entry], "target": [entry],
             "following": [(entry + WORD_BYTES) % (1 << WORD_BITS)],
-            f"{PENDING}.position": [SETTLED], f"{PENDING}.space": [1]})
+            f"{PENDING}.position": [SINK], f"{PENDING}.space": [1]})
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """As if what is pending were stored."""

@@ -1,23 +1,32 @@
-"""ELF files, as compilers write them: segments, entry, names, and source lines where there is debug information.
+"""ELF files, as compilers write them: segments, entry, names, and source lines where there is debug information (DWARF).
 
 Files are read with pyelftools, which is imported when one is read. What this machine cannot run is refused with the reason.
+What is written is read as the same program, without source lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
-from punchcard.machines.riscv.languages.debug_lines import DebugLines, opened
-from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
+from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine, base_for
 
 MAGIC = b"\x7fELF"
 RISCV = 243
 ADVICE = "compile with -march=rv32im -mabi=ilp32"
-FLAG_COMPRESSED, FLAGS_FLOAT, FLAG_EMBEDDED = 0x1, 0x6, 0x8
+FLAGS = {
+    0x1: "the program has compressed instructions, which the machine does not have",
+    0x6: "the program passes numbers in floating-point registers, which the machine does not have",
+    0x8: "the program is for RV32E, with 16 registers",
+}
+"""Flags that a file must not have."""
 EXTENSIONS = ("i", "m", "zmmul", "zifencei", "zicsr")
 """Extensions that a file may name. Of zicsr no instruction may be there."""
 _TYPES = {"ET_REL": "a relocatable object: link it first", "ET_CORE": "a core dump",
@@ -30,16 +39,16 @@ EXECUTED = 4
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
     """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
     where = f"{source}: " if source else ""
-    _check_ident(data, where)
     try:
+        _check_ident(data)
         elf = opened(data)
-        _check_header(elf, where)
-        segments = list(_segments(elf, data, where))
+        _check_header(elf)
+        segments = list(_segments(elf, data))
         symbols = dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
-        names = _check_extensions(elf, data, where)
-    except ProgramError:
-        raise
+        names = _check_extensions(elf, data)
+    except ProgramError as error:
+        raise ProgramError(f"{where}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
         reason = f"{type(error).__name__}: {shortened(str(error))}"
         raise ProgramError(f"{where}the ELF file is damaged or cut off: {reason}") from None
@@ -50,47 +59,37 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
                         None if names is None else not {"m", "zmmul"}.isdisjoint(names))
 
 
-def _check_ident(data: bytes, where: str) -> None:
+def _check_ident(data: bytes) -> None:
     """The first bytes, which say how to read the others."""
     if not data.startswith(MAGIC):
-        raise ProgramError(f"{where}the file does not begin as an ELF file does ({shortened(data[:4])})")
+        raise ProgramError(f"the file does not begin as an ELF file does ({shortened(data[:4])})")
     if len(data) < 52:
-        raise ProgramError(f"{where}the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
+        raise ProgramError(f"the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
     machine = int.from_bytes(data[18:20], "big" if data[5] == 2 else "little")
     if machine != RISCV:
-        raise ProgramError(f"{where}this is an ELF file for {_machine_name(machine)}, not for RISC-V: compile with a RISC-V "
-                           "compiler")
+        from elftools.elf.enums import ENUM_E_MACHINE
+
+        names = (name.removeprefix("EM_") for name, value in ENUM_E_MACHINE.items() if value == machine)
+        raise ProgramError(f"this is an ELF file for {next(names, f'machine {machine}')}, not for RISC-V: compile with a "
+                           "RISC-V compiler")
     if data[4] == 2:
-        raise ProgramError(f"{where}this is a 64-bit ELF file, and the machine has 32 bits: {ADVICE}")
+        raise ProgramError(f"this is a 64-bit ELF file, and the machine has 32 bits: {ADVICE}")
     if data[5] == 2:
-        raise ProgramError(f"{where}this is a big-endian ELF file, and the machine is little-endian: {ADVICE}")
+        raise ProgramError(f"this is a big-endian ELF file, and the machine is little-endian: {ADVICE}")
     if data[4] != 1 or data[5] != 1:
-        raise ProgramError(f"{where}the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
+        raise ProgramError(f"the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
 
 
-def _machine_name(number: int) -> str:
-    from elftools.elf.enums import ENUM_E_MACHINE
-
-    names = (name.removeprefix("EM_") for name, value in ENUM_E_MACHINE.items() if value == number)
-    return next(names, f"machine {number}")
-
-
-def _check_header(elf: Any, where: str) -> None:
-    header = elf.header
-    if header["e_type"] != "ET_EXEC":
-        what = _TYPES.get(str(header["e_type"]), f"of type {header['e_type']}")
-        raise ProgramError(f"{where}the ELF file is not an executable: it is {what}")
-    flags = int(header["e_flags"])
-    if flags & FLAG_COMPRESSED:
-        raise ProgramError(f"{where}the program has compressed instructions, which the machine does not have: {ADVICE}")
-    if flags & FLAGS_FLOAT:
-        raise ProgramError(f"{where}the program passes numbers in floating-point registers, which the machine does not "
-                           f"have: {ADVICE}")
-    if flags & FLAG_EMBEDDED:
-        raise ProgramError(f"{where}the program is for RV32E, with 16 registers: {ADVICE}")
+def _check_header(elf: Any) -> None:
+    kind = str(elf.header["e_type"])
+    if kind != "ET_EXEC":
+        raise ProgramError(f"the ELF file is not an executable: it is {_TYPES.get(kind, f'of type {kind}')}")
+    for flags, problem in FLAGS.items():
+        if int(elf.header["e_flags"]) & flags:
+            raise ProgramError(f"{problem}: {ADVICE}")
 
 
-def _segments(elf: Any, data: bytes, where: str) -> Iterator[Segment]:
+def _segments(elf: Any, data: bytes) -> Iterator[Segment]:
     """What is loaded. Bytes go where the file wants them loaded; memory is needed also where the program will have them."""
     for number in range(elf.num_segments()):
         header = elf.get_segment(number).header
@@ -99,11 +98,11 @@ def _segments(elf: Any, data: bytes, where: str) -> Iterator[Segment]:
         start, size, memory = (int(header[name]) for name in ("p_offset", "p_filesz", "p_memsz"))
         physical, virtual = int(header["p_paddr"]), int(header["p_vaddr"])
         if start + size > len(data):
-            raise ProgramError(f"{where}the ELF file is cut off: segment {number} ends at byte {start + size}, the file at "
+            raise ProgramError(f"the ELF file is cut off: segment {number} ends at byte {start + size}, the file at "
                                f"{len(data)}")
         if size > memory:
-            raise ProgramError(f"{where}segment {number} of the ELF file has {size} bytes in the file and {memory} in the "
-                               "memory: the file is damaged")
+            raise ProgramError(f"segment {number} of the ELF file has {size} bytes in the file and {memory} in the memory: "
+                               "the file is damaged")
         content = data[start : start + size]
         if physical == virtual or not size:
             yield Segment(virtual, content, memory)
@@ -125,22 +124,22 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes, where: str) -> list[str] | None:
+def _check_extensions(elf: Any, data: bytes) -> list[str] | None:
     """The extensions that a file's attributes name, or None; one that the machine does not have is refused."""
     architecture = _architecture(elf)
     if not architecture:
         return None
     if not architecture.startswith("rv32"):
-        raise ProgramError(f"{where}the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
+        raise ProgramError(f"the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
     wrong = [name for name in names if name not in EXTENSIONS]
     if wrong:
         many = "extensions" if len(wrong) > 1 else "extension"
         what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
-        raise ProgramError(f"{where}the program uses {what}, which the machine does not have: {ADVICE}")
+        raise ProgramError(f"the program uses {what}, which the machine does not have: {ADVICE}")
     place = _register_access(elf, data) if "zicsr" in names else None
     if place is not None:
-        raise ProgramError(f"{where}the instruction at {place:#x} uses a control register (zicsr), which the machine does "
+        raise ProgramError(f"the instruction at {place:#x} uses a control register (zicsr), which the machine does "
                            f"not have: {ADVICE}")
     return names
 
@@ -190,3 +189,159 @@ def _code(elf: Any) -> Iterator[tuple[int, int, int]]:
         header = elf.get_segment(number).header
         if header["p_type"] == "PT_LOAD" and header["p_flags"] & 1:
             yield int(header["p_offset"]), int(header["p_filesz"]), int(header["p_vaddr"])
+
+
+IDENT = MAGIC + bytes([1, 1, 1]) + bytes(9)  # 32 bits, little-endian, version 1
+HEADER, PROGRAM_HEADER, SECTION_HEADER, SYMBOL = (struct.Struct(f"<{form}") for form in (
+    "16sHHIIIIIHHHHHH", "8I", "10I", "IIIBBH"))
+EXECUTABLE, LOAD, ALL_RIGHTS = 2, 1, 7
+PROGBITS, SYMBOLS, STRINGS, NOBITS = 1, 2, 3, 8
+WRITE_ALLOCATE_EXECUTE = 7
+GLOBAL = 1 << 4
+ALIGNMENT = 4
+
+
+class _Names:
+    """A table of texts that end with a zero; an empty one comes first."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(1)
+
+    def place(self, name: str) -> int:
+        at = len(self.data)
+        self.data += name.encode() + b"\0"
+        return at
+
+
+def write(program: RiscvProgram) -> bytes:
+    """A program as an executable file. Each segment is a section too, so that symbols have one."""
+    segments = program.segments
+    file = bytearray(HEADER.size + PROGRAM_HEADER.size * len(segments))
+    section_names, symbol_names = _Names(), _Names()
+    sections = [SECTION_HEADER.pack(*[0] * 10)]
+    places = []
+    for number, segment in enumerate(segments):
+        places.append(_appended(file, segment.data))
+        place = section_names.place(f".load{number}")
+        sections.append(SECTION_HEADER.pack(place, PROGBITS if segment.data else NOBITS, WRITE_ALLOCATE_EXECUTE,
+                                            segment.address, places[-1], segment.size, 0, 0, 1, 0))
+    symbols = b"".join(_symbol_entries(program, symbol_names))
+    for name, kind, data, link, one in (
+        (".symtab", SYMBOLS, symbols, len(segments) + 2, SYMBOL.size), (".strtab", STRINGS, symbol_names.data, 0, 0),
+        (".shstrtab", STRINGS, section_names.data, 0, 0),
+    ):
+        first_global = int(kind == SYMBOLS)
+        sections.append(SECTION_HEADER.pack(section_names.place(name), kind, 0, 0, _appended(file, data), len(data), link,
+                                            first_global, 1, one))
+    table = _appended(file, b"".join(sections))
+    file[: HEADER.size] = HEADER.pack(
+        IDENT, EXECUTABLE, RISCV, 1, program.entry, HEADER.size, table, 0, HEADER.size, PROGRAM_HEADER.size, len(segments),
+        SECTION_HEADER.size, len(sections), len(sections) - 1)
+    for number, (segment, place) in enumerate(zip(segments, places, strict=True)):
+        PROGRAM_HEADER.pack_into(file, HEADER.size + PROGRAM_HEADER.size * number, LOAD, place, segment.address,
+                                 segment.address, len(segment.data), segment.size, ALL_RIGHTS, 1)
+    return bytes(file)
+
+
+def _appended(file: bytearray, data: bytes | bytearray) -> int:
+    """Where the data stand that are put at the end of a file."""
+    file += bytes(-len(file) % ALIGNMENT)
+    place = len(file)
+    file += data
+    return place
+
+
+def _symbol_entries(program: RiscvProgram, names: _Names) -> Iterator[bytes]:
+    """Each name with the section that it is in; a name after the last byte belongs to the last section before it."""
+    yield SYMBOL.pack(0, 0, 0, 0, 0, 0)
+    for name, address in program.symbols.items():
+        yield SYMBOL.pack(names.place(name), address, 0, GLOBAL, 0, 1 + _section_of(address, program.segments))
+
+
+def _section_of(address: int, segments: tuple[Segment, ...]) -> int:
+    return next((i for i, (_, after) in enumerate(pairwise(segments)) if address < after.address), len(segments) - 1)
+
+
+MOST_LINES = 1 << 18
+"""The most instructions whose lines are kept."""
+
+
+def opened(data: bytes) -> Any:
+    """The file as the library sees it."""
+    from elftools.elf.elffile import ELFFile
+
+    return ELFFile(BytesIO(data))
+
+
+class DebugLines(Mapping[int, SourceLine]):
+    """Source lines by address. They are read when somebody asks, since that may take longer than a short run."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @cached_property
+    def _lines(self) -> dict[int, SourceLine]:
+        try:
+            return dict(_debug_lines(opened(self._data)))
+        except Exception:  # debug information is a help; a program runs without it
+            return {}
+
+    def __getitem__(self, address: int) -> SourceLine:
+        return self._lines[address]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
+def _debug_lines(elf: Any) -> Iterator[tuple[int, SourceLine]]:
+    """Address and line of each instruction that the line tables know.
+
+    What a linker has left out of a program still has lines, from address 0 on. So of stretches that begin there one may be
+    true, and where there are several nobody knows which.
+    """
+    if not elf.has_dwarf_info():
+        return
+    found = list(_stretches(elf))
+    at_zero = [lines for first, lines in found if first == 0]
+    yield from at_zero[0] if len(at_zero) == 1 else ()
+    for first, lines in found:
+        if first:
+            yield from lines
+
+
+def _stretches(elf: Any) -> Iterator[tuple[int, list[tuple[int, SourceLine]]]]:
+    """Instructions that follow each other, with the first address of each such stretch."""
+    information = elf.get_dwarf_info(relocate_dwarf_sections=False)
+    left = MOST_LINES
+    for unit in information.iter_CUs():
+        program = information.line_program_for_CU(unit)
+        if program is None:
+            continue
+        files = _file_names(program)
+        before, first, lines = None, 0, list[tuple[int, SourceLine]]()
+        for entry in program.get_entries():
+            state = entry.state
+            if state is None:
+                continue
+            if before is None:
+                first, lines = state.address, []
+            elif before.line:
+                addresses = range(before.address, state.address, WORD_BYTES)[:left]
+                left -= len(addresses)
+                line = SourceLine(files.get(before.file, "?"), before.line)
+                lines += [(address, line) for address in addresses]
+            before = None if state.end_sequence else state
+            if before is None:
+                yield first, lines
+        if left <= 0:
+            return
+
+
+def _file_names(program: Any) -> dict[int, str]:
+    """File names by their number, which counts from 0 in DWARF 5 and from 1 before."""
+    first = 0 if program.header["version"] >= 5 else 1
+    entries = enumerate(program.header["file_entry"], first)
+    return {number: entry.name.decode("utf-8", "replace") for number, entry in entries}

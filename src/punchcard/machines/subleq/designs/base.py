@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from punchcard.card.column import ColumnWords
-from punchcard.card.encoding import Numbers, encode_unsigned, pointer_bits
+from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.facts import AnyFact, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
@@ -29,7 +29,7 @@ EVERYWHERE = ("scratchpad", *OUTSIDE)
 CONSTANTS = (0, -1)
 MIN_WORD_BITS = 2
 MAX_WORD_BITS = 50  # no number format holds more, and up to here all formulas' constants are exact in float64
-MAX_COLUMNS = 1 << 24
+MAX_POINTER_BITS = 24
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class SubleqSizes:
             raise SizeError(f"memory={self.memory}: a machine has at least one cell")
         if self.instructions < 1:
             raise SizeError(f"instructions={self.instructions}: a machine has room for at least one instruction")
-        if self.columns > MAX_COLUMNS:
+        if self.pointer_bits > MAX_POINTER_BITS:
             raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
-                            f"columns: the most is {MAX_COLUMNS}")
+                            f"columns: the most is {1 << MAX_POINTER_BITS}")
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -65,7 +65,7 @@ class SubleqSizes:
 
     @property
     def columns(self) -> int:
-        return sum(region.size for region in self.regions)
+        return self.instruction_column + self.instructions
 
     @property
     def pointer_bits(self) -> int:
@@ -107,14 +107,24 @@ class SubleqDesign(Design[SubleqSizes]):
     """The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing."""
     halting_register: ClassVar[str]
     """The rows that hold pointer b of the last instruction read. Only EOF's b names the cell -1."""
+    command_rows: ClassVar[tuple[str, str, str]] = ("command.a", "command.b", "command.c")
+    """The rows that hold an instruction's pointers."""
+    word_rows: ClassVar[tuple[str, ...]] = ("memory",)
+    """The rows that hold a cell's word."""
     paper: ClassVar[Mapping[str, str | int]] = {
         "layers": 9, "heads": "at most 2", "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
         "temperature": "above log(G d n^3 / eps)", "statement": "Lemma (SUBLEQ), section 5.1",
     }
 
-    @abstractmethod
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        """Write words and commands, and the initial scratchpad, on a blank card."""
+        """Write what all designs have on a blank card: numbers of columns, words, pointers, the scratchpad's indicator."""
+        for region in OUTSIDE:
+            layout.put_numbers(card, region, {"position": own_numbers(layout, region)})
+        for rows in self.word_rows:
+            layout.put_numbers(card, "constants", {rows: CONSTANTS}, signed=True)
+            layout.put_numbers(card, "memory", {rows: content.words}, rest=0, signed=True)
+        layout.put_numbers(card, "instructions", dict(zip(self.command_rows, content.commands.T, strict=True)))
+        layout.put(card, "inside", "scratchpad", 1.0)
 
     @abstractmethod
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
@@ -143,15 +153,17 @@ class SubleqDesign(Design[SubleqSizes]):
 
     def halting(self, sizes: SubleqSizes) -> tuple[Pattern, ...]:
         """The pattern that is on the card once the EOF instruction has been read."""
-        bits = encode_unsigned(sizes.minus_one_column, sizes.pointer_bits).flatten()
-        return (Pattern(self.halting_register, "scratchpad", tuple(int(b) for b in bits)),)
+        bits = tuple(1 if sizes.minus_one_column >> i & 1 else -1 for i in range(sizes.pointer_bits))
+        return (Pattern(self.halting_register, "scratchpad", bits),)
 
 
-def card_facts(sizes: SubleqSizes, a: str, b: str, c: str) -> tuple[AnyFact, ...]:
+def card_facts(sizes: SubleqSizes, rows: tuple[str, str, str]) -> tuple[AnyFact, ...]:
     """Facts of every card of these sizes: the columns' numbers, the constants, and pointers that lead somewhere.
 
-    `a`, `b` and `c` are the rows of an instruction's pointers. The last instruction is EOF, so no program runs past it.
+    `rows` are those of an instruction's pointers. The last instruction is EOF, so no program runs past it.
     """
+    a, b, c = rows
+
     def eof(column: ColumnWords) -> Word:
         return is_eof(sizes, column[a], column[b]) & column[c].equals(column.own_number(sizes.pointer_bits))
 
@@ -184,23 +196,6 @@ def filled(sizes: SubleqSizes, *regions: str) -> tuple[Holds, ...]:
     """Columns that are not cells hold bits that are off, the number 0."""
     counts = {region.name: region.size for region in sizes.regions}
     return tuple(Holds("memory", region, (0,) * counts[region]) for region in regions)
-
-
-def punch_words(layout: Layout, content: SubleqContent, card: Card, rows: str = "memory") -> None:
-    """Every cell holds its word, the two constants first."""
-    layout.put_numbers(card, "constants", {rows: CONSTANTS}, signed=True)
-    layout.put_numbers(card, "memory", {rows: content.words}, rest=0, signed=True)
-
-
-def punch_positions(layout: Layout, card: Card) -> None:
-    """Every column but the scratchpad holds the encoding of its own number."""
-    for region in OUTSIDE:
-        layout.put_numbers(card, region, {"position": own_numbers(layout, region)})
-
-
-def punch_commands(layout: Layout, content: SubleqContent, card: Card) -> None:
-    """Every instruction column holds the pointers a, b and c."""
-    layout.put_numbers(card, "instructions", {f"command.{part}": content.commands[:, i] for i, part in enumerate("abc")})
 
 
 def own_numbers(layout: Layout, region: str) -> Numbers:

@@ -47,14 +47,10 @@ from punchcard.machines.subleq.designs.base import (
     card_facts,
     filled,
     own_numbers,
-    punch_positions,
-    punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
-from punchcard.primitives.address import store_factor, store_gap
-from punchcard.primitives.bits import difference_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.bits import branch, difference_bits
+from punchcard.primitives.memory import clip, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import Rows, rows, stack
 from punchcard.transformer.precision import Precision
@@ -67,10 +63,12 @@ class SubleqOneLayer(SubleqDesign):
     name: ClassVar[str] = "one-layer"
     warm_up: ClassVar[int] = 0
     halting_register: ClassVar[str] = "store_address"
+    command_rows: ClassVar[tuple[str, str, str]] = ("operands.a", "operands.b", "targets.c")
+    word_rows: ClassVar[tuple[str, ...]] = ("memory", "cache_a", "cache_b")
     pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         outside = holding("bits", *OUTSIDE)
         scratchpad = holding("bits", "scratchpad")
         return Layout(
@@ -94,8 +92,8 @@ class SubleqOneLayer(SubleqDesign):
                 RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
                 RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
             ],
-            sizes.regions,
-            self._facts(sizes),
+            regions,
+            lambda: self._facts(sizes),
         )
 
     def _facts(self, sizes: SubleqSizes) -> list[AnyFact]:
@@ -109,7 +107,7 @@ class SubleqOneLayer(SubleqDesign):
                                                              for i, number in enumerate(CONSTANTS)))
 
         return [
-            *card_facts(sizes, "operands.a", "operands.b", "targets.c"),
+            *card_facts(sizes, self.command_rows),
             *filled(sizes, "scratchpad", "instructions"),
             *(Holds(f"operands.{x}", region, range(first, first + counts[region]))
               for x in "ab" for region, first in (("constants", sizes.zero_column), ("memory", sizes.memory_column))),
@@ -161,8 +159,7 @@ class SubleqOneLayer(SubleqDesign):
         ]
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        for rows_name in ("memory", "cache_a", "cache_b"):
-            punch_words(layout, content, card, rows_name)
+        super().punch(sizes, layout, content, card)
         for region in ("scratchpad", "instructions"):
             layout.put(card, "memory", region, -1.0)
         words = np.zeros(sizes.columns, dtype=np.int64)
@@ -170,15 +167,11 @@ class SubleqOneLayer(SubleqDesign):
             start = layout.region(region).start
             words[start : start + len(numbers)] = numbers
         for i, part in enumerate("ab"):
-            operands = content.commands[:, i]
-            layout.put_numbers(card, "instructions", {f"operands.{part}": operands})
-            layout.put_numbers(card, "instructions", {f"cache_{part}": words[operands]}, signed=True)
+            layout.put_numbers(card, "instructions", {f"cache_{part}": words[content.commands[:, i]]}, signed=True)
             for region in EVERY_CELL:
                 layout.put_numbers(card, region, {f"operands.{part}": own_numbers(layout, region)})
         following = np.minimum(own_numbers(layout, "instructions") + 1, sizes.columns - 1)
-        layout.put_numbers(card, "instructions", {"targets.c": content.commands[:, 2], "targets.next": following})
-        punch_positions(layout, card)
-        layout.put(card, "inside", "scratchpad", 1.0)
+        layout.put_numbers(card, "instructions", {"targets.next": following})
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column],
                                                 "store_address": [sizes.zero_column], "store": [0]})
 

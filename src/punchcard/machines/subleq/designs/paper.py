@@ -16,17 +16,10 @@ from punchcard.machines.subleq.designs.base import (
     SubleqDesign,
     SubleqSizes,
     card_facts,
-    punch_commands,
-    punch_positions,
-    punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
-from punchcard.primitives.add import flip_bits, increment_bits, sum_bits
-from punchcard.primitives.correct import correct
-from punchcard.primitives.flag import word_flag
-from punchcard.primitives.read import read
-from punchcard.primitives.select import select
-from punchcard.primitives.write import write
+from punchcard.primitives.bits import correct, flip_bits, increment_bits, select, sum_bits, word_flag
+from punchcard.primitives.memory import read, write
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
@@ -40,7 +33,7 @@ class SubleqPaper(SubleqDesign):
     halting_register: ClassVar[str] = "pointer.b"
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
@@ -57,8 +50,8 @@ class SubleqPaper(SubleqDesign):
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
             ],
-            sizes.regions,
-            [*card_facts(sizes, "command.a", "command.b", "command.c"), COUNTER_FACT],
+            regions,
+            lambda: [*card_facts(sizes, self.command_rows), COUNTER_FACT],
         )
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -90,10 +83,7 @@ class SubleqPaper(SubleqDesign):
         ]
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        punch_words(layout, content, card)
-        punch_commands(layout, content, card)
-        punch_positions(layout, card)
-        layout.put(card, "inside", "scratchpad", 1.0)
+        super().punch(sizes, layout, content, card)
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column]})
         # Overwritten by the first read; any pointers will do.
         layout.put(card, "pointer", "scratchpad", -1.0)

@@ -25,15 +25,10 @@ from punchcard.machines.subleq.designs.base import (
     filled,
     is_eof,
     is_instruction,
-    punch_commands,
-    punch_positions,
-    punch_words,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
-from punchcard.primitives.address import ADDRESS_GAP, store_factor, store_gap
-from punchcard.primitives.bits import difference_bits, successor_bits
-from punchcard.primitives.branch import branch
-from punchcard.primitives.overwrite import clip, clip_where
+from punchcard.primitives.bits import branch, difference_bits, successor_bits
+from punchcard.primitives.memory import ADDRESS_GAP, clip, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
 from punchcard.transformer.expression import rows
 from punchcard.transformer.precision import Precision
@@ -50,7 +45,7 @@ class SubleqTwoLayer(SubleqDesign):
     counter_offset: ClassVar[int] = 1
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length = sizes.word_bits, sizes.pointer_bits
+        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
@@ -65,11 +60,13 @@ class SubleqTwoLayer(SubleqDesign):
                          holds=holding("bits", "scratchpad"), changes=("scratchpad",)),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
-            sizes.regions,
-            [*card_facts(sizes, "command.a", "command.b", "command.c"),
-             *filled(sizes, "scratchpad", "instructions"),
-             Fact("scratchpad", lambda column: self._goes_on(sizes, column),
-                  "the current instruction surely jumps, as EOF does, or another follows it")],
+            regions,
+            lambda: [
+                *card_facts(sizes, self.command_rows),
+                *filled(sizes, "scratchpad", "instructions"),
+                Fact("scratchpad", lambda column: self._goes_on(sizes, column),
+                     "the current instruction surely jumps, as EOF does, or another follows it"),
+            ],
         )
 
     def _goes_on(self, sizes: SubleqSizes, column: ColumnWords) -> Word:
@@ -99,12 +96,9 @@ class SubleqTwoLayer(SubleqDesign):
         ]
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
-        punch_words(layout, content, card)
+        super().punch(sizes, layout, content, card)
         for region in ("scratchpad", "instructions"):
             layout.put(card, "memory", region, -1.0)
-        punch_commands(layout, content, card)
-        punch_positions(layout, card)
-        layout.put(card, "inside", "scratchpad", 1.0)
         start = sizes.instruction_column
         layout.put_numbers(card, "scratchpad", {"pointer.a": [sizes.zero_column], "pointer.b": [sizes.minus_one_column],
                                                 "pointer.c": [start], "following": [start]})

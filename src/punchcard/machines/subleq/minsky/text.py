@@ -16,9 +16,8 @@ c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation begi
 
 from __future__ import annotations
 
-from punchcard.errors import ProgramError
-from punchcard.machines.assembler import ParsedText, Statement, Symbol, parse
-from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
+from punchcard.machines.assembler import Symbol, parse
+from punchcard.machines.subleq.isa import HALT, Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.minsky.isa import ADD, OPERATIONS, SUB, Add, MinskyInstruction, MinskyProgram, Sub
 
 _LENGTHS = {Add: 1, Sub: 5, Halt: 1}
@@ -26,17 +25,13 @@ _LENGTHS = {Add: 1, Sub: 5, Halt: 1}
 
 def assemble(text: str, source: str = "") -> MinskyProgram:
     """The machine of a `.minsky` text."""
-    parsed = parse(text, OPERATIONS, source, section=".code")
-    where = f"{source}: " if source else ""
-    if not parsed.statements:
-        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
-    if not parsed.has_data:
-        _declare_registers(parsed)
+    parsed = parse(text, OPERATIONS, source, declares=True)
     for symbol in parsed.symbols.values():
         if symbol.size != 1 or parsed.values[symbol.address] < 0:
             raise parsed.symbol_tokens[symbol.name].error(
                 f"register {symbol.name!r}: a register holds one integer, 0 or more", source)
-    instructions = [_instruction(parsed, statement) for statement in parsed.statements]
+    made = {ADD: Add, SUB: Sub, HALT: Halt}
+    instructions: list[MinskyInstruction] = [made[operation](*operands) for operation, operands, _ in parsed.statements]
     if not isinstance(instructions[-1], Halt) or len(instructions) in parsed.labels.values():
         instructions.append(Halt())
     registers = tuple((s.name, parsed.values[s.address]) for s in parsed.symbols.values())
@@ -72,24 +67,6 @@ def translate(machine: MinskyProgram) -> Program:
     symbols = [Symbol(name, address) for address, name in enumerate(names)]
     return Program.create(code, [*values, *helpers.values()], symbols,
                           {name: starts[target] for name, target in machine.labels})
-
-
-def _declare_registers(parsed: ParsedText) -> None:
-    for statement in parsed.statements:
-        for operand in statement.operands[:1]:
-            name = operand.token.text
-            if name not in parsed.symbols:
-                parsed.symbols[name] = Symbol(name, len(parsed.values))
-                parsed.values.append(0)
-
-
-def _instruction(parsed: ParsedText, statement: Statement) -> MinskyInstruction:
-    if statement.operation is ADD:
-        return Add(parsed.cell(statement.operands[0]))
-    if statement.operation is SUB:
-        register, target = statement.operands
-        return Sub(parsed.cell(register), parsed.target(target))
-    return Halt()
 
 
 def _fresh(name: str, taken: list[str]) -> str:

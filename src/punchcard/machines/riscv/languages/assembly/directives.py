@@ -1,20 +1,107 @@
-"""Directives: lines that begin with a dot. Data, sections, alignment, names; and those that need nothing here."""
+"""Sections, which say what is placed where, and directives: lines that begin with a dot.
+
+Offsets are known while a text is read, addresses once it has been read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
 from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, unescaped
-from punchcard.machines.riscv.languages.assembly.sections import Datum, Section, group_of
 from punchcard.machines.riscv.program import END_OF_ADDRESSES
 from punchcard.machines.source import Line, Token, unknown
 
 if TYPE_CHECKING:
     from punchcard.machines.riscv.languages.assembly.assembler import _Assembly
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from punchcard.machines.riscv.program import Segment
+
+GROUPS = ("text", "rodata", "data", "bss")
+"""The order of sections in the memory."""
+PREFIXES = {".text": "text", ".init": "text", ".rodata": "rodata", ".srodata": "rodata", ".data": "data", ".sdata": "data",
+            ".bss": "bss", ".sbss": "bss"}
+DROPPED = (".debug", ".comment", ".note", ".riscv.attributes", ".llvm", ".eh_frame")
+"""Sections that are not loaded."""
+NEAR = 64
+"""A gap of fewer zeros does not make a segment of its own."""
+
+
+Content: TypeAlias = bytes | Callable[[int], bytes] | None
+"""Bytes, or what gives them once their address is known; None: zeros."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is at an offset."""
+
+    offset: int
+    size: int
+    content: Content
+
+
+@dataclass
+class Section:
+    """Items one after the other."""
+
+    name: str
+    group: str
+    items: list[Item] = field(default_factory=list)
+    length: int = 0
+    alignment: int = WORD_BYTES
+    address: int = 0
+
+    def add(self, content: Content, size: int) -> None:
+        if size:
+            self.items.append(Item(self.length, size, content))
+        self.length += size
+
+    def skip_to(self, offset: int) -> None:
+        """Leave a gap, which no segment has."""
+        self.length = offset
+
+
+def group_of(name: str, flags: str) -> str | None:
+    """The group of a section by its name, or else by its flags; None where it is not loaded."""
+    if name.startswith(DROPPED):
+        return None
+    for prefix, group in PREFIXES.items():
+        if name == prefix or name.startswith(prefix + "."):
+            return group
+    return "text" if "x" in flags else "data" if "w" in flags or not flags else "rodata"
+
+
+def place(sections: list[Section], base: int) -> int:
+    """Give each section its address; the address after the last."""
+    address = base
+    for section in sorted(sections, key=lambda each: GROUPS.index(each.group)):
+        address = -(-address // section.alignment) * section.alignment
+        section.address = address
+        address += section.length
+    return address
+
+
+def segments_of(pieces: Iterator[tuple[int, int, bytes | None]]) -> Iterator[Segment]:
+    """Segments from pieces in the order of their addresses: address, size, and bytes, or None for zeros."""
+    start, end, content = 0, 0, bytearray()
+    for address, size, data in pieces:
+        if address != end or (data is not None and address - (start + len(content)) >= NEAR):
+            if end > start:
+                yield Segment(start, bytes(content), end - start)
+            start, content = address, bytearray()
+        if data is not None:
+            content += bytes(address - start - len(content)) + data
+        end = address + size
+    if end > start:
+        yield Segment(start, bytes(content), end - start)
+
 
 SIZES: Mapping[str, int] = {
     ".byte": 1, ".half": 2, ".short": 2, ".hword": 2, ".2byte": 2, ".word": 4, ".long": 4, ".int": 4, ".4byte": 4,
@@ -85,13 +172,6 @@ class Directives:
             raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}", self._source)
         return number
 
-    def _more(self, line: Line) -> bool:
-        """Whether another operand follows."""
-        if not line.at(","):
-            return False
-        line.take()
-        return True
-
     def _fill_with(self, token: Token, one: bytes, count: int) -> None:
         """So many times the same bytes. Zeros take no memory here, so there may be many."""
         size = len(one) * count
@@ -111,8 +191,8 @@ class Directives:
         size = SIZES[name.text]
         while True:
             token = line.ahead
-            self._here.add(Datum(token, self._expression(line), size), size)
-            if not self._more(line):
+            self._here.add(partial(self._assembly.datum, token, self._expression(line), size), size)
+            if not line.take_if(","):
                 return
 
     def _text(self, name: Token, line: Line) -> None:
@@ -123,18 +203,18 @@ class Directives:
             line.take()
             data = unescaped(token.text[1:-1], token, self._source) + (b"" if name.text == ".ascii" else b"\0")
             self._here.add(data, len(data))
-            if not self._more(line):
+            if not line.take_if(","):
                 return
 
     def _space(self, name: Token, line: Line) -> None:
         size = self._number(line, "the size", range(END_OF_ADDRESSES))
-        value = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
+        value = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         self._fill_with(name, bytes([value & 0xFF]), size)
 
     def _fill(self, name: Token, line: Line) -> None:
         count = self._number(line, "the count", range(END_OF_ADDRESSES))
-        size = self._number(line, "the size", range(9)) if self._more(line) else 1
-        value = self._number(line, "the value", range(-(1 << 31), 1 << 32)) if self._more(line) else 0
+        size = self._number(line, "the size", range(9)) if line.take_if(",") else 1
+        value = self._number(line, "the value", range(-(1 << 31), 1 << 32)) if line.take_if(",") else 0
         self._fill_with(name, (value & MASK).to_bytes(8, "little")[:size], count)
 
     def _align(self, name: Token, line: Line) -> None:
@@ -147,9 +227,9 @@ class Directives:
         section = self._here
         size = -section.length % step
         fill: int | None = None
-        if self._more(line) and not line.at(","):
+        if line.take_if(",") and not line.at(","):
             fill = self._number(line, "the byte", range(-128, 256))
-        if self._more(line) and size > self._number(line, "the most bytes", range(1 << 32)):
+        if line.take_if(",") and size > self._number(line, "the most bytes", range(1 << 32)):
             return
         section.alignment = max(section.alignment, step)
         if fill is None and section.group == "text" and section.length % WORD_BYTES == 0:
@@ -164,7 +244,7 @@ class Directives:
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
                               f"{self._here.length:#x}, where the section is", self._source)
-        fill = self._number(line, "the byte", range(-128, 256)) if self._more(line) else 0
+        fill = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         if fill:
             self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)
         else:
@@ -174,17 +254,15 @@ class Directives:
 
     def _set(self, name: Token, line: Line) -> None:
         token = line.take_name("what is set")
-        if not self._more(line):
-            raise line.wrong(f"a ',' must follow the name: {name.text} {token.text}, 5")
+        line.take_mark(",", f"a ',' must follow the name: {name.text} {token.text}, 5")
         self._assembly.set_name(token, expressions.parse(line, self._assembly.names.local))
 
     def _common(self, name: Token, line: Line) -> None:
         """Zeros with a name, in .bss."""
         token = line.take_name("the name of the space")
-        if not self._more(line):
-            raise line.wrong("a ',' and the size must follow")
+        line.take_mark(",", "a ',' and the size must follow")
         size = self._number(line, "the size", range(END_OF_ADDRESSES))
-        step = self._number(line, "the alignment", range(1, (1 << MAX_ALIGNMENT) + 1)) if self._more(line) else WORD_BYTES
+        step = self._number(line, "the alignment", range(1, (1 << MAX_ALIGNMENT) + 1)) if line.take_if(",") else WORD_BYTES
         back = self._assembly.section
         self._assembly.enter(".bss", "bss")
         section = self._here
@@ -203,7 +281,7 @@ class Directives:
         section, flags = line.take_run(_SECTION).strip('"'), ""
         if not section:
             raise line.wrong("the name of a section must be here")
-        while self._more(line):
+        while line.take_if(","):
             if line.at("@", "%"):
                 line.take()
             flags += line.take().text.strip('"') if flags == "" else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.isa import BY_NAME, MASK, PSEUDO, REGISTER_NUMBERS, Instruction, signed
 from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
-from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, Operand, operands_of
+from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, operands_of
 from punchcard.machines.source import Line, Token, unknown
 
 Part: TypeAlias = Literal["whole", "upper", "target", "hi", "lo", "pcrel_hi", "pcrel_lo", "pair_lo"]
@@ -27,10 +27,8 @@ UNIMPLEMENTED = 0xC0001073
 WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
 """Instructions without operands that are always the same word."""
 
-PAIRS: Mapping[str, int] = {"call": RETURN, "jump": SCRATCH, "tail": SCRATCH}
-"""Far jumps by two instructions, and the register that holds the upper part."""
-OTHERS = ("li", "la", "lla", "jr")
-MNEMONICS: tuple[str, ...] = (*BY_NAME, *PSEUDO, *PAIRS, *OTHERS, *(name for name in WORDS if name not in BY_NAME))
+SPECIAL = ("li", "la", "lla", "jr", "call", "jump", "tail")
+MNEMONICS: tuple[str, ...] = (*BY_NAME, *PSEUDO, *SPECIAL, *(name for name in WORDS if name not in BY_NAME))
 
 
 @dataclass(frozen=True)
@@ -59,30 +57,25 @@ class Reader:
         mnemonic = name.text.lower()
         if mnemonic in WORDS:
             found = [Code(name, None, word=WORDS[mnemonic])]
-        elif mnemonic in PSEUDO:
-            found = [self._pseudo(name, mnemonic, line)]
-        elif mnemonic in PAIRS:
+        elif mnemonic == "li":
+            found = self._constant(name, line)
+        elif mnemonic in ("la", "lla"):
+            rd = self._register(line)
+            self._comma(line)
+            found = self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
+        elif mnemonic in ("call", "jump", "tail"):
             found = self._far(name, mnemonic, line)
-        elif mnemonic in OTHERS or mnemonic in BY_NAME:
-            found = self._special(name, mnemonic, line)
+        elif mnemonic in ("jalr", "jr"):
+            found = [self._jump_register(name, line, ZERO if mnemonic == "jr" else None)]
+        elif mnemonic == "fence":
+            found = [self._fence(name, line)]
+        elif mnemonic in BY_NAME or mnemonic in PSEUDO:
+            found = self._plain(name, mnemonic, line)
         else:
             raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known",
                           self._source)
         line.finish(f"the instruction {name.text}")
         return found
-
-    def _special(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
-        if mnemonic == "li":
-            return self._constant(name, line)
-        if mnemonic in ("la", "lla"):
-            rd = self._register(line)
-            self._comma(line)
-            return self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
-        if mnemonic in ("jalr", "jr"):
-            return [self._jump_register(name, line, ZERO if mnemonic == "jr" else None)]
-        if mnemonic == "fence":
-            return [self._fence(name, line)]
-        return self._plain(name, BY_NAME[mnemonic], line)
 
     # Operands
 
@@ -99,9 +92,7 @@ class Reader:
 
     @staticmethod
     def _comma(line: Line) -> None:
-        if not line.at(","):
-            raise line.wrong("a ',' must separate operands")
-        line.take()
+        line.take_mark(",", "a ',' must separate operands")
 
     def _expression(self, line: Line) -> Expression:
         return expressions.parse(line, self._local)
@@ -117,9 +108,7 @@ class Reader:
                           f"this operand takes {' and '.join(f'%{each}' for each in allowed)}", self._source)
         line.take()
         expression = self._expression(line)
-        if not line.at(")"):
-            raise line.wrong("a ')' must close this")
-        line.take()
+        line.take_mark(")", "a ')' must close this")
         return expression, found
 
     def _address(self, line: Line) -> tuple[Expression, Part, int | None]:
@@ -128,28 +117,30 @@ class Reader:
         part: Part = "whole"
         if not (line.at("(") and any(line.second_is(name) for name in REGISTER_NUMBERS)):
             expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
-        if not line.at("("):
+        if not line.take_if("("):
             return expression, part, None
-        line.take()
         register = self._register(line)
-        if not line.at(")"):
-            raise line.wrong("a ')' must close the register")
-        line.take()
+        line.take_mark(")", "a ')' must close the register")
         return expression, part, register
 
     # Instructions
 
-    def _plain(self, name: Token, instruction: Instruction, line: Line) -> list[Code]:
-        registers: dict[str, int] = {}
+    def _plain(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        """An instruction of the table, or a pseudo-instruction that is one."""
+        pseudo = PSEUDO.get(mnemonic)
+        instruction = BY_NAME[mnemonic if pseudo is None else pseudo.name]
+        operands: Sequence[str] = operands_of(instruction) if pseudo is None else pseudo.operands.split()
+        registers = {} if pseudo is None else {"rs1": pseudo.rs1}
         expression: Expression = ()
         part: Part = "whole"
-        operands: tuple[Operand, ...] = operands_of(instruction)
-        if instruction.name == "jal" and not (self._at_register(line) and line.second_is(",")):
+        if pseudo is not None and pseudo.immediate is not None:
+            expression = (Term("number", name, number=pseudo.immediate),)
+        if mnemonic == "jal" and not (self._at_register(line) and line.second_is(",")):
             operands, registers = ("target",), {"rd": RETURN}
         for index, operand in enumerate(operands):
             if index:
                 self._comma(line)
-            if operand == "rs2" and instruction.format == "R" and not self._at_register(line):
+            if operand == "rs2" and instruction.format == "R" and pseudo is None and not self._at_register(line):
                 instruction, operand = with_immediate(instruction, line), "immediate"
             if operand in ("rd", "rs1", "rs2"):
                 registers[operand] = self._register(line)
@@ -173,9 +164,7 @@ class Reader:
             raise line.wrong("a register in parentheses must follow the offset, as in 8(sp)")
         if instruction.reads_memory:
             return self._relative(name, instruction, registers["rd"], registers["rd"], expression)
-        if not line.at(","):
-            raise line.wrong("a store at a name needs a register for the address: write sw a0, name, t0")
-        self._comma(line)
+        line.take_mark(",", "a store at a name needs a register for the address: write sw a0, name, t0")
         scratch = self._register(line)
         upper, lower = self._relative(name, instruction, scratch, 0, expression)
         return [upper, Code(name, instruction, 0, lower.rs1, registers["rs2"], expression, "pair_lo")]
@@ -186,7 +175,8 @@ class Reader:
                 Code(name, second, rd, register, expression=expression, part="pair_lo")]
 
     def _far(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
-        register, link = PAIRS[mnemonic], RETURN if mnemonic == "call" else ZERO
+        """A jump by two instructions; a register holds the upper part."""
+        register, link = (RETURN, RETURN) if mnemonic == "call" else (SCRATCH, ZERO)
         if mnemonic == "call" and self._at_register(line) and line.second_is(","):
             register = link = self._register(line)
             self._comma(line)
@@ -214,28 +204,6 @@ class Reader:
         if base is None:
             raise line.wrong("a register in parentheses must follow the offset, as in 8(ra)")
         return Code(name, jump, rd, base, expression=expression, part=part)
-
-    def _pseudo(self, name: Token, mnemonic: str, line: Line) -> Code:
-        given: dict[str, int] = {}
-        expression: Expression = (Term("number", name),)
-        part: Part = "whole"
-        written, becomes = PSEUDO[mnemonic]
-        for index, operand in enumerate(written.split()):
-            if index:
-                self._comma(line)
-            if operand == "to":
-                expression, part = self._expression(line), "target"
-            else:
-                given[operand] = self._register(line)
-        instruction_name, *operands = becomes.split()
-        instruction = BY_NAME[instruction_name]
-        registers: dict[str, int] = {}
-        for field, operand in zip((*instruction.uses, "immediate"), operands, strict=False):
-            if field != "immediate":
-                registers[field] = given[operand] if operand in given else REGISTER_NUMBERS[operand]
-            elif operand != "to":
-                expression = (Term("number", name, number=int(operand)),)
-        return Code(name, instruction, **registers, expression=expression if instruction.format != "R" else (), part=part)
 
     def _constant(self, name: Token, line: Line) -> list[Code]:
         """li: addi where the number is small, lui where its lower bits are 0, or both; both where it is not known yet."""

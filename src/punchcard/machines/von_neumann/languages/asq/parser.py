@@ -56,8 +56,7 @@ class _Parser:
         for line in lines(text, self._source, _TOKEN):
             while line.ahead.kind != "end":
                 self._statement(line)
-                if line.at(";"):
-                    line.take()
+                line.take_if(";")
         if self._macro is not None:
             raise self._error(self._macro[0], f"macro {self._macro[0].text!r} has no end: close it with @end")
         return self._text
@@ -75,8 +74,7 @@ class _Parser:
         self._labels(line)
         if line.ahead.kind == "macro":
             self._directive(line, line.take())
-        elif line.at("."):
-            line.take()
+        elif line.take_if("."):
             while not _ends(line):
                 self._labels(line)
                 if not _ends(line):
@@ -109,9 +107,7 @@ class _Parser:
         count, written = line.take_integer("the number of cells")
         if count < 1:
             raise self._error(written, f"[{count}] has no cells: write 1 or more")
-        if not line.at("]"):
-            raise line.wrong("an opened bracket is closed with ']', as in [5]")
-        line.take()
+        line.take_mark("]", "an opened bracket is closed with ']', as in [5]")
         return CellRun(token, count)
 
     def _instruction(self, line: Line) -> None:
@@ -214,9 +210,7 @@ class _Parser:
                 raise line.wrong(f"parentheses are at most {MAX_DEPTH} deep")
             line.take()
             terms = self._sum(line, depth + 1)
-            if not line.at(")"):
-                raise line.wrong("an opened parenthesis is closed with ')'")
-            line.take()
+            line.take_mark(")", "an opened parenthesis is closed with ')'")
             return tuple(term.times(sign) for term in terms)
         if token.kind in ("number", "character"):
             value, _ = line.take_integer("a value")
@@ -226,8 +220,7 @@ class _Parser:
         if token.kind in ("name", "scratch"):
             line.take()
             return (Summand(sign, "name" if token.kind == "name" else "scratch", token, token.text),)
-        if line.at("?"):
-            line.take()
+        if line.take_if("?"):
             return (Summand(sign, "next", token),)
         if token.kind == "unclosed":
             rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
