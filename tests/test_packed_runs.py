@@ -17,7 +17,7 @@ from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner, prepa
 from punchcard.engines.base import Reason, Stops
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
-from punchcard.machines.checked_run import begin
+from punchcard.machines.checkpoint import begin
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
-from punchcard.card.holder import CardHolder
-from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port
 from punchcard.errors import LayoutError, PunchcardError
 
