@@ -20,12 +20,13 @@ from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.writer import disassemble
-from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
+from punchcard.python.arrays.code_generation import generate
+from punchcard.python.arrays.compiler import lower
+from punchcard.python.arrays.domains import blocks_for, dead_zone, functions_for, range_for
 from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.front_end import snapshot
-from punchcard.python.source import Unsupported
 
 if TYPE_CHECKING:
     from punchcard.python.arrays.program import ArrayProgram
@@ -50,7 +51,9 @@ class ArrayCall:
         kinds = {name: kinds_of(typed(name, arguments[name])) or REAL for name in data}
         key = (tuple(shapes.items()), tuple(kinds.values()), snapshot(owner.source),
                tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
-        self.code = owner.lowered(key, shapes, kinds, constants)
+        if key not in owner.lowered:
+            owner.lowered[key] = lower(owner.source, shapes, kinds, constants)
+        self.code = owner.lowered[key]
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
         self.ran = Ran(self.code.code, values)
         largest = self.ran.largest
@@ -59,7 +62,11 @@ class ArrayCall:
         self.limit = range_for(largest) if limit is None else float(limit)
         self._check_size(data, largest)
         self._check_comparisons()
-        self.written = owner.written(key, self.code, self.ran, self.limit)
+        functions = functions_for(self.ran.domains)
+        full = (key, self.limit, tuple(sorted(function.name for function in functions.values())))
+        if full not in owner.generated:
+            owner.generated[full] = generate(self.code.code, self.code.parameters, self.code.results, functions, self.limit)
+        self.written = owner.generated[full]
         punched = {stored.variable: _stored(data[name]).T if stored.turned else _stored(data[name])
                    for name, stored in self.written.parameters.items()}
         self.program = self.written.program.with_values(punched)
@@ -123,9 +130,7 @@ class ArrayCall:
         if line is None:
             return error
         message = str(error).replace("declare a larger one with .range", "give a larger range=")
-        column = int(getattr(line.node, "col_offset", 0)) + 1 + line.source.indent
-        return Unsupported(message, file=line.source.file, line=line.source.line(line.node), column=column,
-                           text=" " * line.source.indent + line.source.lines[int(getattr(line.node, "lineno", 1)) - 1])
+        return line.source.error(line.node, message)
 
 
 @lru_cache(maxsize=32)
