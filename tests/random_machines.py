@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from punchcard.card.column import ColumnWords, Predicate
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds, Predicate
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.machines.meaning import ColumnBefore, Meaning

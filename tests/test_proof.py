@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.cli import main
-from punchcard.cli.prove import show_progress
+from punchcard.cli.display import Progress
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -215,13 +215,13 @@ def test_what_a_certificate_lacks_is_said() -> None:
 def test_the_claim_that_is_being_shown_stays_within_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((20, 24)))
-    with show_progress(True) as tell:
-        assert tell is not None
-        tell("a claim with a name of many words", 3)
-    assert capsys.readouterr().err == "\r\x1b[Ka claim with a name\r\r\x1b[K\r"
-    with show_progress(False) as tell:
-        assert tell is None
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
+    monkeypatch.setenv("COLUMNS", "20")
+    with Progress() as line:
+        line.show("a claim with a name of many words")
+    shown = capsys.readouterr().err
+    assert "a claim with a name…" in shown
+    assert "of many" not in shown
 
 
 def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:

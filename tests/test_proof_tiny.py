@@ -15,7 +15,7 @@ from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
-from punchcard.machines.stages import Stage
+from punchcard.machines.meaning import Stage
 from punchcard.transformer.weights import LayerArrays, Weights
 from punchcard.words.word import FALSE, TRUE, Word, constant
 
