@@ -202,7 +202,7 @@ def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
     table = tmp_path / "data.csv"
     table.write_text("age,score\n1,0.3\n0.2,0.9\n")
-    often = "import punchcard.cli.learn as learn; learn.REMARK_EVERY = 0.05; from punchcard.cli import main; main()"
+    often = "import punchcard.cli.display as display; display.REMARK_EVERY = 0.05; from punchcard.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "300", "--rate", "0.01",
          "--engine", "dense", "--save", str(tmp_path / "w.safetensors")],

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from punchcard.api import run
 from punchcard.errors import FitError, ProgramError, SourceError
@@ -18,7 +17,7 @@ from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, HADAMARD, Functio
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.fleq_cases import MANY, one_call, results
+from tests.fleq_cases import MANY, check_result, one_call, results, with_junk
 from tests.thin_model import ThinModel
 
 RANGE, D = 16.0, 3
@@ -54,22 +53,9 @@ def test_a_function_is_within_its_bound_and_changes_nothing_else(design: str, na
     """Junk of size 1,000 around the operands reaches nothing, and stays bit-identical."""
     machine, function = machine_with(design), FUNCTIONS[name]
     rng = np.random.default_rng(list(f"{design} {name}".encode()))
-    case = drawn(function, rng, D)
-    program = one_call(function, *case, limit=RANGE, around=1)
-    card = machine.punch(program)
-    used = {c for v in program.variables if not v.name.startswith("junk") for c in v.columns}
-    spare = sorted(set(range(machine.sizes.memory)) - used)
-    junk = rng.uniform(-1e3, 1e3, (machine.sizes.data_rows, len(spare)))
-    before = machine.layout.get(card, "data", "memory")
-    before[:, spare] = torch.from_numpy(junk)
-    after = ThinModel(machine.model)(card[None])[0]
-    content = (machine.layout.get(after, "data", "memory") + machine.layout.get(after, "incoming", "memory")).numpy()
-    expected = function.reference(*case)
-    columns = list(next(v for v in program.variables if v.name == "c").columns)
-    assert np.abs(content[: len(expected), columns] - expected).max() <= machine.bound(name)
-    assert not content[len(expected) :, columns].any()
-    kept = [c for c in range(machine.sizes.memory) if c not in columns]
-    assert np.array_equal(content[:, kept], before.numpy()[:, kept])
+    program = one_call(function, *drawn(function, rng, D), limit=RANGE, around=1)
+    before = with_junk(machine, program, rng)
+    check_result(machine, function, program, before, ThinModel(machine.model)(before[None])[0], name)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.cli import main
-from punchcard.cli.prove import show_progress
+from punchcard.cli.display import Progress
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -165,14 +165,11 @@ def test_a_machine_that_does_not_say_what_it_means() -> None:
 
 
 def test_a_number_format_that_rounds_is_refused() -> None:
-    """The step is right over the integers, and float32 has too few bits: said by the last claim, without a card."""
-    machine = SubleqMachine(word_bits=20, memory=3, instructions=4, design="two-layer")
-    short = type(machine.weights)(machine.weights.width, "float32", machine.weights.layers)
-    machine.precision.__dict__["name"] = "float32"
-    found = prove(machine, weights=short)
-    assert not found.proven
-    assert found.failed is not None
-    assert found.failed.startswith("bits: sums need 26 bits, float32 has 24")
+    """The step is right over the integers, and float16 has too few bits: said by the last claim, without a card."""
+    machine = SubleqMachine(word_bits=6, memory=3, instructions=4, design="two-layer")
+    found = prove(machine, weights=type(machine.weights)(machine.weights.width, "float16", machine.weights.layers))
+    assert found.failed == "bits: sums need 12 bits, float16 has 11"
+    assert found.counterexample is None
 
 
 def test_a_temperature_that_is_too_low_is_refuted() -> None:
@@ -218,13 +215,13 @@ def test_what_a_certificate_lacks_is_said() -> None:
 def test_the_claim_that_is_being_shown_stays_within_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((20, 24)))
-    with show_progress(True) as tell:
-        assert tell is not None
-        tell("a claim with a name of many words", 3)
-    assert capsys.readouterr().err == "\r\x1b[Ka claim with a name\r\r\x1b[K\r"
-    with show_progress(False) as tell:
-        assert tell is None
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
+    monkeypatch.setenv("COLUMNS", "20")
+    with Progress() as line:
+        line.show("a claim with a name of many words")
+    shown = capsys.readouterr().err
+    assert "a claim with a name…" in shown
+    assert "of many" not in shown
 
 
 def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:
