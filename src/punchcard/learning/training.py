@@ -131,7 +131,8 @@ def learn(
     """
     how = cast(RunOptions, options)
     check_size(how)
-    planned = plan(features, labels, rehearsing=rehearsing, **_part(options))
+    task = cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
+    planned = plan(features, labels, rehearsing=rehearsing, **task)
     check_names(planned.network, feature_names, target_names)  # before the work whose result would not take them
     machine = machine_for(planned.program, planned.network, how)
     history, losses, ran = _train(machine, planned, how, progress)
@@ -142,10 +143,6 @@ def learn(
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
         ran.interrupted, planned.reference.largest,
     )
-
-
-def _part(options: LearnOptions) -> Task:
-    return cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
 
 
 def _train(
