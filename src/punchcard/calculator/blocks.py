@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Blocks:
         """Every value stays within ± this."""
         return RANGES[self.significand]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (few values of this class, and all are small)
     def error(self, function: Function, magnitude: float) -> float:
         """The bound of a function's block, for operands and results up to a magnitude."""
         return self.block(function).bound(Scale(1, magnitude, self.unit))
