@@ -13,8 +13,7 @@ import torch
 
 import punchcard
 from punchcard.errors import DisguiseError
-from punchcard.export.disguise import Disguise, Disguised
-from punchcard.export.orthogonal import Rotation
+from punchcard.export.disguise import Disguise, Disguised, Rotation
 
 MACHINES: list[tuple[str, dict[str, Any], int]] = [
     ("multiply.subleq", {"design": "paper"}, 100), ("multiply.subleq", {"design": "two-layer"}, 100),

@@ -39,7 +39,7 @@ def one_loop(kind: str, names: dict[str, Any]) -> Callable[[Any], Any]:
     import torch
 
     if kind == "safetensors":
-        return lambda card: names["model"](torch.from_numpy(card)).numpy()
+        return lambda card: names["loop"](torch.from_numpy(card)).numpy()
 
     def on_its_side(card: Any) -> Any:
         stream = torch.from_numpy(card).T[None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from benchmarks import engines
 
 from punchcard.api import build
 from punchcard.benchmark import measurements
@@ -32,7 +32,7 @@ from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import run as run_image
 from punchcard.machines.von_neumann.workloads import COUNT
-from tests.cases import EXAMPLES, ROOT, soaked
+from tests.cases import EXAMPLES, soaked
 from tests.test_cli import invoke
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
@@ -150,13 +150,13 @@ QUICK = {("subleq", "multiply", "two-layer", None, 64), ("fleq", "newton", "comp
          ("von-neumann", "count", "two-layer", None, 67), ("riscv", "sieve", "three-layer", None, 163)}
 
 
-@pytest.mark.parametrize(("machine", "engines"), [
+@pytest.mark.parametrize(("machine", "chosen"), [
     ("subleq", ENGINE_NAMES), ("fleq", {"dense", "lowered"}), ("von-neumann", {"dense", "scratchpad"}),
     ("riscv", {"dense", "scratchpad"}), soaked(None, ENGINE_NAMES)])
-def test_quick_records(machine: str | None, engines: set[str]) -> None:
+def test_quick_records(machine: str | None, chosen: set[str]) -> None:
     """What each record says, and that ratios are quotients of the figures; of all machines, where none is named."""
-    chosen = () if machine is None else ("--machine", machine, "--engine", ",".join(sorted(engines)))
-    result = invoke("bench", "--quick", "--json", "--seconds", "0.005", *chosen)
+    only = () if machine is None else ("--machine", machine, "--engine", ",".join(sorted(chosen)))
+    result = invoke("bench", "--quick", "--json", "--seconds", "0.005", *only)
     assert result.exit_code == 0
     records = json.loads(result.stdout)
     groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
@@ -170,7 +170,7 @@ def test_quick_records(machine: str | None, engines: set[str]) -> None:
     assert set(groups) == {place for place in QUICK if machine in (None, place[0])}
     for (kind, *_), group in groups.items():
         rival = rivals[kind]
-        assert group.keys() == engines | {rival} | ({"csr"} if kind == "fleq" else set())
+        assert group.keys() == chosen | {rival} | ({"csr"} if kind == "fleq" else set())
         for engine, record in group.items():
             assert record["dtype"] == ("float64" if kind == "fleq" else "float32")
             assert record["steps_per_second"] > 0
@@ -261,8 +261,7 @@ def test_any_program_can_be_timed(file: str) -> None:
     result = invoke("bench", str(EXAMPLES / file), "--quick", "--json", *more)
     assert result.exit_code == 0, result.stderr
     records = json.loads(result.stdout)
-    engines = {record["engine"] for record in records}
-    assert engines >= {"lowered", "numpy" if file.endswith(".fleq") else "python"}
+    assert {record["engine"] for record in records} >= {"lowered", "numpy" if file.endswith(".fleq") else "python"}
     assert all(record["steps_per_second"] > 0 and record["program"] == Path(file).name for record in records)
     assert len({record["steps"] for record in records}) == 1
 
@@ -341,13 +340,8 @@ def test_the_script_writes_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
     chosen = options(columns=(150,), designs=("two-layer", "compact"), engines=("scratchpad",), quick=True)
     records = [record for group in measurements.measure(chosen) for record in group]
     (tmp_path / "records.json").write_text(json.dumps(records))
-    spec = importlib.util.spec_from_file_location("engines_benchmark", ROOT / "benchmarks" / "engines.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     monkeypatch.setattr("sys.argv", ["engines.py", "--records", str(tmp_path / "records.json")])
-    script.main()
+    engines.main()
     shown = capsys.readouterr().out
     assert shown.count("\n| ") == len(records) + 3
     assert "| multiply | two-layer | 150 | scratchpad |" in shown

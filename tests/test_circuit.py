@@ -14,23 +14,11 @@ import torch
 
 import punchcard
 from punchcard.errors import CircuitError, PunchcardError, StorageError
-from punchcard.export.circuit import Circuit, load_circuit
-from punchcard.export.coverage import count_covered
+from punchcard.export.circuit import Circuit, count_covered, load_circuit
 from punchcard.export.evaluator import Evaluator
-from tests.cases import EXAMPLES
+from tests.export_runs import CASES, case
 from tests.formula_texts import value_of
 
-CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "subleq paper": ("multiply.subleq", {"design": "paper"}),
-    "subleq two-layer": ("multiply.subleq", {"design": "two-layer"}),
-    "subleq one-layer": ("multiply.subleq", {"design": "one-layer"}),
-    "fleq compact": ("newton.fleq", {"design": "compact"}),
-    "fleq three-layer": ("newton.fleq", {"design": "three-layer"}),
-    "fleq paper": ("newton.fleq", {"design": "paper"}),
-    "von-neumann": ("von_neumann/hello.asq", {"memory": 256}),
-    "riscv three-layer": ("riscv/hi.s", {"memory": 64, "design": "three-layer"}),
-    "riscv two-layer": ("riscv/hi.s", {"memory": 64, "design": "two-layer"}),
-}
 SLOW = ("fleq three-layer", "riscv three-layer", "riscv two-layer")
 every_machine = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in CASES])
@@ -40,9 +28,7 @@ SMALL = "subleq two-layer"
 @cache
 def built(name: str) -> tuple[Any, Any, Circuit]:
     """A program, a machine and its circuit."""
-    file, options = CASES[name]
-    program = punchcard.load(EXAMPLES / file)
-    machine = punchcard.build(program, **options)
+    machine, program = case(name)
     return program, machine, machine.circuit()
 
 
@@ -75,8 +61,8 @@ def test_the_circuit_computes_what_the_model_computes(name: str) -> None:
 
 
 def test_a_changed_weight_is_noticed() -> None:
-    _, _, circuit = built(SMALL)
-    machine = punchcard.build(built(SMALL)[0], design="two-layer")
+    program, _, circuit = built(SMALL)
+    machine = punchcard.build(program, **CASES[SMALL][1])
     for weight in (machine.model.layers[1].w1[3, 5], machine.model.layers[0].value[0, 3, 4]):
         weight.add_(1e-9)
         with pytest.raises(CircuitError, match=r"layers\.[01]\.(w1|value)\[.*the circuit says"):
@@ -103,7 +89,7 @@ def test_a_wrong_circuit_is_refused() -> None:
     refused("the model has 2", [*circuit.nodes, replace(head, id="b", layer=7)])
 
 
-@pytest.mark.parametrize("name", ["subleq two-layer", "subleq one-layer", "von-neumann"])
+@pytest.mark.parametrize("name", ["subleq two-layer", "subleq one-layer", "von-neumann two-layer"])
 def test_the_texts_say_what_the_weights_do(name: str) -> None:
     """The text of a node, computed by Python, is what its weights give. Texts that need an index i are left out."""
     _, machine, circuit = built(name)

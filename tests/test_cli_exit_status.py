@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from punchcard import cli
-from punchcard.cli.display import Progress
-from punchcard.cli.exit_status import BUG, FAILED, ending
+from punchcard.cli.display import Progress, RunProgress
+from punchcard.cli.exit_status import ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
@@ -54,6 +53,8 @@ def raising(error: BaseException) -> Callable[..., Any]:
     (OSError(errno.ENOSPC, "No space left on device"), "cannot write to standard output: No space left on device", 1),
     (FileNotFoundError(errno.ENOENT, "No such file", "x"), "this is a bug in punchcard: FileNotFoundError: [Errno 2] No "
      "such file: 'x' (punchcard --debug ... shows the traceback)", 70),
+    (OSError(errno.EMFILE, "why"), "this is a bug in punchcard: OSError: [Errno 24] why (punchcard --debug ... shows the "
+     "traceback)", 70),
     (RuntimeError("odd"), "this is a bug in punchcard: RuntimeError: odd (punchcard --debug ... shows the traceback)", 70),
 ])
 def test_every_exception_is_a_line_and_a_status(error: BaseException, message: str | None, status: int) -> None:
@@ -208,7 +209,7 @@ def test_sigterm_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, inside: str, argumen
 
 def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
-    monkeypatch.setattr(Progress, "made", asked_to_stop)
+    monkeypatch.setattr(RunProgress, "made", asked_to_stop)
     result = invoke("run", MULTIPLY, "--engine", "dense", "--checkpoint", str(path))
     assert result.exit_code == 1
     assert result.stderr == ("punchcard: interrupted: instruction 1 would have been next\n"
@@ -221,14 +222,14 @@ def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_sigterm_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table, weights = tmp_path / "t.csv", tmp_path / "w.npz"
     table.write_text("x,y\n1,2\n2,3\n")
-    seen: list[int] = []
+    seen: list[str] = []
 
-    def show(bar: object, stage: Any) -> None:
-        seen.append(stage.epoch)
-        if seen.count(2) == 1:
+    def show(progress: object, text: str, *more: object, **named: object) -> None:
+        seen.append(text.partition(",")[0])
+        if seen.count("epoch 2 of 5") == 1:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(import_module("punchcard.cli.learn").Bar, "show", show)
+    monkeypatch.setattr(Progress, "show", show)
     result = invoke("learn", str(table), "--target", "y", "--epochs", "5", "--rate", "0.01", "--engine", "scratchpad",
                     "--save", str(weights))
     assert (result.exit_code, weights.exists()) == (1, True)
@@ -284,9 +285,3 @@ def test_debug_may_stand_anywhere(tmp_path: Path) -> None:
     assert ran.exit_code == 2
     assert "Traceback" in ran.stderr
     assert "no such file" in ran.stderr
-
-
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOENT])
-def test_an_error_of_the_system_that_is_not_about_output_is_a_bug(number: int) -> None:
-    assert ending(OSError(number, "why")).status == BUG
-    assert ending(OSError(errno.ENOSPC, "no room")).status == FAILED

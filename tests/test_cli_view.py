@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-import socket
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,8 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: dict[str, Any] = {}
 
     def served(self: ViewServer, poll_interval: float = 0.5) -> None:
-        thread = ViewServer.start(self)
+        thread = threading.Thread(target=forever, args=(self, 0.01), daemon=True)
+        thread.start()
         with urllib.request.urlopen(self.address, timeout=10) as page:
             seen["page"] = page.read().decode()
         self.shutdown()
@@ -50,7 +52,6 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
 
     forever = ViewServer.serve_forever
-    monkeypatch.setattr(ViewServer, "start", lambda self: _in_thread(lambda: forever(self, 0.01)))
     monkeypatch.setattr(ViewServer, "serve_forever", served)
     monkeypatch.setattr("webbrowser.open", lambda address: seen.setdefault("opened", address))
     result = invoke(MULTIPLY, "--design", "two-layer")
@@ -63,24 +64,6 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
     seen.clear()
     assert invoke(MULTIPLY, "--no-open", "--design", "two-layer").exit_code == 0
     assert "opened" not in seen
-
-
-def _in_thread(call: Any) -> Any:
-    import threading
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    return thread
-
-
-def test_a_port_in_use_is_one_line() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        result = invoke(MULTIPLY, "--no-open", "--port", str(port))
-    assert result.exit_code == 2
-    assert f"port {port} is in use: choose another with --port" in result.stderr
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -136,8 +119,6 @@ def test_a_recorded_file(tmp_path: Path) -> None:
 
 
 def _entries(text: str, width: int) -> Any:
-    import base64
-
     return np.frombuffer(base64.b64decode(text), "<f8").reshape(-1, width).T.copy()
 
 
@@ -157,8 +138,6 @@ def test_the_model_inside(tmp_path: Path) -> None:
     program = punchcard.load(NEWTON)
     machine = punchcard.build(program)
     assert np.array_equal(_entries(data["card"], machine.layout.width), as_array(machine.punch(program)))
-    import base64
-
     for layer, arrays in zip(data["model"]["layers"], machine.weights.layers, strict=True):
         for name in ("w1", "b1", "w2", "b2"):
             made = np.zeros(layer[name]["shape"])

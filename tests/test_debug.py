@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import io
-import runpy
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import punchcard
 from punchcard.errors import PunchcardError
-from punchcard.machines.streams import reader
-from punchcard.view.debug.debugger import Debugger
+from punchcard.view.debug.debugger import Debugger, debug
 from punchcard.view.session import Session
 from tests.cases import EXAMPLES, soaked
+from tests.opened import TURING, Opened, opened
 
 pytest.importorskip("textual", reason="textual, the extra `debug`, is not installed")
-TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
-MACHINES = punchcard.kinds().including(TURING)
 CASES: dict[str, dict[str, Any]] = {
     "multiply.subleq": {"design": "two-layer"},
     "newton.fleq": {},
@@ -34,30 +31,9 @@ CASES: dict[str, dict[str, Any]] = {
 INPUT = b"ab\n"
 
 
-class Opened(NamedTuple):
-    program: Any
-    machine: Any
-    session: Session
-
-    def oracle(self, steps: int) -> tuple[Any, bytes]:
-        """The interpreter after so many instructions, and what it has written."""
-        written = bytearray()
-        oracle = self.machine.oracle(self.program, reader(INPUT), written.append)
-        oracle.run(steps)
-        return oracle, bytes(written)
-
-
-def opened(file: str) -> Opened:
-    path = EXAMPLES / file
-    program = punchcard.load(path, machines=MACHINES)
-    machine = punchcard.build(program, machines=MACHINES, **CASES[file])
-    source = None if file.endswith(".elf") else path.read_text()
-    return Opened(program, machine, Session(machine, program, input=INPUT, source=source, name=path.name))
-
-
 @pytest.fixture(scope="module")
 def multiply() -> Opened:
-    return opened("multiply.subleq")
+    return opened(design="two-layer")
 
 
 def driven(session: Session, drive: Callable[[Any, Any], Awaitable[None]]) -> None:
@@ -70,6 +46,15 @@ def driven(session: Session, drive: Callable[[Any, Any], Awaitable[None]]) -> No
             await drive(app, pilot)
 
     asyncio.run(main())
+
+
+def on_screen(test: Callable[[Any, Any, Opened], Awaitable[None]]) -> Callable[[Opened], None]:
+    """A test that presses keys while the debugger shows `multiply`."""
+    def on_screen(multiply: Opened) -> None:
+        driven(multiply.session, lambda app, pilot: test(app, pilot, multiply))
+
+    on_screen.__name__, on_screen.__doc__ = test.__name__, test.__doc__
+    return on_screen
 
 
 def shown(app: Any, name: str) -> str:
@@ -100,7 +85,7 @@ def same(text: str, expected: Any) -> bool:
 @pytest.mark.parametrize("file", [soaked(file) if file.endswith(".elf") else file for file in CASES])
 def test_the_screen_shows_what_the_interpreter_has(file: str) -> None:
     """After three instructions, and at the end of the run; every machine through the same screen."""
-    given = opened(file)
+    given = opened(file, input=INPUT, **CASES[file])
     warm_up = given.machine.design.warm_up
 
     async def drive(app: Any, pilot: Any) -> None:
@@ -131,30 +116,27 @@ def test_the_screen_shows_what_the_interpreter_has(file: str) -> None:
     driven(given.session, drive)
 
 
-def test_stepping_marks_the_line_the_values_and_the_card(multiply: Opened) -> None:
+@on_screen
+async def test_stepping_marks_the_line_the_values_and_the_card(app: Any, pilot: Any, multiply: Opened) -> None:
     lines = (EXAMPLES / "multiply.subleq").read_text().splitlines()
 
     def here(app: Any) -> str:
         table = app.query_one("#source")
         return next(str(table.get_row_at(i)[2]) for i in range(table.row_count) if "▶" in str(table.get_row_at(i)[0]))
-
-    async def drive(app: Any, pilot: Any) -> None:
-        warm_up = multiply.machine.design.warm_up
-        await pilot.press(*"s" * (warm_up + 1))
-        assert here(app) == next(line for line in lines if line.startswith("loop:"))
-        changed = {value.name for value in app.debugger.values() if value.changed}
-        assert "minus_a" in changed
-        assert "product" not in changed
-        assert "minus_a" in shown(app, "#card")
-        place = shown(app, "#place")
-        await pilot.press("full_stop")
-        assert "before feed-forward" in shown(app, "#place")
-        await pilot.press("l")
-        assert "layer 2" in shown(app, "#place")
-        await pilot.press("comma", "comma", "comma", "b", "s")
-        assert shown(app, "#place") == place
-
-    driven(multiply.session, drive)
+    warm_up = multiply.machine.design.warm_up
+    await pilot.press(*"s" * (warm_up + 1))
+    assert here(app) == next(line for line in lines if line.startswith("loop:"))
+    changed = {value.name for value in app.debugger.values() if value.changed}
+    assert "minus_a" in changed
+    assert "product" not in changed
+    assert "minus_a" in shown(app, "#card")
+    place = shown(app, "#place")
+    await pilot.press("full_stop")
+    assert "before feed-forward" in shown(app, "#place")
+    await pilot.press("l")
+    assert "layer 2" in shown(app, "#place")
+    await pilot.press("comma", "comma", "comma", "b", "s")
+    assert shown(app, "#place") == place
 
 
 def test_a_python_program_is_stepped_through_by_its_lines() -> None:
@@ -164,7 +146,7 @@ def test_a_python_program_is_stepped_through_by_its_lines() -> None:
     machine = punchcard.build(program, word_bits=16, memory=4096)
     debugger = Debugger(Session(machine, program, source=path.read_text(), name=path.name))
     lines = path.read_text().splitlines()
-    line_of = {each["number"]: each["line"] for each in debugger.about["program"]["instructions"]}
+    line_of = {each.number: each.line for each in debugger.session.listing.instructions}
     seen: list[str] = []
     for _ in range(60):
         line = line_of.get(debugger.state["program_counter"] or 0)
@@ -179,98 +161,86 @@ def test_a_python_program_is_stepped_through_by_its_lines() -> None:
     assert [values[name] for name in values if name.endswith("_a")][:1] == ["4"]
 
 
-def test_the_card_strip_has_the_bits_of_the_card(multiply: Opened) -> None:
+@on_screen
+async def test_the_card_strip_has_the_bits_of_the_card(app: Any, pilot: Any, multiply: Opened) -> None:
     card = multiply.machine.punch(multiply.program)
-
-    async def drive(app: Any, pilot: Any) -> None:
-        rows = shown(app, "#card").splitlines()
-        assert len(rows) == 1 + card.shape[1]
-        for column, row in enumerate(rows[1:]):
-            letters = "".join(row[16:].split())
-            filled = card[:49, column]  # the block `difference` is empty, and left out
-            assert letters == "".join({1.0: "1", -1.0: "0", 0.0: "·"}[number] for number in filled.tolist())
-
-    driven(multiply.session, drive)
+    rows = shown(app, "#card").splitlines()
+    assert len(rows) == 1 + card.shape[1]
+    for column, row in enumerate(rows[1:]):
+        letters = "".join(row[16:].split())
+        filled = card[:49, column]  # the block `difference` is empty, and left out
+        assert letters == "".join({1.0: "1", -1.0: "0", 0.0: "·"}[number] for number in filled.tolist())
 
 
-def test_attention_moves_are_those_of_the_equation(multiply: Opened) -> None:
+@on_screen
+async def test_attention_moves_are_those_of_the_equation(app: Any, pilot: Any, multiply: Opened) -> None:
     with multiply.machine.observe(multiply.program) as seen:
         multiply.machine.run(multiply.program, max_steps=2)
-
-    async def drive(app: Any, pilot: Any) -> None:
-        await pilot.press("s")
-        for layer, keys in ((0, ()), (0, ("h",)), (1, ("H",))):
-            await pilot.press(*keys)
-            head = app.debugger.head
-            wanted = [f"{move.target} ← {move.source}" for move in seen.at(1, layer).moves(head)]
-            text = shown(app, "#attention")
-            assert f"layer {layer + 1}, head {head + 1} of" in text
-            assert sorted(line.split("  weight")[0] for line in text.splitlines()[1:] if "←" in line) == sorted(wanted)
-
-    driven(multiply.session, drive)
+    await pilot.press("s")
+    for layer, keys in ((0, ()), (0, ("h",)), (1, ("H",))):
+        await pilot.press(*keys)
+        head = app.debugger.head
+        wanted = [f"{move.target} ← {move.source}" for move in seen.at(1, layer).moves(head)]
+        text = shown(app, "#attention")
+        assert f"layer {layer + 1}, head {head + 1} of" in text
+        assert sorted(line.split("  weight")[0] for line in text.splitlines()[1:] if "←" in line) == sorted(wanted)
 
 
-def test_breakpoints_branches_and_changes(multiply: Opened) -> None:
+@on_screen
+async def test_breakpoints_branches_and_changes(app: Any, pilot: Any, multiply: Opened) -> None:
     lines = (EXAMPLES / "multiply.subleq").read_text().splitlines()
     stop = next(i for i, line in enumerate(lines) if "one, b" in line)
     warm_up = multiply.machine.design.warm_up
-
-    async def drive(app: Any, pilot: Any) -> None:
-        await pilot.press("r")
-        await settled(app, pilot)
-        assert "there is no breakpoint" in shown(app, "#message")
-        app.query_one("#source").move_cursor(row=stop)
-        await pilot.press("t", "r")
-        await settled(app, pilot)
-        assert app.debugger.state["program_counter"] == 2
-        assert app.debugger.loop == warm_up + 2
-        await pilot.press("r")
-        await settled(app, pilot)
-        assert app.debugger.loop == warm_up + 5  # once round the loop
-        await pilot.press("j")
-        await settled(app, pilot)
-        assert app.debugger.state["program_counter"] == 1
-        app.debugger.watch("product")
-        assert listed(app)["product"] == "14"
-        await pilot.press("c")
-        await settled(app, pilot)
-        value = app.debugger.values()[0]
-        assert (value.name, value.text, value.changed, value.watched) == ("product", "21", True, True)
-        await pilot.press("tab", "w", "shift+tab")  # in the list of values: the one at the cursor, no longer
-        assert app.debugger.watched == []
-        await pilot.press("p")
-        await settled(app, pilot)
-        assert "nothing more is read or written" in shown(app, "#message")
-        await pilot.press("g", *"12", "enter")
-        assert app.debugger.loop == 12
-
-    driven(multiply.session, drive)
+    await pilot.press("r")
+    await settled(app, pilot)
+    assert "there is no breakpoint" in shown(app, "#message")
+    app.query_one("#source").move_cursor(row=stop)
+    await pilot.press("t", "r")
+    await settled(app, pilot)
+    assert app.debugger.state["program_counter"] == 2
+    assert app.debugger.loop == warm_up + 2
+    await pilot.press("r")
+    await settled(app, pilot)
+    assert app.debugger.loop == warm_up + 5  # once round the loop
+    await pilot.press("j")
+    await settled(app, pilot)
+    assert app.debugger.state["program_counter"] == 1
+    app.debugger.watch("product")
+    assert listed(app)["product"] == "14"
+    await pilot.press("c")
+    await settled(app, pilot)
+    value = app.debugger.values()[0]
+    assert (value.name, value.text, value.changed, value.watched) == ("product", "21", True, True)
+    await pilot.press("tab", "w", "shift+tab")  # in the list of values: the one at the cursor, no longer
+    assert app.debugger.watched == []
+    await pilot.press("p")
+    await settled(app, pilot)
+    assert "nothing more is read or written" in shown(app, "#message")
+    await pilot.press("g", *"12", "enter")
+    assert app.debugger.loop == 12
 
 
-def test_wrong_answers_are_told_in_a_line(multiply: Opened) -> None:
+@on_screen
+async def test_wrong_answers_are_told_in_a_line(app: Any, pilot: Any, multiply: Opened) -> None:
     with pytest.raises(PunchcardError, match=r"no value 'produkt' \(did you mean 'product'\?\): see the list of values"):
         Debugger(multiply.session).watch("produkt")
-
-    async def drive(app: Any, pilot: Any) -> None:
-        await pilot.press("w", "a", "enter")
-        assert app.debugger.values()[0].name == "a"
-        await pilot.press("g", "x", "enter")
-        assert shown(app, "#message") == "loop 'x': write a whole number, 0 or more"
-        app.query_one("#source").move_cursor(row=0)
-        await pilot.press("t")
-        assert shown(app, "#message") == "line 1: no instruction is there"
-        await pilot.press("g", *"99", "enter")  # beyond the end is the end
-        assert app.debugger.ended
-        await pilot.press("g", "escape", "b")
-        assert not app.debugger.ended
-
-    driven(multiply.session, drive)
+    await pilot.press("w", "a", "enter")
+    assert app.debugger.values()[0].name == "a"
+    await pilot.press("g", "x", "enter")
+    assert shown(app, "#message") == "loop 'x': write a whole number, 0 or more"
+    app.query_one("#source").move_cursor(row=0)
+    await pilot.press("t")
+    assert shown(app, "#message") == "line 1: no instruction is there"
+    await pilot.press("g", *"99", "enter")  # beyond the end is the end
+    assert app.debugger.ended
+    await pilot.press("g", "escape", "b")
+    assert not app.debugger.ended
 
 
 def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the machine of one's own too: the command line is the same."""
     found: list[Any] = []
-    monkeypatch.setattr("punchcard.view.debug.launch.debug", found.append)
+    monkeypatch.setattr("punchcard.view.debug.debugger.debug", found.append)
     main = punchcard.command_line(TURING)
     for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
         ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
@@ -289,14 +259,6 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert (ran.exit_code, ran.output.count("\n")) == (2, 1)
 
 
-def test_a_pipe_is_refused(multiply: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    from punchcard.view.debug.launch import debug
-
-    monkeypatch.setattr("sys.stdin", io.StringIO("q"))
-    with pytest.raises(PunchcardError, match="the debugger needs a terminal"):
-        debug(multiply.session)
-
-
 def test_a_broken_promise_is_told() -> None:
     """A value that leaves its range ends the run, and the screen says why."""
     program = punchcard.assemble(".range 4\n.data\nx scalar 1\n.code\nloop: x = add(x, x); goto loop\n", "fleq")
@@ -313,8 +275,7 @@ def test_a_broken_promise_is_told() -> None:
 
 def test_a_program_cannot_change_the_terminal() -> None:
     """What it writes is shown, and a sequence that would move the cursor is not sent."""
-    session = opened("von_neumann/reverse.bf").session
-    reversing = Session(session.machine, session.program, input=b"m13[\x1bx")
+    reversing = opened("von_neumann/reverse.bf", memory=1024, input=b"m13[\x1bx").session
 
     async def drive(app: Any, pilot: Any) -> None:
         await pilot.press("e")
@@ -326,27 +287,25 @@ def test_a_program_cannot_change_the_terminal() -> None:
     driven(reversing, drive)
 
 
-def test_without_textual_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, multiply: Opened) -> None:
-    from punchcard.view.debug.launch import debug
-
+def test_a_pipe_is_refused_and_the_error_names_the_extra(multiply: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("q"))
+    with pytest.raises(PunchcardError, match="the debugger needs a terminal"):
+        debug(multiply.session)
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(PunchcardError, match=r"pip install 'punchcard\[debug\]'"):
         debug(multiply.session)
 
 
-def test_how_to_leave_and_where_the_keys_are_fits_a_narrow_terminal(multiply: Opened) -> None:
+@on_screen
+async def test_how_to_leave_and_where_the_keys_are_fits_a_narrow_terminal(app: Any, pilot: Any, multiply: Opened) -> None:
     from textual.widgets import Footer
 
     from punchcard.view.debug.app import KeyHelp
-
-    async def drive(app: Any, pilot: Any) -> None:
-        await pilot.pause()
-        keys = [child.key for child in app.query_one(Footer).query("FooterKey") if child.region.right <= 80]
-        assert {"q", "question_mark"} <= set(keys)
-        await pilot.press("question_mark")
-        assert isinstance(app.screen, KeyHelp)
-        await pilot.press("s")
-        assert not isinstance(app.screen, KeyHelp)
-        assert app.debugger.state["loop"] == 0  # the key closed the list, and did nothing else
-
-    driven(multiply.session, drive)
+    await pilot.pause()
+    keys = [child.key for child in app.query_one(Footer).query("FooterKey") if child.region.right <= 80]
+    assert {"q", "question_mark"} <= set(keys)
+    await pilot.press("question_mark")
+    assert isinstance(app.screen, KeyHelp)
+    await pilot.press("s")
+    assert not isinstance(app.screen, KeyHelp)
+    assert app.debugger.state["loop"] == 0  # the key closed the list, and did nothing else

@@ -1,4 +1,4 @@
-"""Every example gives its result, on the interpreter and on every design, compared after every loop."""
+"""Every example gives its result on every design, and the interpreter agrees after every loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import punchcard
-from punchcard.machines.subleq import oracle
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED, load_subleq, soaked
 
 # file -> (variables that matter at the end, how near, instructions executed)
@@ -49,15 +48,6 @@ def test_fleq_on_the_transformer(name: str, design: str, engine: str) -> None:
         assert np.abs(report.result.memory[variable] - np.array(expected)).max() <= tolerance, variable
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_on_the_interpreter(name: str) -> None:
-    cells, steps = EXPECTED[name]
-    program = load_subleq(name)
-    outcome = oracle.run(program, 16, 10_000)
-    assert (outcome.halted, outcome.steps) == (True, steps)
-    assert cells.items() <= program.named(outcome.state.memory).items()
-
-
 @cache
 def machine_for_all(design: str) -> punchcard.SubleqMachine:
     """One machine with room for every example, so that its loop is compiled once."""
@@ -74,7 +64,7 @@ def test_on_the_transformer(name: str, design: str) -> None:
     assert report.ok
     assert report.result.steps == steps
     assert cells.items() <= report.result.memory.items()
-    assert punchcard.check(program, machine, max_steps=150).agrees
+    assert punchcard.check(program, machine, max_steps=50).agrees  # random programs are compared for longer
 
 
 @pytest.mark.parametrize(("name", "settings", "cell", "expected"), [

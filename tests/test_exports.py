@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,24 +44,26 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A program of the two-layer machine, exported by the command to all formats that are installed here."""
-    place, found = tmp_path_factory.mktemp("exports"), {}
-    for name in FORMATS:
-        if name in HERE:
-            ran = invoke(str(EXAMPLES / PRODUCT), "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
-                         "--to", name, "-o", str(place / name))
-            assert ran.exit_code == 0, ran.stderr
-            found[name] = place / name
-    return found
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A program of the two-layer machine, exported by the command to a format when a test first wants it."""
+    @cache
+    def exported(name: str) -> Path:
+        place = tmp_path_factory.mktemp("exports") / name
+        ran = invoke(str(EXAMPLES / PRODUCT), "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
+                     "--to", name, "-o", str(place))
+        assert ran.exit_code == 0, ran.stderr
+        return place
+
+    return exported
 
 
 # Opened elsewhere
 
 
-def test_a_stranger_opens_every_folder(folders: dict[str, Path]) -> None:
+def test_a_stranger_opens_every_folder(folder: Callable[[str], Path]) -> None:
     """In a fresh process without Punchcard, by the program of the folder's page: exactly the cards of every loop."""
-    told = opened_elsewhere({name: folders[name] for name in sorted(folders, key=("onnx", *folders).index)}, SMALL)
+    formats = ("onnx", "safetensors", "hf", "transformer-lens")  # a run in onnxruntime comes before torch is imported
+    told = opened_elsewhere({name: folder(name) for name in formats if name in HERE}, SMALL)
     for name, each in told.items():
         assert (each["loops"], each["difference"]) == (10, 0), name
         if name != "transformer-lens":
@@ -86,9 +90,9 @@ def test_every_machine_and_design_in_every_format(name: str, target: str, tmp_pa
 # What a folder says
 
 
-def test_the_description_names_rows_heads_units_and_values(folders: dict[str, Path]) -> None:
+def test_the_description_names_rows_heads_units_and_values(folder: Callable[[str], Path]) -> None:
     machine, program = case(SMALL)
-    said = json.loads((folders["safetensors"] / "machine.json").read_text())
+    said = json.loads((folder("safetensors") / "machine.json").read_text())
     assert said == json.loads(json.dumps(description(machine, program)))
     assert len(said["rows"]) == len(set(said["rows"])) == machine.layout.width
     assert said["columns"][3] == machine.column_name(3, program)
@@ -99,16 +103,16 @@ def test_the_description_names_rows_heads_units_and_values(folders: dict[str, Pa
         assert card[pattern["rows"] : pattern["rows"] + len(pattern["bits"]), pattern["column"]].tolist() == pattern["bits"]
 
 
-def test_the_safetensors_file_is_the_machine(folders: dict[str, Path]) -> None:
+def test_the_safetensors_file_is_the_machine(folder: Callable[[str], Path]) -> None:
     machine, program = case(SMALL)
-    again: punchcard.Machine[Any, Any] = punchcard.Machine.load(folders["safetensors"] / "model.safetensors")
+    again: punchcard.Machine[Any, Any] = punchcard.Machine.load(folder("safetensors") / "model.safetensors")
     assert again.weights.digest() == machine.weights.digest()
-    with safe_open(folders["safetensors"] / "card.safetensors", framework="pt") as file:
+    with safe_open(folder("safetensors") / "card.safetensors", framework="pt") as file:
         assert torch.equal(file.get_tensor("card"), machine.punch(program))
 
 
-def test_a_saved_machine_is_exported_without_a_card(folders: dict[str, Path], tmp_path: Path) -> None:
-    saved = str(folders["safetensors"] / "model.safetensors")
+def test_a_saved_machine_is_exported_without_a_card(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    saved = str(folder("safetensors") / "model.safetensors")
     assert invoke(saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
     assert not (tmp_path / "out" / "card.safetensors").exists()
     assert "has no card.safetensors" in (tmp_path / "out" / "README.md").read_text()
@@ -182,12 +186,12 @@ def test_the_hugging_face_model_shows_states_and_attention() -> None:
 
 
 @has("hf")
-def test_a_hugging_face_folder_opens_by_registration_and_comes_back(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_hugging_face_folder_opens_by_registration_and_comes_back(folder: Callable[[str], Path], tmp_path: Path) -> None:
     """With Punchcard installed no code of the folder is run."""
     from transformers import AutoModel, AutoProcessor
 
     export.hugging_face.register()
-    model, processor = AutoModel.from_pretrained(folders["hf"]), AutoProcessor.from_pretrained(folders["hf"])
+    model, processor = AutoModel.from_pretrained(folder("hf")), AutoProcessor.from_pretrained(folder("hf"))
     assert type(model).__module__ == "punchcard.export.hugging_face_model"
     model.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
@@ -252,14 +256,14 @@ def test_the_processor_sets_matrices() -> None:
 
 
 @has("onnx")
-def test_onnx_runs_batches_and_other_numbers_of_columns(folders: dict[str, Path]) -> None:
+def test_onnx_runs_batches_and_other_numbers_of_columns(folder: Callable[[str], Path]) -> None:
     """The run ends each card at its own halt; a card with idle columns runs as the one without."""
     import onnxruntime
 
     machine, program = case(SMALL)
     programs = [program.with_values({"b": b}) for b in (1, 3, 2)]
     cards = torch.stack([machine.punch(each) for each in programs])
-    loop, run = (onnxruntime.InferenceSession(folders["onnx"] / name, providers=["CPUExecutionProvider"])
+    loop, run = (onnxruntime.InferenceSession(folder("onnx") / name, providers=["CPUExecutionProvider"])
                  for name in ("loop.onnx", "run.onnx"))
     after = loop.run(None, {"card": cards.numpy()})[0]
     assert np.array_equal(after, machine.model(cards).numpy())

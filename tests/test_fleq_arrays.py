@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from punchcard.api import run
 from punchcard.errors import FitError, ProgramError, SourceError
@@ -18,7 +17,7 @@ from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, HADAMARD, Functio
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.fleq_cases import MANY, one_call, results
+from tests.fleq_cases import MANY, check_result, one_call, results, with_junk
 from tests.thin_model import ThinModel
 
 RANGE, D = 16.0, 3
@@ -54,26 +53,9 @@ def test_a_function_is_within_its_bound_and_changes_nothing_else(design: str, na
     """Junk of size 1,000 around the operands reaches nothing, and stays bit-identical."""
     machine, function = machine_with(design), FUNCTIONS[name]
     rng = np.random.default_rng(list(f"{design} {name}".encode()))
-    cases = [drawn(function, rng, D) for _ in range(1)]
-    programs = [one_call(function, *case, limit=RANGE, around=1) for case in cases]
-    before = []
-    for program in programs:
-        card = machine.punch(program)
-        used = {c for v in program.variables if not v.name.startswith("junk") for c in v.columns}
-        spare = sorted(set(range(machine.sizes.memory)) - used)
-        junk = rng.uniform(-1e3, 1e3, (machine.sizes.data_rows, len(spare)))
-        machine.layout.get(card, "data", "memory")[:, spare] = torch.from_numpy(junk)
-        before.append(card)
-    after = ThinModel(machine.model)(torch.stack(before))
-    for case, program, old, new in zip(cases, programs, before, after, strict=True):
-        content = (machine.layout.get(new, "data", "memory") + machine.layout.get(new, "incoming", "memory")).numpy()
-        expected = function.reference(*case)
-        columns = list(next(v for v in program.variables if v.name == "c").columns)
-        written = content[:, columns]
-        assert np.abs(written[: len(expected)] - expected).max() <= machine.bound(name)
-        assert not written[len(expected) :].any()
-        kept = [c for c in range(machine.sizes.memory) if c not in columns]
-        assert np.array_equal(content[:, kept], machine.layout.get(old, "data", "memory").numpy()[:, kept])
+    program = one_call(function, *drawn(function, rng, D), limit=RANGE, around=1)
+    before = with_junk(machine, program, rng)
+    check_result(machine, function, program, before, ThinModel(machine.model)(before[None])[0], name)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -13,28 +13,8 @@ from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import Function, Shape, same_shape
 from punchcard.machines.fleq.oracle import run
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
+from tests.test_fleq_language import NEWTON
 
-NEWTON = """
-.range 4
-.data
-A    matrix 2x2   4 1 ; 2 3
-E    matrix 2x2   0.03 0 ; 0 0.03
-two  matrix 2x2   2 0 ; 0 2
-t    scalar -3
-one  scalar 1
-X    matrix 2x2
-At   matrix 2x2
-Y    matrix 2x2
-Xt   matrix 2x2
-.code
-        X = mul(A, E)
-        At = transpose(A)
-loop:   Y = mul(At, X)
-        Y = sub(two, Y)
-        Xt = transpose(X)
-        X = mul(Xt, Y)
-        t = add(t, one); if t <= 0 goto loop
-"""
 WALK = """
 .data
 M    matrix 2x3   1 2 3 ; 4 5 6
@@ -51,22 +31,18 @@ end:
 """
 
 
-def newton() -> Builder:
+def test_a_program_is_that_of_the_text() -> None:
     p = Builder()
     a, e, two = p.matrix("A", [[4, 1], [2, 3]]), p.matrix("E", 0.03 * np.eye(2)), p.matrix("two", 2 * np.eye(2))
-    t, one = p.scalar("t", -3), p.scalar("one", 1)
     x = p.mul(a, e, into="X")
-    at = p.transpose(a, into="At")
+    at, xt = p.transpose(a, into="At"), p.matrix("Xt", shape=(2, 2))
     loop = p.label("loop")
     y = p.mul(at, x, into="Y")
+    t, one = p.scalar("t", -11), p.scalar("one", 1)
     p.sub(two, y, into=y)
-    p.mul(p.transpose(x, into="Xt"), y, into=x)
+    p.mul(p.transpose(x, into=xt), y, into=x)
     p.add(t, one, into=t, goto=loop, if_leq=t)
-    return p
-
-
-def test_a_program_is_that_of_the_text() -> None:
-    program = newton().program(range=4)
+    program = p.program()
     assert program == assemble(NEWTON)
     assert assemble(disassemble(program)) == program
 

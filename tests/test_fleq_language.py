@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +136,7 @@ def test_pointer_functions() -> None:
         "        reset_pointer(step.c, M[2]); goto step", "step:   v = add(v, v); if x <= 0 goto step",
         "        reset_pointer(step.flag, x)", "        reset_pointer(step.p, done)", "        reset_pointer(step.p, 1)",
         "done:   halt"))
-    assert [i.action for i in program.instructions if isinstance(i, Step) and isinstance(i.action, PointerUpdate)] == [
+    assert program.pointer_updates() == [
         PointerUpdate(3, "a"), PointerUpdate(3, "b"), PointerUpdate(3, "c", 4), PointerUpdate(3, "flag", 0),
         PointerUpdate(3, "p", 7), PointerUpdate(3, "p", 1)]
     assert [i.branch for i in program.instructions[:3] if isinstance(i, Step)] == [None, Branch(0, 3), Branch(None, 3)]
@@ -224,9 +222,7 @@ def calls(variables: tuple[Variable, ...]) -> list[Call]:
                 result = function.shape(*(shape for _, shape in operands))
             except ShapeMismatch:
                 continue
-            (a, a_shape), *second = operands
-            b, b_shape = second[0] if second else (None, None)
-            found += [Call(function.name, a, b, c, a_shape, b_shape, shape) for c, shape in ordered if shape == result]
+            found += [Call.of(function.name, operands, place) for place in ordered if place[1] == result]
     return found
 
 
@@ -256,76 +252,6 @@ def test_random_values() -> None:
     assert np.array_equal(program.values["U"], np.random.default_rng(7).uniform(-1, 1, (3, 2)))
     assert np.array_equal(program.values["v"], np.random.default_rng(8).uniform(-1, 1, (4, 1)))
     assert assemble(disassemble(program)) == program, "the text has the values themselves"
-
-
-def test_values_from_files(tmp_path: Path) -> None:
-    matrix = np.array([[1.5, -2, 3], [4, 5, 6]])
-    np.save(tmp_path / "matrix.npy", matrix)
-    np.save(tmp_path / "vector.npy", np.array([1, 2, 3]))
-    (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "matrix-2.csv").write_text("1.5, -2,3\n\n4,5,6e0\n")
-    (tmp_path / "row.csv").write_text("1,2,3")
-    (tmp_path / "column.csv").write_text("1\n2\n3\n")
-    program = assemble("""
-        .data
-        A matrix 2x3 file(matrix.npy)
-        B matrix 2x3 file( below/matrix-2.csv )   # blanks do not count
-        u vector 3 file(vector.npy)
-        v vector 3 file(row.csv)
-        w vector 3 file(column.csv)
-        r matrix 1x3 file(row.csv)
-        .code
-        halt
-    """, folder=tmp_path)
-    assert np.array_equal(program.values["A"], matrix)
-    assert np.array_equal(program.values["B"], matrix)
-    for name in "uvw":
-        assert program.values[name].tolist() == [[1], [2], [3]]
-    assert program.values["r"].tolist() == [[1, 2, 3]]
-    assert program.values["u"].dtype == np.float64
-    assert assemble(disassemble(program)) == program
-
-
-@pytest.mark.parametrize(("name", "content", "message"), [
-    ("missing.npy", None, "no such file"),
-    ("missing.csv", None, "no such file"),
-    ("values.txt", "1,2", r"file\(values.txt\): values are read from .npy and .csv files"),
-    ("../v.csv", None, "lies in the folder of the source or below it"),
-    ("/v.csv", None, "lies in the folder of the source or below it"),
-    ("v.npy", "no array", r"file\(v.npy\): "),
-    ("v.npy", "", r"file\(v.npy\): "),
-    ("v.csv", "", "holds no values"),
-    ("v.csv", "1,x", "line 1 is not a list of numbers separated by commas"),
-    ("v.csv", "1\n1_0", "line 2 is not a list of numbers separated by commas"),
-    ("v.csv", "1\n\x00", "line 2 is not a list of numbers separated by commas"),
-    ("v.csv", "1,2\n3", "line 2 has 1 value, the first has 2"),
-    ("v.csv", "1,2,3", r"file\(v.csv\): it is 1x3: 'v' is 2x1"),
-    ("v.csv", "1\nnan", "holds NaN or infinity: a value of 'v' must be finite"),
-    ("v.npy", np.zeros((2, 2)), r"file\(v.npy\): it is 2x2: 'v' is 2x1"),
-    ("v.npy", np.zeros((2, 1, 1)), "is 2x1x1: 'v' is 2x1"),
-    ("v.npy", np.float64(3), "is a single number: 'v' is 2x1"),
-    ("v.npy", np.array([1, np.inf]), "holds NaN or infinity"),
-    ("v.npy", np.array([1j, 2]), "holds complex128 values: 'v' needs real numbers"),
-    ("v.npy", np.array(["a", "b"]), "holds <U1 values: 'v' needs real numbers"),
-    ("v.npy", np.array([None, {}], dtype=object), r"file\(v.npy\): .*"),
-    ("v.csv", "1\n99", "99.0 of 'v' is beyond the range"),
-])
-def test_files_that_do_not_fit(tmp_path: Path, name: str, content: Any, message: str) -> None:
-    if isinstance(content, str):
-        (tmp_path / name).write_text(content)
-    elif content is not None:
-        np.save(tmp_path / name, content)
-    with pytest.raises(SourceError, match=message) as caught:
-        assemble(f".data\nv vector 2 file({name})\n.code\nhalt", folder=tmp_path)
-    assert caught.value.line == 2
-    assert "\n" not in str(caught.value)
-
-
-def test_an_archive_is_no_array(tmp_path: Path) -> None:
-    with (tmp_path / "v.npy").open("wb") as file:
-        np.savez(file, np.zeros(2))
-    with pytest.raises(SourceError, match=r"is not a \.npy file"):
-        assemble(".data\nv vector 2 file(v.npy)\n.code\nhalt", folder=tmp_path)
 
 
 def test_the_programs_in_the_docs_assemble() -> None:

@@ -74,11 +74,12 @@ def test_a_flag_that_was_just_written_counts(start: int, increment: int, jumps: 
     assert interpreter.memory[0, 0] == start + increment
 
 
-def test_branches_alone() -> None:
-    found = values("""
+@pytest.mark.parametrize(("text", "wanted"), [
+    # branches alone: of v the first entry counts
+    ("""
         .data
         x scalar 1
-        v vector 2 0 7      # the first entry counts
+        v vector 2 0 7
         n scalar
         one scalar 1
         .code
@@ -88,13 +89,9 @@ def test_branches_alone() -> None:
         right: n = add(n, one); goto end
         halt
         end: n = add(n, one)
-    """)
-    assert found["n"] == [[2]]
-
-
-def test_pointers_walk_through_a_matrix() -> None:
-    """The sum of the columns: the operand moves to the next column each time."""
-    found = values("""
+     """, {"n": [[2]]}),
+    # the sum of the columns: the pointer is beyond M at the end, and not used again
+    ("""
         .data
         M matrix 2x3 1 2 3 ; 4 5 6
         sum vector 2
@@ -104,12 +101,9 @@ def test_pointers_walk_through_a_matrix() -> None:
         step: sum = add(M[0], sum)
               incr_pointer(step.a)
               t = add(t, one); if t <= 0 goto step
-    """)
-    assert found["sum"] == [[6], [15]], "the pointer is beyond M at the end, and not used again"
-
-
-def test_changing_the_next_instruction() -> None:
-    found = values("""
+     """, {"sum": [[6], [15]]}),
+    # the next instruction is changed: 2 + 1, 4 into q, 1 + 2
+    ("""
         .data
         x scalar 1
         y scalar 2
@@ -117,13 +111,19 @@ def test_changing_the_next_instruction() -> None:
         q scalar
         .code
               reset_pointer(next.a, y)
-        next: r = add(x, x)             # 2 + 1
+        next: r = add(x, x)
               incr_pointer(other.c)
-        other: r = add(y, y)            # into q
+        other: r = add(y, y)
               reset_pointer(last.b, y)
-        last: x = add(x, x)             # 1 + 2
-    """)
-    assert found == {"x": [[3]], "y": [[2]], "r": [[3]], "q": [[4]]}
+        last: x = add(x, x)
+     """, {"x": [[3]], "y": [[2]], "r": [[3]], "q": [[4]]}),
+    # a scalar result over a column that held three numbers leaves zeros under it
+    (".data\nv vector 3 1 2 3\nx scalar 5\n.code\nreset_pointer(step.c, v)\nstep: x = add(x, x)",
+     {"v": [[10], [0], [0]], "x": [[5]]}),
+])
+def test_programs_by_hand(text: str, wanted: dict[str, list[list[float]]]) -> None:
+    found = values(text)
+    assert {name: found[name] for name in wanted} == wanted
 
 
 def test_changing_flag_and_target_of_the_next_instruction() -> None:
@@ -155,19 +155,6 @@ def test_an_instruction_that_changes_itself_was_fetched_before() -> None:
     assert interpreter.program_counter == 0
     interpreter.step()
     assert interpreter.program_counter == 1
-
-
-def test_writing_clears_the_rows_below() -> None:
-    """A scalar result over a column that held three numbers leaves zeros under it."""
-    found = values("""
-        .data
-        v vector 3 1 2 3
-        x scalar 5
-        .code
-        reset_pointer(step.c, v)
-        step: x = add(x, x)
-    """)
-    assert found == {"v": [[10], [0], [0]], "x": [[5]]}
 
 
 def test_halting() -> None:

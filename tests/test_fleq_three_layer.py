@@ -22,15 +22,6 @@ def scalars() -> FleqMachine:
     return FleqMachine(functions=("add", *POINTER_FUNCTIONS), size=1, memory=14, instructions=7, range=RANGE, design=DESIGN)
 
 
-@pytest.mark.parametrize("heads", [1, 2, 3])
-def test_sizes(heads: int) -> None:
-    """One head in the first and the last layer; in the second the product's, and one for each instruction that may come."""
-    machine = FleqMachine(functions=("add", "mul"), size=2, heads=heads, memory=4, instructions=4, design=DESIGN)
-    assert [shape.heads for shape in machine.model.shapes] == [1, heads + 2, 1]
-    changing = FleqMachine(functions=("mul", "reset_pointer"), size=2, heads=heads, memory=4, instructions=4, design=DESIGN)
-    assert [shape.heads for shape in changing.model.shapes] == [1, heads + 3, 1], "and one for the flag"
-
-
 CHANGED = """
 .range 64
 .data
@@ -62,8 +53,7 @@ def test_an_instruction_that_changes_the_next_one(scalars: FleqMachine) -> None:
     """The one after it or the one that it jumps to, or both at once; it jumps or not; each of the five pointers."""
     programs = [assemble(CHANGED.format(change=change, flag=flag, to=to))
                 for number, flag, to in product((1, 2), (-1, 0, 1), (1, 2)) for change in changes(number)]
-    comparison = compare(scalars, programs, 0.0)
-    assert comparison.failure is None, comparison.failure
+    compare(scalars, programs)
 
 
 def test_the_registers_are_facts_on_every_card(scalars: FleqMachine) -> None:
@@ -81,8 +71,7 @@ def test_an_instruction_that_changes_itself(scalars: FleqMachine) -> None:
     """It is fetched again in the same loop, in which it is changed."""
     programs = [assemble(CHANGED.format(change=change, flag=flag, to=0)) for flag in (1,) for change in changes(0)
                 if ".a" not in change and ".b" not in change and ".c" not in change]
-    comparison = compare(scalars, programs, 0.0)
-    assert comparison.failure is None, comparison.failure
+    compare(scalars, programs)
 
 
 def test_two_changes_one_after_the_other(scalars: FleqMachine) -> None:
@@ -91,8 +80,7 @@ def test_two_changes_one_after_the_other(scalars: FleqMachine) -> None:
                          f"{first}(2.{field}{', y' * (first == 'reset_pointer')})\n"
                          f"{second}(2.{other}{', y' * (second == 'reset_pointer')})\nz = add(x, x)\nhalt")
                 for first, second in product(POINTER_FUNCTIONS, repeat=2) for field, other in product("abc", repeat=2)]
-    comparison = compare(scalars, programs, 0.0)
-    assert comparison.failure is None, comparison.failure
+    compare(scalars, programs)
 
 
 def test_the_result_is_read_written_and_asked_at_once(scalars: FleqMachine) -> None:
@@ -100,8 +88,7 @@ def test_the_result_is_read_written_and_asked_at_once(scalars: FleqMachine) -> N
     text = (".range 64\n.data\nx scalar {}\none scalar 1\n.code\nx = add(x, one); if x <= 0 goto 0\n"
             "x = add(x, x); if x <= 0 goto 3\nif x <= 0 goto 0\nx = add(x, x); if one <= 0 goto 1\nhalt")
     programs = [assemble(text.format(start)) for start in range(-4, 3)]
-    comparison = compare(scalars, programs, 0.0)
-    assert comparison.failure is None, comparison.failure
+    compare(scalars, programs)
 
 
 def test_after_the_last_instruction_comes_itself() -> None:
@@ -123,7 +110,6 @@ def test_large_numbers_leave_the_registers_alone() -> None:
            "reset_pointer(4.a, k); if n <= 0 goto 4\ny = add(x, j)\nhalt"
     programs = [assemble(text.format(flag)) for flag in (-3, 4)]
     machine = FleqMachine.for_program(programs[0], design=DESIGN)
-    comparison = compare(machine, programs, 0.0)
-    assert comparison.failure is None, comparison.failure
+    compare(machine, programs)
     held = {name: machine.run(programs[0], engine="dense").memory[name] for name in "jxk"}
     assert {name: float(np.ravel(value)[0]) for name, value in held.items()} == {"j": -1021.5, "x": 1000.25, "k": 1023.5}

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,18 @@ from safetensors.numpy import load_file
 import punchcard
 from punchcard import cli
 from punchcard.errors import ArgumentError, CircuitError, DisguiseError, ProgramError, PunchcardError
-from punchcard.export.circuit import load_circuit
+from punchcard.export.circuit import count_covered, load_circuit
 from punchcard.export.counterfactual import PairMaker
-from punchcard.export.coverage import count_covered
-from punchcard.export.disguise import Disguise, Disguised, disguised
+from punchcard.export.disguise import Disguise, Disguised, disguised, rotation
 from punchcard.export.evaluator import Evaluator
-from punchcard.export.orthogonal import rotation
 from tests.cases import EXAMPLES
+from tests.opened import built as built_once
 
 PROGRAM = EXAMPLES / "multiply.subleq"
 
 
-@cache
-def built(design: str = "two-layer", file: str = "multiply.subleq", **options: Any) -> tuple[Any, Any]:
-    program = punchcard.load(EXAMPLES / file)
-    return program, punchcard.build(program, design=design, **options)
+def built(design: str = "two-layer", file: str = "multiply.subleq") -> tuple[Any, Any]:
+    return built_once(file, design=design)
 
 
 # Rotations
@@ -119,7 +115,7 @@ def test_the_key_undoes_a_disguise() -> None:
     hidden = Disguised(machine, Disguise("exact", 6, 2, seed=5))
     turn, width = hidden.rotation, machine.layout.width
     for layer, own, order in zip(hidden.weights.layers, machine.weights.layers, hidden.orders, strict=True):
-        heads, units = np.argsort(order.heads), np.argsort(order.units)
+        heads, units = np.argsort(order["heads"]), np.argsort(order["units"])
         assert np.array_equal((layer.key @ turn)[heads][: own.heads, :, :width], own.key)
         assert np.array_equal((turn.T @ layer.value @ turn)[heads][: own.heads, :width, :width], own.value)
         assert np.array_equal((layer.w1 @ turn)[units][: own.hidden, :width], own.w1)
@@ -229,16 +225,13 @@ def test_an_option_of_another_target(tmp_path: Path) -> None:
 
 
 def test_a_program_without_names(tmp_path: Path) -> None:
-    import runpy
-
-    turing = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
-    kinds = punchcard.kinds().including(turing)
-    program = punchcard.load(EXAMPLES / "turing" / "increment.tm", machines=kinds)
-    machine = punchcard.build(program, machines=kinds)
+    program, machine = built_once("turing/increment.tm")
     assert count_covered(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
     assert Disguised(machine, Disguise("exact", 3, 1)).check([program], 20).drift == 0
-    with pytest.raises(PunchcardError, match="a TuringProgram has no values by name that could be changed"):
+    with pytest.raises(ProgramError, match="a TuringProgram has no values by name that could be changed"):
         punchcard.export.write("ground-truth", machine, tmp_path, program)
+    with pytest.raises(ProgramError, match="as_layer: a TuringProgram has no values by name that could be changed"):
+        machine.as_layer(program, inputs=["tape"], outputs=["tape"])
 
 
 # Slow machines
@@ -250,8 +243,7 @@ def test_a_program_without_names(tmp_path: Path) -> None:
     ("riscv/fibonacci.s", {"memory": 256, "design": "two-layer"}), ("newton.fleq", {}), ("newton.fleq", {"design": "paper"}),
     ("multiply.subleq", {"design": "paper"}), ("multiply.subleq", {"design": "one-layer"})])
 def test_every_machine_has_a_folder(file: str, options: dict[str, Any], tmp_path: Path) -> None:
-    program = punchcard.load(EXAMPLES / file)
-    machine = punchcard.build(program, **options)
+    program, machine = built_once(file, **options)
     rotated = "exact" if machine.needed_bits else "permuted"
     punchcard.export.write("ground-truth", machine, tmp_path, program, rotation=rotated, idle_rows=4, idle_heads=1,
                            pairs=2, loops=8)

@@ -12,15 +12,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from punchcard.cli.interrupts import PATIENCE, watch_interrupts
-from punchcard.cli.terminal import interruptible
+from punchcard.cli.terminal import PATIENCE, interruptible
 from punchcard.learning.planning import plan
 
 
 @contextmanager
 def stopping(*, keeps: bool = False) -> Iterator[Callable[[], bool]]:
     """A block in which Ctrl-C is pressed at once."""
-    with interruptible() as (asked, _), watch_interrupts(asked, keeps=keeps) as interrupted:
+    with interruptible(keeps=keeps) as (interrupted, _):
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         yield interrupted
 
@@ -71,7 +70,7 @@ def test_a_slow_loop_is_not_waited_for_where_nothing_is_kept() -> None:
 
 def test_nothing_is_left_behind() -> None:
     before = threading.active_count()
-    with interruptible() as (asked, _), watch_interrupts(asked, keeps=False) as interrupted:
+    with interruptible(keeps=False) as (interrupted, _):
         assert not interrupted()
     assert threading.active_count() == before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

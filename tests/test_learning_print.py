@@ -47,16 +47,11 @@ third:  xt = transpose(x[0])
 """
 
 
-def test_line_3_of_linear_sgd_has_the_wrong_shape() -> None:
-    """mul(x, temp) is x^T temp, and x has as many rows as there are features, temp one."""
+@pytest.mark.parametrize("code", [LINE_1_AND_2 + "temp = mul(x[0], temp)", "g = mul(g, eta)"], ids=["line 3", "line 4"])
+def test_line_3_of_linear_sgd_has_the_wrong_shape(code: str) -> None:
+    """mul(x, temp) is x^T temp, and x has as many rows as there are features, temp one. So it is with mul(gradient, eta)."""
     with pytest.raises(SourceError, match=r"2x1 and 1x1: mul.* the operands must have equally many rows"):
-        assemble(SGD.format(temp="scalar", start=-3, code=LINE_1_AND_2 + "temp = mul(x[0], temp)"))
-
-
-def test_line_4_of_linear_sgd_has_the_wrong_shape() -> None:
-    """With a gradient of 2 rows, mul(gradient, eta) does not scale it."""
-    with pytest.raises(SourceError, match="2x1 and 1x1: mul"):
-        assemble(SGD.format(temp="scalar", start=-3, code="g = mul(g, eta)"))
+        assemble(SGD.format(temp="scalar", start=-3, code=code))
 
 
 def test_a_counter_from_minus_the_number_of_points_reads_past_the_last_one() -> None:

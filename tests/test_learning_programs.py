@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -66,12 +67,12 @@ def test_every_shape_against_autograd(
 @pytest.mark.parametrize("epochs", [1, 2, 3, 4, 7, 8, 9, 30])
 @pytest.mark.parametrize("limit", [1.0, 1.9, 2.0, 8.0])
 def test_epochs_are_counted_within_the_range(epochs: int, limit: float) -> None:
-    network = Network(1)
-    written = learning_program(network, network.to_memory(network.initial(0)), network.inputs(np.array([[0.5]])),
-                               np.array([[0.25]]), epochs=epochs, rate=0.5, limit=limit)
+    network, x, y = Network(1), np.array([[0.5]]), np.array([[0.25]])
+    first = network.initial(0)
+    written = learning_program(network, network.to_memory(first), network.inputs(x), y, epochs=epochs, rate=0.5, limit=limit)
     memory, steps = interpreted(written.program)
     assert steps + 1 == written.loops
-    plain = descend(network, network.initial(0), np.array([[0.5]]), np.array([[0.25]]), epochs=epochs, rate=0.5)
+    plain = descend(network, first, x, y, epochs=epochs, rate=0.5)
     assert distance(network.from_memory(memory), plain.history[-1]) < 1e-13
 
 
@@ -134,35 +135,24 @@ def test_predictions(hidden: tuple[int, ...], loss: str, bias: bool) -> None:
     assert steps + 1 == written.loops
 
 
-def test_bad_sizes_and_rules() -> None:
-    with pytest.raises(ProgramError, match="features: 0: a layer needs at least 1 unit"):
-        Network(0)
-    with pytest.raises(ProgramError, match="hidden: 0"):
-        Network(2, (3, 0))
-    with pytest.raises(ProgramError, match=r"unknown loss 'hubert' \(did you mean 'huber'\?\)"):
-        named("loss", "hubert", LOSSES)
-    with pytest.raises(ProgramError, match="huber limit -1: it must be positive"):
-        huber(-1.0)
-    with pytest.raises(ProgramError, match="0 rounds"):
-        program_for(Network(1), 2, epochs=0)
-    with pytest.raises(ProgramError, match=r"range 0\.5: it must be 1 or more"):
-        program_for(Network(1), 2, limit=0.5)
+GOOD = Network(2, (3,)).initial(1)
 
 
-def test_divergence_is_named() -> None:
-    network = Network(1)
-    with pytest.raises(ProgramError, match=r"learning diverges: .* use a lower rate"):
-        descend(network, network.initial(0), np.array([[3.0]]), np.array([[1.0]]), epochs=200, rate=2.0)
-
-
-def test_bad_weights_are_named() -> None:
-    network = Network(2, (3,))
-    good = network.initial(1)
-    with pytest.raises(ProgramError, match="weights 'W3': the network has W1, b1, W2, b2"):
-        network.checked({**good, "W3": 1.0})
-    with pytest.raises(ProgramError, match="weights without 'b2'"):
-        network.checked({name: value for name, value in good.items() if name != "b2"})
-    with pytest.raises(ProgramError, match=r"weights 'W1' have the shape \(3, 2\): the network needs \(2, 3\)"):
-        network.checked({**good, "W1": np.ones((3, 2))})
-    with pytest.raises(ProgramError, match="weights 'b1' hold NaN or infinity"):
-        network.checked({**good, "b1": [np.nan] * 3})
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: Network(0), "features: 0: a layer needs at least 1 unit"),
+    (lambda: Network(2, (3, 0)), "hidden: 0"),
+    (lambda: named("loss", "hubert", LOSSES), r"unknown loss 'hubert' \(did you mean 'huber'\?\)"),
+    (lambda: huber(-1.0), "huber limit -1: it must be positive"),
+    (lambda: program_for(Network(1), 2, epochs=0), "0 rounds"),
+    (lambda: program_for(Network(1), 2, limit=0.5), r"range 0\.5: it must be 1 or more"),
+    (lambda: descend(Network(1), Network(1).initial(0), np.array([[3.0]]), np.array([[1.0]]), epochs=200, rate=2.0),
+     r"learning diverges: .* use a lower rate"),
+    (lambda: Network(2, (3,)).checked({**GOOD, "W3": 1.0}), "weights 'W3': the network has W1, b1, W2, b2"),
+    (lambda: Network(2, (3,)).checked({name: GOOD[name] for name in ("W1", "b1", "W2")}), "weights without 'b2'"),
+    (lambda: Network(2, (3,)).checked({**GOOD, "W1": np.ones((3, 2))}),
+     r"weights 'W1' have the shape \(3, 2\): the network needs \(2, 3\)"),
+    (lambda: Network(2, (3,)).checked({**GOOD, "b1": [np.nan] * 3}), "weights 'b1' hold NaN or infinity"),
+])
+def test_refusals(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        call()

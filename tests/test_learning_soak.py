@@ -53,12 +53,6 @@ def test_xor_begins_as_in_torch() -> None:
     check_curve(*xor(), epochs=1, engine=ENGINE, **XOR)
 
 
-@pytest.mark.soak
-def test_the_spiral_begins_as_in_torch() -> None:
-    x, y = spiral()
-    check_curve(x[:2], y[:2], epochs=1, engine=ENGINE, **SPIRAL)
-
-
 def test_diabetes_begins_as_in_numpy() -> None:
     x, y = diabetes()
     learned = learn(x[:6], y[:6], epochs=1, rate=0.01, standardize=True, engine=ENGINE)

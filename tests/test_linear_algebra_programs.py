@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.errors import ConvergenceError, ProgramError, SourceError
-from punchcard.linalg.newton import inverse_program, least_squares_program
-from punchcard.linalg.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds
-from punchcard.linalg.programs.inverse import newton_rounds, safe_step
-from punchcard.linalg.programs.krylov import arnoldi_program
-from punchcard.linalg.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linalg.programs.qr import qr_program
+from punchcard.linalg.algorithms import (
+    arnoldi_program,
+    gauss_seidel_program,
+    inverse_program,
+    least_squares_program,
+    power_program,
+    qr_program,
+)
+from punchcard.linalg.rounds import newton_rounds, norm_bound, power_rounds, reciprocal_rounds, safe_step
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
-from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range
-from punchcard.machines.fleq.isa import Array
+from punchcard.machines.fleq.dry_run import dry_run, range_above
+from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
 
 
@@ -25,6 +28,13 @@ def regular(rng: np.random.Generator, d: int, condition: float = 20.0) -> Array:
     """A random matrix of a given condition."""
     left, right = (np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(2))
     return np.array(left @ np.diag(np.geomspace(1, 1 / condition, d)) @ right)
+
+
+def returned(program: FleqProgram) -> list[Array]:
+    """What a program returns on the interpreter, where no value leaves its range."""
+    ran = dry_run(program)
+    assert ran.largest <= program.range * (1 + 1e-6)
+    return [np.asarray(each.of(ran.memory)) for each in program.results]
 
 
 # Counters
@@ -65,12 +75,9 @@ def test_the_range_fits_what_occurs() -> None:
     ran = dry_run(assemble(text))
     assert ran.largest == pytest.approx(9)
     assert ran.steps == 2
-    assert with_fitting_range(assemble(text), ran).range == 16
-
-
-def test_values_that_are_only_given_may_be_the_range() -> None:
-    program = assemble(".data\na scalar 4\nb scalar\n.code\nb = sub(a, a)\nhalt")
-    assert with_fitting_range(program, dry_run(program)).range == 4
+    assert range_above(ran.largest) == 16
+    given = assemble(".data\na scalar 4\nb scalar\n.code\nb = sub(a, a)\nhalt")
+    assert range_above(dry_run(given).largest) == 4
 
 
 def test_growth_without_bound_is_said() -> None:
@@ -82,34 +89,29 @@ def test_growth_without_bound_is_said() -> None:
 # Convergence, on many matrices
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_newton_converges_for_any_regular_matrix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for d in range(1, 9):
         matrix = rng.normal(size=(d, d)) * 10 ** rng.uniform(-3, 3)
         rounds = newton_rounds(matrix, 100)
         assert rounds is not None
-        program = inverse_program(matrix, rounds)
-        found = program.results[0].of(dry_run(program).memory)
+        (found,) = returned(inverse_program(matrix, rounds))
         assert np.abs(found @ matrix - np.eye(d)).max() < 1e-15 * np.linalg.cond(matrix) ** 2 * d
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_power_iteration_stays_in_range_and_ends_normalised(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for d in range(1, 9):
         matrix = rng.normal(size=(d, d)) * 10 ** rng.uniform(-3, 3)
         for a in (matrix + matrix.T, matrix @ matrix.T, np.abs(matrix)):
-            scale = norm_bound(a)
-            rounds = power_rounds(a / scale, None, 2000)
-            if rounds is None:
-                continue
-            program = power_program(a / scale, rounds)
-            ran = dry_run(program)
-            b, eigenvalue = ran.memory["b"][:, 0], float(ran.memory["eigenvalue"][0, 0])
-            assert ran.largest <= program.range
-            assert abs(np.linalg.norm(b) - 1) < 1e-14
-            assert np.abs(a / scale @ b - eigenvalue * b).max() < 1e-9
+            scaled = a / norm_bound(a)
+            rounds = power_rounds(scaled, None, 500)
+            if rounds is not None:
+                b, eigenvalue = returned(power_program(scaled, rounds))
+                assert abs(np.linalg.norm(b) - 1) < 1e-14
+                assert np.abs(scaled @ b - eigenvalue * b).max() < 1e-9
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,16 +120,17 @@ def test_orthogonal_bases_in_the_interpreter(seed: int) -> None:
     for rows, columns in ((1, 1), (3, 2), (4, 4), (8, 8)):
         matrix = rng.normal(size=(rows, columns))
         matrix /= np.linalg.norm(matrix, axis=0).max()
-        ran = dry_run(qr_program(matrix, 24))
-        assert ran.largest <= 2
-        q, r = ran.memory["Q"], ran.memory["R"]
+        program = qr_program(matrix, 24)
+        q, r = returned(program)
+        assert program.range == 2
         assert np.abs(q.T @ q - np.eye(columns)).max() < 1e-14
         assert np.abs(q @ r - matrix).max() < 1e-14
         assert np.abs(np.tril(r, -1)).max() < 1e-14
     square = rng.normal(size=(6, 6))
-    ran = dry_run(arnoldi_program(square / norm_bound(square), 4, 24))
-    assert ran.largest <= 2
-    q, h = ran.memory["Q"], ran.memory["H"] * norm_bound(square)
+    program = arnoldi_program(square / norm_bound(square), 4, 24)
+    q, h = returned(program)
+    assert program.range == 2
+    h *= norm_bound(square)
     assert np.abs(np.tril(h, -2)).max() < 1e-13
     assert np.abs((square @ q - q @ h)[:, :-1]).max() < 1e-13  # the last column leaves the space
 
@@ -138,14 +141,28 @@ def test_equations_in_the_interpreter(seed: int) -> None:
     for d in (1, 2, 5, 8):
         matrix = rng.normal(size=(d, d)) + np.diag(rng.choice([-1, 1], d) * rng.uniform(2 * d, 6 * d, d))
         right = rng.normal(size=d)
-        found = dry_run(gauss_seidel_program(matrix, right, 60, reciprocal_rounds(matrix))).memory["x"][:, 0]
+        (found,) = returned(gauss_seidel_program(matrix, right, 60, reciprocal_rounds(matrix)))
         assert np.abs(found - np.linalg.solve(matrix, right)).max() < 1e-14
         tall = rng.normal(size=(d, (d + 1) // 2))
         rounds = newton_rounds(tall, 100)
         assert rounds is not None
-        program = least_squares_program(tall, right, rounds)
-        found = np.asarray(program.results[0].of(dry_run(program).memory))
+        found, _ = returned(least_squares_program(tall, right, rounds))
         assert np.abs(found - np.linalg.lstsq(tall, right, rcond=None)[0]).max() < 1e-10
+
+
+def test_programs_take_no_more_loops_than_by_hand() -> None:
+    """Loops of the programs that were written with the builder, instruction by instruction, for the same matrices."""
+    rng = np.random.default_rng(0)
+    tall, square = rng.normal(size=(5, 3)), rng.normal(size=(4, 4))
+    tall, square = tall / np.linalg.norm(tall, axis=0).max(), square / norm_bound(square)
+    both = (square + square.T) / norm_bound(square + square.T)
+    dominant = (rng.uniform(-1, 1, (4, 4)) + 8 * np.eye(4)) / 8
+    for program, by_hand in (
+        (qr_program(tall, 9), 233), (qr_program(tall, 18), 389), (arnoldi_program(square, 3, 9), 232),
+        (arnoldi_program(square, 2, 18), 260), (power_program(both, 50), 460), (power_program(both, 1), 67),
+        (gauss_seidel_program(dominant, np.full(4, 0.1), 20, 5), 314),
+    ):
+        assert dry_run(program).steps + 1 <= by_hand
 
 
 def test_a_singular_matrix_never_settles() -> None:

@@ -12,8 +12,7 @@ import pytest
 import punchcard
 from punchcard.errors import ArgumentError
 from punchcard.view.notebook import Still, answer_message
-from punchcard.view.questions import QUESTIONS
-from punchcard.view.session import Session
+from punchcard.view.session import QUESTIONS, Session
 from tests.cases import load_subleq
 
 pytest.importorskip("anywidget", reason="anywidget, the extra `view`, is not installed")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned, pointer_bits
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, MatrixProduct
 from punchcard.machines.fleq.functions import Function, product_shape, same_shape
@@ -26,6 +26,7 @@ from punchcard.transformer.model import LayerShape, TransformerLayer
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import active_columns
 from tests.cases import random_program
+from tests.test_primitives import memory_access, memory_card
 
 F64 = torch.float64
 
@@ -162,20 +163,10 @@ def layer_of(model: torch.nn.Module) -> TransformerLayer:
 
 def one_read(cells: int, largest: float, moving: Callable[..., Part] = read) -> tuple[Layout, Tensor, Part]:
     """A card with a scratchpad and cells of 3 real numbers, and a read (or a write) at a pointer in its middle."""
-    length = pointer_bits(cells + 1)
-    sizes = {"v0": 3, "v1": 3, "pointer": length, "position": length, "v_new": 3, "inside": 1}
-    layout = Layout([RowBlock(name, size) for name, size in sizes.items()],
-                    [Region("scratchpad", 1), Region("cells", cells)])
-    card, rng = layout.blank(), np.random.default_rng(cells)
-    layout.put(card, "v0", "cells", torch.tensor(rng.uniform(-largest, largest, (3, cells))))
-    layout.put(card, "v1", "scratchpad", torch.tensor(rng.uniform(-largest, largest, (3, 1))))
-    layout.put(card, "position", "cells", torch.tensor(encode_unsigned(np.arange(1, cells + 1), length)))
-    layout.put(card, "pointer", "scratchpad", torch.tensor(encode_unsigned(np.array([cells // 2]), length)))
-    layout.put(card, "inside", "scratchpad", 1.0)
-    r = {name: rows(layout, name) for name in sizes}
-    source, into = ("v0", "v1") if moving is read else ("v1", "v0")
-    return layout, card, moving(pointer=r["pointer"], position=r["position"], source=r[source], into=r[into], via=r["v_new"],
-                                inside=r["inside"], gate=2.0**10)
+    rng = np.random.default_rng(cells)
+    values, scratchpad = (torch.tensor(rng.uniform(-largest, largest, (3, count))) for count in (cells, 1))
+    layout, card, r = memory_card(values, scratchpad, cells // 2)
+    return layout, card, memory_access(moving, r, 2.0**10)
 
 
 # Appendix B: T operations

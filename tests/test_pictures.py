@@ -13,9 +13,10 @@ import punchcard
 from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
 from punchcard.view.colours import ABOVE, BELOW, ZERO, shade
-from punchcard.view.excerpt import entries_at, excerpt
-from punchcard.view.svg import card_svg
-from tests.cases import EXAMPLES, load_subleq
+from punchcard.view.excerpt import excerpt
+from punchcard.view.tables import card_svg
+from tests.cases import load_subleq
+from tests.opened import built
 
 pytest.importorskip("matplotlib", reason="matplotlib, the extra `plot`, is not installed")
 PROGRAM = load_subleq("multiply.subleq")
@@ -36,8 +37,7 @@ def seen(machine: Any) -> Observed:
 
 @pytest.fixture(scope="module")
 def image() -> tuple[Any, Any]:
-    program = punchcard.load(EXAMPLES / "von_neumann/hello.asq")
-    return program, punchcard.build(program, memory=1024)
+    return built("von_neumann/hello.asq", memory=1024)
 
 
 def texts(figure: Any) -> set[str]:
@@ -112,12 +112,11 @@ def test_a_packed_card_and_a_tensor_are_one_picture(image: tuple[Any, Any]) -> N
     assert one.columns == other.columns
     assert [band.name for band in one.bands] == [band.name for band in other.bands]
     for band in one.bands:
-        assert np.array_equal(band.entries, entries_at(machine.layout, dense, band.name, one.columns))
+        assert np.array_equal(band.entries, dense[machine.layout.rows(band.name)][:, list(one.columns)])
 
 
 def test_real_numbers_are_scaled_by_the_largest_of_their_region() -> None:
-    program = punchcard.load(EXAMPLES / "newton.fleq")
-    machine = punchcard.build(program)
+    program, machine = built("newton.fleq")
     shown = excerpt(machine.layout, machine.pack(program))
     data = next(band for band in shown.bands if band.name == "data")
     assert data.scale == np.abs(data.entries).max() == 11

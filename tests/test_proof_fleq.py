@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,17 +98,16 @@ def test_the_bits_of_a_loop_are_proven(design: str) -> None:
     assert shown["error of add"].startswith("at most 0 over [-16, 16]")
 
 
-def test_bits_are_rounded_where_a_flag_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the grid that flags are rounded to, a branch leaves bits that are off by their last places."""
-    monkeypatch.setattr(base, "flag_shift", lambda bound, unit: 0.0)
+@pytest.mark.parametrize(("where", "name", "wrong"), [
+    (base, "flag_shift", lambda bound, unit: 0.0),
+    (meaning, "flag_grid", lambda bound, unit: 2 * base.flag_grid(bound, unit))])
+def test_bits_are_rounded_where_a_flag_is_read_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, wrong: Any,
+) -> None:
+    """Without the grid that flags are rounded to, or with one that is too coarse, a branch leaves bits that are off."""
+    monkeypatch.setattr(where, name, wrong)
     it = FleqMachine(functions=("add",), size=1, memory=2, instructions=2)
     assert "bits: what layer" in (refuted(it, it.weights, "nothing") or "")
-
-
-def test_a_grid_that_a_flag_is_not_rounded_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of the format are closer to each other where the flag is read than a design says."""
-    monkeypatch.setattr(meaning, "flag_grid", lambda bound, unit: 2 * base.flag_grid(bound, unit))
-    assert "bits: what layer" in (refuted(machine("compact"), machine("compact").weights, "nothing") or "")
 
 
 def test_a_flag_that_is_too_far_from_an_integer_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,22 +167,17 @@ def test_what_a_pointer_function_writes_is_bits() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
-def test_pointer_functions_are_proven(design: str) -> None:
-    Proof(machine(design, "add", "reset_pointer", "incr_pointer")).run()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("design", DESIGNS)
 def test_many_wrong_weights_are_refuted(design: str) -> None:
     # In the paper's design more weights decide nothing: half of each relu(x) - relu(-x), and a flag that is cleared at once.
     assert check_mutations(machine(design), range(60), 60) >= {"compact": 36, "paper": 32, "three-layer": 40}[design]
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize(("functions", "size", "cells"), [
+    (("add", "reset_pointer", "incr_pointer"), 1, 2), (("add", "mul", "transpose", "sigmoid"), 2, 9)])
 @pytest.mark.parametrize("design", DESIGNS)
-def test_larger_machines_are_proven(design: str) -> None:
-    functions = ("add", "mul", "transpose", "sigmoid")
-    proof = Proof(machine(design, *functions, size=2, memory=9, instructions=9))
+def test_larger_machines_are_proven(design: str, functions: tuple[str, ...], size: int, cells: int) -> None:
+    proof = Proof(machine(design, *functions, size=size, memory=cells, instructions=cells))
     proof.run()
     assert {claim.name.split(":")[0] for claim in proof.claims.shown} >= {*functions, "nothing"}
 

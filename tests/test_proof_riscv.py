@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from punchcard.card.facts import Fact
 from punchcard.cli import main
 from punchcard.errors import ProofError
+from punchcard.machines.meaning import Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.numbers import ELSE
-from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.mutations import mutations
@@ -44,34 +44,29 @@ def machine(design: str = "three-layer", memory: int = MEMORY, base: int = 0, mu
     return RiscvMachine(design=design, memory=memory, base=base, multiply=multiply)
 
 
-@pytest.mark.parametrize(("design", "parts"), [
-    ("three-layer", [("execute", "lui"), ("execute", "sub")]),
-    ("two-layer", [("choose", "addi"), ("complete", "addi")])])
-def test_instructions_are_proven(design: str, parts: list[tuple[str, str]]) -> None:
-    proof = Proof(machine(design))
-    for stage, case in parts:
-        proof.show(stage, case)
-    names = [claim.name for claim in proof.claims.shown]
-    assert f"{parts[-1][0]}: {parts[-1][1]}: step: value in scratchpad" in names
-
-
-def test_a_remainder_is_proven() -> None:
-    """By long division in the layers of the extension, with the lemma that says what that is."""
-    proof = Proof(machine(multiply=True))
-    proof.show("execute", "remu")
-    names = [claim.name for claim in proof.claims.shown]
-    assert names[0] == "lemma: long division"
-    assert "execute: remu: step: value in scratchpad" in names
-    assert "execute: remu: entries after layer 26" in names
-
-
-def test_a_high_product_is_proven_with_every_lemma_that_it_uses() -> None:
+@pytest.mark.parametrize(("design", "parts", "lemmas"), [
+    ("three-layer", ["execute: lui", "execute: sub"], []), ("two-layer", ["choose: addi", "complete: addi"], []),
+    ("three-layer", ["execute: remu"], ["long division", "products by bits"]),
+    ("three-layer", ["execute: mulhsu"], ["products by bits", "products by halves", "signs of products"])])
+def test_instructions_are_proven(design: str, parts: list[str], lemmas: list[str]) -> None:
     """A lemma is a claim of the certificate wherever it is used, also by a word that is rendered late."""
-    proof = Proof(machine(multiply=True))
-    proof.show("execute", "mulhsu")
+    proof = Proof(machine(design, multiply=bool(lemmas)))
+    for part in parts:
+        proof.show(*part.split(": "))
     names = [claim.name for claim in proof.claims.shown]
-    assert {name for name in names if name.startswith("lemma: ")} == {
-        "lemma: products by bits", "lemma: products by halves", "lemma: signs of products"}
+    assert f"{parts[-1]}: step: value in scratchpad" in names
+    assert sorted(name.removeprefix("lemma: ") for name in names if name.startswith("lemma: ")) == lemmas
+    if lemmas:
+        assert f"{parts[-1]}: entries after layer 26" in names
+
+
+def turned(subject: RiscvMachine, number: int, row: int, unit: int) -> Weights:
+    """The weights with another sign of one in W2 of a layer."""
+    layers = list(subject.weights.layers)
+    w2 = layers[number].w2.copy()
+    w2[row, unit] *= -1
+    layers[number] = replace(layers[number], w2=w2)
+    return Weights(subject.weights.width, subject.weights.dtype, layers)
 
 
 @pytest.mark.soak
@@ -80,14 +75,10 @@ def test_a_high_product_is_proven_with_every_lemma_that_it_uses() -> None:
 def test_a_changed_weight_of_a_division_is_refuted(number: int, rows: str, read: str) -> None:
     """A weight of the digits, of the rest, or of the sign."""
     subject = machine(multiply=True)
-    layers = list(subject.weights.layers)
-    w2, span = layers[number].w2.copy(), subject.layout.rows(rows)
-    used = layers[number].w1[:, subject.layout.rows(read)].any(axis=1)
-    row, unit = np.argwhere(w2[span] * used)[0]
-    w2[span.start + row, unit] *= -1
-    layers[number] = replace(layers[number], w2=w2)
-    changed = Weights(subject.weights.width, subject.weights.dtype, layers)
-    assert _is_refuted(Proof(subject, changed), "execute", "rem")
+    layer, span = subject.weights.layers[number], subject.layout.rows(rows)
+    used = layer.w1[:, subject.layout.rows(read)].any(axis=1)
+    row, unit = np.argwhere(layer.w2[span] * used)[0]
+    assert _is_refuted(Proof(subject, turned(subject, number, span.start + row, unit)), "execute", "rem")
 
 
 def test_the_next_instruction_is_fetched_and_decoded() -> None:
@@ -144,25 +135,18 @@ def test_a_word_that_is_not_an_instruction_leaves_nothing_behind(design: str) ->
 
 def test_one_changed_weight() -> None:
     """Weights of the address of the result: where lui needs one that was turned, the proof of lui fails."""
-    weights, rows = machine().weights, machine().layout.rows("goal")
-    first, second, third = weights.layers
-    used, refuted = np.argwhere(second.w2[rows]), []
-    for row, unit in used[:: len(used) // 3][:3]:
-        w2 = second.w2.copy()
-        w2[rows.start + row, unit] *= -1
-        changed = Weights(weights.width, weights.dtype, [first, replace(second, w2=w2), third])
-        refuted.append(_is_refuted(Proof(machine(), changed), "execute", "lui"))
-    assert True in refuted
+    rows = machine().layout.rows("goal")
+    used = np.argwhere(machine().weights.layers[1].w2[rows])
+    assert True in [_is_refuted(Proof(machine(), turned(machine(), 1, rows.start + row, unit)), "execute", "lui")
+                    for row, unit in used[:: len(used) // 3][:3]]
 
 
 def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A weight of the fetched word is turned: a loop that departs is found, and without one, a card before layer C."""
     subject = machine()
-    *first, last = subject.weights.layers
-    span, w2 = subject.layout.rows("word"), last.w2.copy()
-    row, unit = np.argwhere(w2[span])[40]
-    w2[span.start + row, unit] *= -1
-    proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, [*first, replace(last, w2=w2)]))
+    span = subject.layout.rows("word")
+    row, unit = np.argwhere(subject.weights.layers[-1].w2[span])[40]
+    proof = Proof(subject, turned(subject, -1, span.start + row, unit))
     with pytest.raises(Failed, match="fetch: word in scratchpad") as failed:
         proof.show("fetch")
     found = proof.counterexample(failed.value)

@@ -95,19 +95,10 @@ WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
 
 @pytest.mark.parametrize("name", WORDS)
 def test_every_pair_of_words(name: str) -> None:
+    """And nothing comes through a closed gate, or happens in other columns."""
     form, wanted = WORDS[name]
     assert number(form, card(1.0)) == [wanted(x, y) for x, y in PAIRS]
-
-
-@pytest.mark.parametrize("name", WORDS)
-def test_nothing_comes_through_a_closed_gate(name: str) -> None:
-    form, _ = WORDS[name]
     assert not value(form, card(-1.0)).any()
-
-
-@pytest.mark.parametrize("name", WORDS)
-def test_nothing_happens_in_other_columns(name: str) -> None:
-    form, _ = WORDS[name]
     assert not value(form, card(1.0, one=0.0)).any()
 
 

@@ -6,26 +6,23 @@ import base64
 import itertools
 import json
 import re
-import runpy
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import punchcard
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.streams import reader
 from punchcard.view import page as files
 from punchcard.view.html import write_html
-from punchcard.view.session import Session, session_of
+from punchcard.view.session import Session
 from tests.browsing import Watched, browser, served, settled
 from tests.cases import EXAMPLES, soaked
+from tests.opened import Opened, opened
 
-TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
-MACHINES = punchcard.kinds().including(TURING)
 INPUT = b"5 3\n"
 # file, options -> loops to click through
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -43,17 +40,9 @@ VALUES = """() => Object.fromEntries([...document.querySelectorAll(".values")].m
 MOMENT = """async () => (await document.getElementById("punchcard-view").view).moment"""
 
 
-class Opened(NamedTuple):
-    program: Any
-    machine: Any
-    session: Session
-
-
-def opened(case: str) -> Opened:
-    name, options, _ = CASES[case]
-    program = punchcard.load(EXAMPLES / name, machines=MACHINES)
-    machine = punchcard.build(program, machines=MACHINES, **options)
-    return Opened(program, machine, session_of(machine, program, EXAMPLES / name, input=INPUT))
+def open_case(case: str) -> Opened:
+    file, options, _ = CASES[case]
+    return opened(file, input=INPUT, **options)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +55,7 @@ def watched() -> Iterator[Watched]:
 def multiply(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the model inside."""
     file = tmp_path_factory.mktemp("page") / "multiply.html"
-    write_html(file, opened("two layers").session, model=True)
+    write_html(file, open_case("two layers").session, model=True)
     return file
 
 
@@ -85,9 +74,7 @@ def agree(text: str, expected: Any) -> bool:
 def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     """The values, the program counter and the output of a loop's card; how many values there were."""
     machine, program = found.machine, found.program
-    output = bytearray()
-    oracle = machine.oracle(program, reader(INPUT), output.append)
-    oracle.run(machine.steps(loop, ended=ended))
+    oracle, output = found.oracle(machine.steps(loop, ended=ended))
     groups = page.evaluate(VALUES)
     assert page.locator(".note:not([hidden])").count() == 0
     if machine.kind.name == "turing":  # it says nothing of its own, so the layout's values are shown
@@ -103,14 +90,14 @@ def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     if loop >= machine.design.warm_up and not ended:
         assert f"instruction {oracle.state.program_counter}" in page.locator(".told").inner_text()
     if machine.has_ports:
-        assert page.locator(".streams pre").last.inner_text().encode() == bytes(output)
+        assert page.locator(".streams pre").last.inner_text().encode() == output
     return len(expected)
 
 
 @pytest.mark.parametrize("case", [soaked(case) if case == "compiled c" else case for case in CASES])
 def test_a_run_on_each_machine(watched: Watched, case: str) -> None:
     """Loop by loop with clicks, half layer by half layer with keys, and to the end."""
-    found, loops = opened(case), CASES[case][2]
+    found, loops = open_case(case), CASES[case][2]
     with served(found.session) as address:
         page = watched.open(address)
         for loop in range(1, loops + 1):
@@ -134,7 +121,7 @@ def test_a_run_on_each_machine(watched: Watched, case: str) -> None:
 
 def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> None:
     """The page reads values off its own cards by the rules that Python has."""
-    page, session = watched.open(multiply.as_uri()), opened("two layers").session
+    page, session = watched.open(multiply.as_uri()), open_case("two layers").session
     session.explore(5)
     told = "moment loop layer stage changed values program_counter instruction line ended loops".split()
     shown = page.evaluate("""async ([moments, told]) => {
@@ -162,7 +149,7 @@ def test_a_file_shows_what_a_session_shows(watched: Watched, multiply: Path) -> 
 @pytest.mark.parametrize(("case", "first"), [("two layers", 0), ("von neumann", 1)])
 def test_a_recorded_file(watched: Watched, tmp_path: Path, case: str, first: int) -> None:
     """Replies that were written down, on a card of which all columns are shown, and on one of which some are."""
-    found = opened(case)
+    found = open_case(case)
     file = tmp_path / "recorded.html"
     assert write_html(file, found.session, first=first, last=3) < 1_000_000
     page = watched.open(file.as_uri())
@@ -202,7 +189,7 @@ def test_a_run_that_fails_says_why(watched: Watched) -> None:
 
 
 def test_searches_of_a_file(watched: Watched, multiply: Path) -> None:
-    page, session = watched.open(multiply.as_uri()), opened("two layers").session
+    page, session = watched.open(multiply.as_uri()), open_case("two layers").session
     session.explore(5)
     column = session.layout.region("memory").start + 2
     cell, back = {"rows": "memory", "column": column}, {"forward": False}
@@ -260,7 +247,7 @@ def test_with_the_keyboard_alone(watched: Watched, multiply: Path) -> None:
 
 
 def test_a_dragged_slider_asks_for_few(watched: Watched) -> None:
-    with served(opened("two layers").session) as address:
+    with served(open_case("two layers").session) as address:
         page = watched.open(address)
         page.evaluate("""() => {
           const slider = document.querySelector(".run");
@@ -338,10 +325,8 @@ def test_text_follows_the_browser(watched: Watched, multiply: Path) -> None:
 
 def test_small_and_quick(watched: Watched, tmp_path: Path) -> None:
     """At most 3 MB; at 256 columns a step takes 50 ms of the page's thread, however busy the machine is."""
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    machine = punchcard.build(program, design="two-layer", memory=246)
     file = tmp_path / "wide.html"
-    assert write_html(file, session_of(machine, program, EXAMPLES / "multiply.subleq"), model=True) < 3e6
+    assert write_html(file, opened(design="two-layer", memory=246).session, model=True) < 3e6
     page = watched.open(file.as_uri())
     assert page.get_by_role("button", name=re.compile("unused columns")).is_visible()
     tools = page.context.new_cdp_session(page)

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-import punchcard
-from punchcard.card.formats import AnyArray
 from punchcard.view.html import write_html
-from punchcard.view.session import session_of
 from tests.browsing import Watched, browser, cards_of
-from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.cases import DESIGNS, EXPECTED
+from tests.opened import opened
+from tests.test_view_session import dense
 
 QUICK = ("add.subleq", "multiply.subleq", "reverse.subleq", "search.subleq")
 SUBLEQ = [name for name in EXPECTED if name.endswith(".subleq")]
@@ -27,41 +25,27 @@ def watched() -> Iterator[Watched]:
         yield Watched(found)
 
 
-def dense(machine: Any, card: torch.Tensor, loops: int) -> Iterator[AnyArray]:
-    """The equation as the dense engine has it, half a layer at a time."""
-    with torch.no_grad():
-        for _ in range(loops):
-            for layer in machine.model.layers:
-                card = layer.attend(card)
-                yield card.numpy()
-                card = layer.feed_forward(card)
-                yield card.numpy()
-
-
-def compare(watched: Watched, tmp_path: Path, name: str, *, tolerance: float = 0.0, **options: Any) -> int:
-    """All moments of a run; how many there were."""
-    program = punchcard.load(EXAMPLES / name)
-    machine = punchcard.build(program, **options)
+def compare(watched: Watched, tmp_path: Path, name: str, *, tolerance: float = 0.0, **options: Any) -> None:
+    """All moments of a run."""
+    program, machine, session = opened(name, **options)
     file = tmp_path / "run.html"
-    session = session_of(machine, program, EXAMPLES / name)
     loops = session.explore(60)["loops"]  # the end is soon found, once the weights are compiled
     assert loops is not None
     assert write_html(file, session, model=True) < 3e6
     shown = watched.open(file.as_uri())
-    first = machine.punch(program)
-    moments = 2 * len(machine.weights.layers) * loops
-    pairs = zip(cards_of(shown, first.numpy(), moments), dense(machine, first, loops), strict=True)
-    found = 0
-    for moment, (ours, theirs) in enumerate(pairs):
-        if tolerance:
-            assert np.abs(ours - theirs).max() <= tolerance, (name, moment)
-        else:
-            assert np.array_equal(ours.view("u8"), np.ascontiguousarray(theirs).view("u8")), (name, moment)
-        found += 1
-    assert found == moments
+    card = machine.punch(program).numpy()
+    cards = cards_of(shown, card, session.per_loop * loops)
+    for loop in range(loops):
+        for stage, theirs in enumerate(stages := dense(machine, card)[1:]):
+            ours = next(cards)
+            if tolerance:
+                assert np.abs(ours - theirs).max() <= tolerance, (name, loop, stage)
+            else:
+                assert np.array_equal(ours.view("u8"), np.ascontiguousarray(theirs).view("u8")), (name, loop, stage)
+        card = stages[-1]
+    assert next(cards, None) is None
     assert not watched.problems
     assert not watched.foreign(file.as_uri())
-    return found
 
 
 @pytest.mark.parametrize("name", SUBLEQ)

@@ -15,11 +15,11 @@ from punchcard.transformer.precision import Precision
 from punchcard.view.html import html_of
 from punchcard.view.session import Session
 from tests.cases import EXAMPLES
+from tests.opened import built, opened
 
 
 def test_a_run_that_ends_by_its_steps_has_nothing_after_them() -> None:
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    session = Session(punchcard.build(program, design="two-layer"), program, max_steps=3)
+    session = opened(design="two-layer", max_steps=3).session
     found = [session.state(moment) for moment in range(6 * session.per_loop)]
     assert max(state["moment"] for state in found) == 4 * session.per_loop
     assert found[-1]["ended"] == "steps"
@@ -27,8 +27,7 @@ def test_a_run_that_ends_by_its_steps_has_nothing_after_them() -> None:
 
 def test_before_the_first_instruction_there_is_no_program_counter() -> None:
     """It was read as the largest number, and the step to the first instruction was found as a branch."""
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    session = Session(punchcard.build(program, design="two-layer"), program)
+    session = opened(design="two-layer").session
     state = session.state(0)
     assert (state["program_counter"], state["values"][0]) == (None, "–")
     assert session.find("branch", 0) == 5 * session.per_loop
@@ -55,8 +54,7 @@ def test_a_form_feed_ends_no_line() -> None:
 
 def test_a_run_that_never_ends_and_cannot_be_read_is_shown() -> None:
     """A soft attention leaves cards that are not readable. The search for the run's end took that for an error of a loop."""
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    session = Session(punchcard.build(program, design="paper", precision=Precision("float64", temperature=2.0)), program)
+    session = opened(design="paper", precision=Precision("float64", temperature=2.0)).session
     found = session.explore(0.3)
     assert (found["ended"], found["message"]) == (None, None)
     assert found["known_loops"] > 0
@@ -89,8 +87,8 @@ ODD_NAMES = ["[/red].subleq", "b\udcff</script>", "a\x1b[2J\u202e.subleq"]
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_a_file_may_have_any_name(name: str) -> None:
     """In a page it is text, and in a terminal neither markup nor what changes the terminal."""
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    session = Session(punchcard.build(program, design="two-layer"), program, name=name, source=f"</script>{name}")
+    program, machine = built(design="two-layer")
+    session = Session(machine, program, name=name, source=f"</script>{name}")
     assert html_of(session, last=1).encode().lower().count(b"</script>") == 2
     app_module = pytest.importorskip("punchcard.view.debug.app")
     from punchcard.view.debug.debugger import Debugger

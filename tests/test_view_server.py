@@ -10,18 +10,15 @@ from typing import Any
 
 import pytest
 
-import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.view import page
 from punchcard.view.server import LONGEST_REQUEST, ViewServer
-from punchcard.view.session import Session
-from tests.cases import EXAMPLES
+from tests.opened import opened
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ViewServer]:
-    program = punchcard.load(EXAMPLES / "multiply.subleq")
-    made = ViewServer(Session(punchcard.build(program, design="two-layer"), program))
+    made = ViewServer(opened(design="two-layer").session)
     made.start()
     yield made
     made.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,12 +20,13 @@ from punchcard.machines.von_neumann.languages.asq.assembler import assemble as a
 from punchcard.trace import observe
 from punchcard.view import inspector
 from punchcard.view.column_subset import ColumnSubset
-from punchcard.view.session import Session, session_of
+from punchcard.view.session import Session
 from punchcard.view.stages import entries_of
 from punchcard.view.timeline import MOST_MARKS
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 from tests.formula_texts import rows_of, value_of
-from tests.test_turing import TuringMachine
+from tests.opened import built
+from tests.opened import opened as open_file
 
 FORMATTED = {100000.5: "100001", 1e-7: "1e-7", 1.23e-6: "0.00000123", 1e21: "1e+21", -2.5: "-2.5", 1 / 3: "0.333333",
              -0.0: "0", 1234567.0: "1234570", 123456789e15: "1.23457e+23", float("inf"): "Infinity"}
@@ -47,17 +47,9 @@ every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
 
 
-@cache
-def built(name: str) -> tuple[Any, Any]:
-    file, options, _ = CASES[name]
-    machines = punchcard.kinds().including(TuringMachine)
-    program = punchcard.load(EXAMPLES / file, machines=machines)
-    return punchcard.build(program, machines=machines, **options), program
-
-
-def opened(name: str, **options: Any) -> Session:
-    machine, program = built(name)
-    return session_of(machine, program, EXAMPLES / CASES[name][0], input=CASES[name][2], **options)
+def opened(name: str) -> Session:
+    file, options, given = CASES[name]
+    return open_file(file, input=given, **options).session
 
 
 def entries(reply: Any, width: int) -> AnyArray:
@@ -115,7 +107,7 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
         for stage in range(session.per_loop):
             columns, found = session.card(loop * session.per_loop + stage)
             assert np.abs(found - stages[stage][:, columns]).max() <= rounding
-        assert set(session.columns_shown) <= set(columns.tolist())
+        assert set(session.inspector.columns_shown) <= set(columns.tolist())
 
 
 def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +137,10 @@ def _wrong(closed: Callable[..., Any], subset: ColumnSubset, card: Any, wanted: 
 # Values
 
 
+def values_of(session: Session, moment: int) -> dict[str, str]:
+    return {shown.name: text for shown, text in zip(session.shown, session.state(moment)["values"], strict=True)}
+
+
 def oracle_values(session: Session, loops: int) -> Iterator[tuple[int, dict[str, Any], int | None]]:
     """What the plain interpreter has after each instruction: the loop, values by name, and the program counter."""
     machine, program = session.machine, session.program
@@ -163,7 +159,7 @@ def test_values_and_counter_are_the_interpreters(name: str) -> None:
     for loop, values, counter in oracle_values(session, 12):
         state = session.state(loop * session.per_loop)
         assert state["program_counter"] == counter
-        found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
+        found = values_of(session, loop * session.per_loop)
         assert {n: found[n] for n in groups} == {n: str(values[n]) for n in groups}
 
 
@@ -173,15 +169,14 @@ def test_registers_are_the_machines_own(name: str) -> None:
     for loop in (1, 2, 3, 4):
         state = session.state(loop * session.per_loop)
         seen = session.machine.readout(session.program, session.timeline.served(loop).card)
-        found = {shown.name: text for shown, text in zip(session.shown, state["values"], strict=True)}
+        found = values_of(session, loop * session.per_loop)
         assert {register: int(found[register]) for register in seen.values} == seen.values
         assert state["program_counter"] == seen.program_counter
         assert state["instruction"]
 
 
 def test_variables_of_real_numbers() -> None:
-    session = opened("fleq")
-    found = dict(zip((shown.name for shown in session.shown), session.state(10**9)["values"], strict=True))
+    found = values_of(opened("fleq"), 10**9)
     assert found["X"] == "0.3 -0.1 ; -0.2 0.4"
     assert found["program counter"] == "7"
 
@@ -191,7 +186,7 @@ def test_numbers_are_written_as_a_browser_writes_them() -> None:
 
 
 def test_a_value_that_is_not_one() -> None:
-    layout = built("paper")[0].layout
+    layout = built(design="paper")[1].layout
     shown = DisplayValue("a", "memory", "inside", 0, kind="one-hot", labels=("in",))
     assert shown.text(layout, lambda column: [1.0] * layout.width) == "in"
     assert shown.text(layout, lambda column: [0.0] * layout.width) == "–"
@@ -226,7 +221,7 @@ def test_the_line_of_the_instruction(name: str, line: int | None, text: str | No
 
 @pytest.mark.parametrize("name", ["paper", "fleq", "image", "riscv"])
 def test_without_a_file_the_program_is_listed(name: str) -> None:
-    machine, program = built(name)
+    program, machine = built(CASES[name][0], **CASES[name][1])
     session = Session(machine, program)
     state = session.state((1 + machine.design.warm_up) * session.per_loop)
     assert state["line"] is not None

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-from llvmlite import binding, ir
 
 from punchcard.engines.lowered.bits.builder import FULL, WordBuilder
-from punchcard.engines.lowered.codegen.objects import processor
-from punchcard.words.integers import evaluate
-from punchcard.words.llvm import llvm_code
+from punchcard.words.renderer import evaluate
 from punchcard.words.word import Word
-from tests.word_values import WHOLE, leaf_words
+from tests.word_values import WHOLE, as_machine_code, leaf_words
 
-I64 = ir.IntType(FULL)
 WIDTHS = (64, 64, 16, 9, 1)
 Pair = tuple[Word, Callable[[list[int]], int]]
 """A word, and its number from those of the leaves."""
@@ -66,29 +58,10 @@ def test_words_as_numbers_and_as_code() -> None:
     made: list[Pair] = [(leaf, lambda v, i=i: v[i]) for i, leaf in enumerate(leaves)]  # type: ignore[misc]
     for _ in range(12):
         made += operations(rng, words, made)
-    run, engine = compiled(leaves, [word for word, _ in made])
+    run = as_machine_code(leaves, [word for word, _ in made])
     for _ in range(10):
         values = [rng.getrandbits(leaf.width) for leaf in leaves]
-        given, out = np.array(values, dtype=np.uint64), np.zeros(len(made), dtype=np.uint64)
         leaf_values = {leaf.data: value for leaf, value in zip(leaves, values, strict=True)}
-        run(given.ctypes.data, out.ctypes.data)
         expected = [int(number(values)) for _, number in made]
         assert [evaluate(word, leaf_values) for word, _ in made] == expected
-        assert out.tolist() == expected
-    assert engine
-
-
-def compiled(leaves: list[Word], made: list[Word]) -> tuple[Any, object]:
-    """A function that is given the leaves and writes all values."""
-    module, pointer = ir.Module("words"), I64.as_pointer()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), "run")
-    b = ir.IRBuilder(function.append_basic_block())
-    code = llvm_code(b, lambda word: b.load(b.gep(function.args[0], [ir.Constant(I64, leaves.index(word))])))
-    for number, word in enumerate(made):
-        b.store(code(word.extend(FULL)), b.gep(function.args[1], [ir.Constant(I64, number)]))
-    b.ret_void()
-    processor()
-    machine = binding.Target.from_default_triple().create_target_machine(opt=2, jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
-    engine.finalize_object()
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("run")), engine
+        assert run(values) == expected

@@ -13,12 +13,12 @@ import pytest
 import z3
 
 from punchcard.machines.in_c import compiled, compiler
-from punchcard.words.integers import evaluate, evaluate_arrays
 from punchcard.words.operations import INTEGERS
-from punchcard.words.renderer import Renderer, written_out
+from punchcard.words.renderer import Renderer, evaluate, evaluate_arrays, written_out
 from punchcard.words.text import PYTHON, c_text, c_type, python_function
 from punchcard.words.word import Numbering, Word, constant, join, logic, select, sum_of, variable
 from punchcard.words.z3_terms import as_bits, z3_terms
+from tests.word_values import as_machine_code
 
 SIZE = 4
 MASK = (1 << SIZE) - 1
@@ -157,27 +157,10 @@ def test_c_agrees() -> None:
 
 
 def test_llvm_code_agrees() -> None:
-    llvm = pytest.importorskip("llvmlite.binding")
-    from llvmlite import ir
-
-    from punchcard.words.llvm import llvm_code
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module, wide = ir.Module(), ir.IntType(64)
-    for i, case in enumerate(CASES.values()):
-        function = ir.Function(module, ir.FunctionType(wide, [wide] * 3), f"f{i}")
-        builder = ir.IRBuilder(function.append_basic_block())
-        arguments = dict(zip(NAMES, function.args, strict=True))
-        render = llvm_code(builder, lambda word, arguments=arguments, builder=builder: (  # type: ignore[misc]
-            builder.trunc(arguments[word.data], ir.IntType(word.size))))
-        value = render(case.word)
-        builder.ret(value if case.word.size == 64 else builder.zext(value, wide))
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
-    for i, (name, case) in enumerate(CASES.items()):
-        call = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_uint64] * 3)(engine.get_function_address(f"f{i}"))
-        assert [call(*values) for values in ALL] == expected(case), name
+    run = as_machine_code((X, Y, C), [case.word for case in CASES.values()])
+    for values in ALL:
+        wanted = {name: int(case.number(*values)) % (1 << case.word.size) for name, case in CASES.items()}
+        assert dict(zip(CASES, run(values), strict=True)) == wanted
 
 
 def test_equal_words_are_one_object() -> None:

@@ -14,10 +14,8 @@ from benchmarks.report.section import Figures, Say, Shown, short
 from punchcard.card.layout import Card
 from punchcard.engines import Controls
 from punchcard.learning.planning import plan
-from punchcard.linalg.newton import inverse_program
-from punchcard.linalg.programs.power_iteration import power_program
+from punchcard.linalg.algorithms import inverse_program, power_program
 from punchcard.machines.fleq.blocks.block import MatrixProduct
-from punchcard.machines.fleq.dry_run import dry_run, with_fitting_range
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
@@ -32,12 +30,12 @@ LEAST = 1e-16
 
 def newton(quick: bool) -> FleqProgram:
     """The inverse of a matrix of condition 10; it settles after some rounds, and goes on."""
-    return fitted(inverse_program(single(matrices(D, SEED)[0]), 2 if quick else 160))
+    return inverse_program(single(matrices(D, SEED)[0]), 2 if quick else 160)
 
 
 def power(quick: bool) -> FleqProgram:
     """The leading eigenvector of a symmetric matrix, normalised in every round."""
-    return fitted(power_program(single(matrices(D, SEED)[1]) / 4, 1 if quick else 80))
+    return power_program(single(matrices(D, SEED)[1]) / 4, 1 if quick else 80)
 
 
 def descent(quick: bool) -> FleqProgram:
@@ -62,10 +60,6 @@ PROGRAMS: dict[str, Callable[[bool], FleqProgram]] = {
 def single(values: np.ndarray) -> np.ndarray:
     """Rounded to float32, so that both number formats begin with the same numbers."""
     return values.astype(np.float32).astype(np.float64)
-
-
-def fitted(program: FleqProgram) -> FleqProgram:
-    return with_fitting_range(program, dry_run(program))
 
 
 def measured(quick: bool, say: Say) -> Figures:

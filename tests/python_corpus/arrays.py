@@ -191,6 +191,17 @@ def loop_variable(x):
     return s, s * s
 
 
+@case(2.0)
+def inner_start(a):
+    total = a
+    for i in range(3):
+        x = 2 * i + 1
+        for _ in range(2):
+            x = x + 0.5 * a
+        total = total + x
+    return total
+
+
 @case((3, 3))
 def triangle(A):
     s = 0.0

@@ -8,7 +8,7 @@ engine whose result is not the interpreter's is refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -16,17 +16,19 @@ from typing import Any
 
 import torch
 
-from punchcard.benchmark.batches import BATCHED, BatchRuns, batch_name
-from punchcard.benchmark.interpreters import Program, State, interpreted, interpreters
 from punchcard.benchmark.sparse import SparseModel
-from punchcard.benchmark.timing import Contender, one_thread, rates
-from punchcard.card.layout import Card
-from punchcard.engines import ENGINES, Controls, Run, Runner, check_engine, prepare
+from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, one_thread, rates
+from punchcard.card.packed import PackedCard
+from punchcard.engines import ENGINES, BatchRunner, Controls, Run, Runner, check_engine, prepare, prepare_batch
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.formatting import plural
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind, Timing, Workload
 from punchcard.machines.registry import Registry, built_in
+from punchcard.machines.result import Batch, Result
 
+BATCHED = "lowered"
+"""The engine that runs machines side by side; others run them one after the other."""
 Record = dict[str, Any]
 Say = Callable[[str], None]
 
@@ -83,11 +85,6 @@ class TimedProgram:
     def title(self) -> str:
         return ", ".join(f"{value} {name}" if name == "columns" else str(value) for name, value in self.about.items())
 
-    def rivals(self, remark: Say) -> list[Contender]:
-        """The interpreters."""
-        return [Contender(name, partial(interpreted, make))
-                for name, make in interpreters(self.machine, self.workload.program, self.rival, remark).items()]
-
     def sparse(self) -> Contender:
         """The equation with sparse weights."""
         model = SparseModel(self.machine.model)
@@ -101,51 +98,63 @@ class TimedProgram:
 
         return Contender("csr", make)
 
-    def agrees(self, run: Run) -> bool:
-        """Whether the last card of a run is what the interpreter has."""
-        return self.agree(run.loops, [run.raw_card])
-
-    def agree(self, loops: int, cards: Sequence[Card]) -> bool:
-        """The same of several cards after the same loops."""
-        machine, program = self.machine, self.workload.program
-        interpreter = machine.quickest(program)
-        interpreter.run(machine.steps(loops, ended=False))
-        return all(machine.near(program, machine.read(card), interpreter.state) for card in cards)
-
 
 class EngineRuns:
-    """An engine as a contender: the seconds of its runs without preparing, which is counted apart."""
+    """An engine as a contender: the seconds of its runs without preparing, which is counted apart.
 
-    def __init__(self, name: str, bench: TimedProgram) -> None:
-        self.bench = bench
-        self._wanted = name
+    With a `batch`, so many machines run side by side, and steps are those of all together.
+    """
+
+    def __init__(self, engine: str, bench: TimedProgram, batch: int | None = None) -> None:
+        self.bench, self._engine, self.batch = bench, engine, batch
         first = self._prepare()
-        self.name, self.notes, self.compile_seconds = first.engine, list(first.notes), first.compile_seconds
-        self.last: Run | None = None
+        self.name, self.threads = first.engine, 1
+        if isinstance(first, BatchRunner):
+            self.name, self.threads = batch_name(batch or 1), min(first.threads, batch or 1)
+        self.notes, self.compile_seconds = list(first.notes), first.compile_seconds
+        self.last: list[Run] = []
 
-    def _prepare(self) -> Runner:
-        machine = self.bench.machine
-        return prepare(self._wanted, machine.model, machine.layout, self.bench.card, cache=machine.engine_cache)
+    def _prepare(self) -> Runner | BatchRunner:
+        machine, card = self.bench.machine, self.bench.card
+        if self.batch is None:
+            return prepare(self._engine, machine.model, machine.layout, card, cache=machine.engine_cache)
+        cards = [PackedCard.of(machine.layout, card)] * self.batch
+        return prepare_batch(self._engine, machine.weights, machine.layout, cards, cache=machine.engine_cache)
+
+    @property
+    def _title(self) -> str:
+        return f"{self.bench.title}: {'engine ' if self.batch is None else ''}{self.name}"
 
     def make(self, steps: int) -> float:
-        runner = self._prepare()
+        """The seconds of so many steps."""
+        runner, loops = self._prepare(), -(-steps // (self.batch or 1))
         compiled, started = runner.compile_seconds, time.perf_counter()
-        ran = runner.run(steps, Controls(until=self.bench.machine.halting))
+        found = runner.run(loops, Controls(until=self.bench.machine.halting))
         again = runner.compile_seconds - compiled
         took = time.perf_counter() - started - again
         self.compile_seconds += again
-        if (ran.loops, ran.reason) != (steps, "loops"):
-            raise PunchcardError(f"{self.bench.title}: engine {self.name} ended after {ran.loops} of {steps} loops"
-                                 f"{''.join(f': {note}' for note in ran.notes)}")
-        if self.last is None or ran.loops >= self.last.loops:
-            self.last = ran
-        return took
+        runs = found if isinstance(found, list) else [found]
+        short = next((ran for ran in runs if (ran.loops, ran.reason) != (loops, "loops")), None)
+        if short is not None:
+            raise PunchcardError(f"{self._title} ended after {short.loops} of {loops} loops"
+                                 f"{''.join(f': {note}' for note in short.notes)}")
+        if not self.last or loops >= self.last[0].loops:
+            self.last = runs
+        return took * steps / (loops * len(runs))
 
     def check(self) -> None:
         """Compare the end of the longest run with the interpreter."""
-        if self.last is not None and not self.bench.agrees(self.last):
-            raise PunchcardError(f"{self.bench.title}: engine {self.name} does not give what {self.bench.rival} gives after "
-                                 f"{self.last.loops} loops")
+        machine, program = self.bench.machine, self.bench.workload.program
+        for loops in {ran.loops for ran in self.last}:
+            interpreter = machine.quickest(program)
+            interpreter.run(machine.steps(loops, ended=False))
+            if not all(machine.near(program, machine.read(ran.raw_card), interpreter.state) for ran in self.last):
+                raise PunchcardError(f"{self._title} does not give what {self.bench.rival} gives after {loops} loops")
+
+
+def batch_name(machines: int) -> str:
+    """What the engine for batches is called with so many machines."""
+    return f"{BATCHED} x {machines:,}"
 
 
 def measure(
@@ -198,42 +207,30 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         else:
             contenders.append(Contender(engine.name, engine.make, prepares=True))
             engines[engine.name] = engine
-    together: list[BatchRuns] = []
     if options.batch is not None and BATCHED in engines:
-        together = [BatchRuns(options.batch, bench)]
-        contenders.append(Contender(together[0].name, together[0].make, prepares=True))
+        batch = EngineRuns(BATCHED, bench, options.batch)
+        contenders.append(Contender(batch.name, batch.make, prepares=True))
+        engines[batch.name] = batch
     contenders += [bench.sparse()] if bench.workload.sparse else []
-    rivals = bench.rivals(remark)
+    rivals = [Contender(name, partial(interpreted, make)) for name, make in interpreters(
+        bench.machine, bench.workload.program, bench.rival, remark).items()]
     found = rates([*contenders, *rivals], options.seconds, options.repeats)
-    measured: dict[str, EngineRuns | BatchRuns] = {**engines, **{batch.name: batch for batch in together}}
-    for runs in measured.values():
+    for runs in engines.values():
         runs.check()
-    for batch in together:
-        batch.compare(found[batch.name] / found[BATCHED])
-    return [
-        {
-            **bench.about, "engine": name, "steps_per_second": rate,
-            "ratio_to_dense": rate / found["dense"] if "dense" in found else None,
-            **{f"ratio_to_{rival.name}": rate / found[rival.name] for rival in rivals},
-            "compile_seconds": measured[name].compile_seconds or None if name in measured else None,
-            "notes": measured[name].notes if name in measured else [],
-        }
-        for name, rate in found.items()
-    ]
+        if runs.batch is not None:  # how much of the threads is used
+            used = found[runs.name] / found[BATCHED] / runs.threads
+            runs.notes.append(f"{used:.2f} times ({plural(runs.threads, 'thread')} x one machine alone)")
+    records = [{"engine": name, "steps_per_second": rate,
+                "compile_seconds": engines[name].compile_seconds or None if name in engines else None,
+                "notes": engines[name].notes if name in engines else []} for name, rate in found.items()]
+    return _with_ratios(bench.about, records, [rival.name for rival in rivals])
 
 
-def _batch_record(program: Program, machine: Machine[Program, State], name: str, machines: int, steps: int,
-                  repeats: int) -> Record:
-    """Whole runs of one program on machines side by side; the steps of all together."""
-    batches = [machine.run_batch([program] * machines, engine=BATCHED, max_steps=steps) for _ in range(repeats)]
-    interpreter = machine.quickest(program)
-    interpreter.run(steps)
-    for result in batches[0]:
-        if result.steps != steps or not machine.near(program, machine.read(result.raw_card), interpreter.state):
-            raise PunchcardError(f"{name}: {batch_name(machines)} does not give what the interpreter gives after {steps} "
-                                 "steps")
-    return {"engine": batch_name(machines), "steps_per_second": max(batch.steps_per_second or 0.0 for batch in batches),
-            "notes": list(batches[0].notes), "compile_seconds": max(batch.compile_seconds for batch in batches) or None}
+def _with_ratios(about: Record, records: Sequence[Record], rivals: Iterable[str]) -> list[Record]:
+    """Records with what they are about, and with their ratios to the dense engine and to what runs without a transformer."""
+    rate = {record["engine"]: record["steps_per_second"] for record in records}
+    return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / rate["dense"] if rate.get("dense") else None,
+             **{f"ratio_to_{rival}": record["steps_per_second"] / rate[rival] for rival in rivals}} for record in records]
 
 
 def measure_program(
@@ -242,36 +239,39 @@ def measure_program(
 ) -> list[Record]:
     """Whole runs of one program, on each engine and on the interpreter; of several runs the quickest counts."""
     records: list[Record] = []
-    engines = [*(["dense"] if machine.layout.columns <= options.dense_columns else []), *options.tried]
+
+    def note(title: str, runs: Sequence[Result[State] | Batch[State]], first: Sequence[Result[State]]) -> int:
+        """Compare results with the interpreter, and keep the figures of their runs; the steps of each result."""
+        steps, interpreter = first[0].steps, machine.quickest(program)
+        interpreter.run(steps)
+        for result in first:
+            if result.steps != steps or not machine.near(program, machine.read(result.raw_card), interpreter.state):
+                raise PunchcardError(f"{name}: {title} does not give what the interpreter gives after {steps} steps")
+        records.append({"engine": title.removeprefix("engine "), "notes": list(runs[0].notes),
+                        "steps_per_second": max(run.steps_per_second or 0.0 for run in runs),
+                        "compile_seconds": max(run.compile_seconds for run in runs) or None})
+        return steps
+
     with one_thread(), torch.no_grad():
-        for engine in engines:
+        for engine in (*(["dense"] if machine.layout.columns <= options.dense_columns else []), *options.tried):
             try:
                 runs = [machine.run(program, engine=engine, max_steps=max_steps) for _ in range(options.repeats)]
             except LoweringError as why:
                 remark(f"{name}: {engine} declines: {why}")
-                continue
-            last, interpreter = runs[0], machine.quickest(program)
-            interpreter.run(last.steps)
-            if not machine.near(program, machine.read(last.card), interpreter.state):
-                raise PunchcardError(f"{name}: engine {engine} does not give what the interpreter gives after {last.steps} "
-                                     "steps")
-            rate = max(run.steps_per_second or 0.0 for run in runs)
-            records.append({"engine": runs[0].engine, "steps_per_second": rate, "notes": list(runs[0].notes),
-                            "compile_seconds": max(run.compile_seconds for run in runs) or None})
-            steps = runs[0].steps
+            else:
+                steps = note(f"engine {runs[0].engine}", runs, runs[:1])
         if options.batch is not None and any(record["engine"] == BATCHED for record in records):
-            records.append(_batch_record(program, machine, name, options.batch, steps, options.repeats))
+            batches = [machine.run_batch([program] * options.batch, engine=BATCHED, max_steps=steps)
+                       for _ in range(options.repeats)]
+            note(batch_name(options.batch), batches, batches[0].results)
         if not records:
             raise PunchcardError(f"{name}: nothing to measure: no engine takes it")
         rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
-        base: dict[str, float] = {}
-        for other, make in interpreters(machine, program, rival, remark).items():
+        rivals = interpreters(machine, program, rival, remark)
+        for other, make in rivals.items():
             seconds = min(interpreted(make, steps) for _ in range(options.repeats))
-            base[other] = steps / max(seconds, 1e-9)
-            records.append({"engine": other, "steps_per_second": base[other], "notes": [], "compile_seconds": None})
-    dense = next((r["steps_per_second"] for r in records if r["engine"] == "dense"), None)
+            records.append({"engine": other, "steps_per_second": steps / max(seconds, 1e-9), "notes": [],
+                            "compile_seconds": None})
     about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,
              "columns": machine.layout.columns, "steps": steps}
-    return [{**about, **record, "ratio_to_dense": record["steps_per_second"] / dense if dense else None,
-             **{f"ratio_to_{other}": record["steps_per_second"] / rate for other, rate in base.items()}}
-            for record in records]
+    return _with_ratios(about, records, rivals)

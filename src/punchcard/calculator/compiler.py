@@ -34,8 +34,8 @@ from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
 from punchcard.python.arrays.code_generation import generate
 from punchcard.python.arrays.compiler import lower
-from punchcard.python.arrays.dtypes import REAL
 from punchcard.python.arrays.ir import Const, Op, Ref
+from punchcard.python.arrays.values import REAL
 from punchcard.python.intervals import Interval
 
 

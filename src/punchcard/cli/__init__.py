@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard import __version__
-from punchcard.cli.assemble import make_asm, make_disasm
-from punchcard.cli.bench import make_bench
+from punchcard.cli.assemble import asm, disasm
+from punchcard.cli.bench import bench
 from punchcard.cli.calc import calc
-from punchcard.cli.debug import make_debug
-from punchcard.cli.export import make_export
-from punchcard.cli.info import make_info
+from punchcard.cli.export import export
+from punchcard.cli.info import info
 from punchcard.cli.learn import learn, predict
-from punchcard.cli.prove import make_prove
-from punchcard.cli.run import make_run
+from punchcard.cli.prove import prove
+from punchcard.cli.run import run
 from punchcard.cli.terminal import Group
-from punchcard.cli.view import make_view
+from punchcard.cli.view import debug, view
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import installed
 
@@ -54,8 +53,7 @@ class Commands(Group):
     @cached_property
     def _made(self) -> dict[str, click.Command]:
         registry = installed(*self._machines)
-        makers = (make_run, make_view, make_debug, make_info, make_prove, make_export, make_asm, make_disasm, make_bench)
-        made = [make(registry) for make in makers]
+        made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
         return {str(command.name): command for command in (*made, calc, learn, predict)}

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
-    ProgramCommand,
-    file_argument,
+    Added,
     given_flags,
     given_options,
     language_options,
     memory_option,
     names,
     numbers,
+    program_command,
     size_options,
 )
 from punchcard.cli.terminal import out, print_json, remark
@@ -29,8 +29,8 @@ LONGEST = 3600
 FIGURES = ("engine", "steps_per_second", "compile_seconds", "notes", "machine", "dtype", "ratio_to_dense")
 
 
-def make_bench(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
+def bench_options(registry: Registry) -> Sequence[Added]:
+    """What to measure, for these kinds of machines."""
     designs = tuple(dict.fromkeys(design for kind in registry for design in kind.designs))
     usual = "; ".join(f"{kind.name} {','.join(map(str, kind.timing.columns))}" for kind in registry if kind.timing)
 
@@ -41,56 +41,55 @@ def make_bench(registry: Registry) -> click.Command:
                 raise click.BadParameter(f"{name!r} is not one of {', '.join(designs)}.")
         return chosen
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
-    @click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
-                  help="The kind of machine.  [default: all]")
-    @click.option("--columns", callback=numbers, metavar="N,N,...",
-                  help=f"Sizes of the cards, in columns.  [default: {usual}]")
-    @click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Designs to measure.")
-    @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
-                  help="Engines to measure, beside dense.  [default: all]")
-    @size_options(registry)
-    @language_options(registry)
-    @click.option("--max-steps", type=click.IntRange(1), help="With FILE: instructions per run.  [default: until it ends]")
-    @click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
-                  help="Seconds per timed run.  [default: 0.1]")
-    @click.option("--dense-columns", type=click.IntRange(0),
-                  help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
-    @click.option("--batch", type=click.IntRange(1), metavar="N",
-                  help="Also measure a batch of N runs on the lowered engine, on all cores: steps of all runs together.")
-    @memory_option
-    @click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
-    def bench(
-        file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool, **given: Any
-    ) -> None:
-        """Measure engines on this computer: steps per second, and ratios to the dense engine and to plain interpreters.
+    return [
+        click.option("--machine", type=click.Choice([*(kind.name for kind in registry), "all"]),
+                     help="The kind of machine.  [default: all]"),
+        click.option("--columns", callback=numbers, metavar="N,N,...",
+                     help=f"Sizes of the cards, in columns.  [default: {usual}]"),
+        click.option("--design", "designs", callback=known_designs, metavar="NAME,NAME,...", help="Designs to measure."),
+        memory_option]
 
-        With FILE, runs of that program are timed; else built-in programs that never end, on each kind of machine.
-        """
-        from punchcard.benchmark.measurements import BenchOptions
 
-        shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
-        sizes = {name: value for name, value in given.items() if name.startswith("given_")}
-        chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
-        if file is None and (flags := [flag for name, flag in given_flags().items() if name in sizes]):
-            raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
-        options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
-        if file is not None and options.columns is not None:
-            raise PunchcardError("--columns cannot be used with a FILE: the program sets the number of columns")
-        if file is None:
-            if max_steps is not None:
-                raise PunchcardError("--max-steps needs a FILE: the built-in programs never end, use --seconds")
-            records = _measured(options, registry)
-        else:
-            records = _measured_program(file, given_options(sizes), options, max_steps, registry)
-        if as_json:
-            print_json(records)
-        else:
-            show(records, registry, options.dense_columns)
+@program_command(bench_options, size_options, language_options)
+@click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
+              help="Engines to measure, beside dense.  [default: all]")
+@click.option("--max-steps", type=click.IntRange(1), help="With FILE: instructions per run.  [default: until it ends]")
+@click.option("--seconds", type=click.FloatRange(0, LONGEST, min_open=True),
+              help="Seconds per timed run.  [default: 0.1]")
+@click.option("--dense-columns", type=click.IntRange(0),
+              help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
+@click.option("--batch", type=click.IntRange(1), metavar="N",
+              help="Also measure a batch of N runs on the lowered engine, on all cores: steps of all runs together.")
+@click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
+def bench(
+    registry: Registry, file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool,
+    **given: Any,
+) -> None:
+    """Measure engines on this computer: steps per second, and ratios to the dense engine and to plain interpreters.
 
-    return bench
+    With FILE, runs of that program are timed; else built-in programs that never end, on each kind of machine.
+    """
+    from punchcard.benchmark.measurements import BenchOptions
+
+    shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
+    sizes = {name: value for name, value in given.items() if name.startswith("given_")}
+    chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
+    if file is None and (flags := [flag for name, flag in given_flags().items() if name in sizes]):
+        raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
+    options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
+    if file is not None and options.columns is not None:
+        raise PunchcardError("--columns cannot be used with a FILE: the program sets the number of columns")
+    if file is None:
+        if max_steps is not None:
+            raise PunchcardError("--max-steps needs a FILE: the built-in programs never end, use --seconds")
+        records = _measured(options, registry)
+    else:
+        records = _measured_program(file, given_options(sizes), options, max_steps, registry)
+    if as_json:
+        print_json(records)
+    else:
+        show(records, registry, options.dense_columns)
 
 
 def _measured(options: Any, registry: Registry) -> list[Record]:

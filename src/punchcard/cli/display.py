@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.formatting import plural
@@ -19,25 +19,65 @@ from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
 
-PATIENCE = 1.0  # seconds before a run counts as long
-REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
+if TYPE_CHECKING:
+    from rich import progress
+
+PATIENCE = 1.0
+"""Seconds before a run counts as long."""
+REMARK_EVERY = 10.0
+"""Seconds between remarks when standard error is not a terminal."""
 
 
 class Progress:
-    """Follows a run: prints every loop that it watches, or says how far a long run has come, unless it is to be silent."""
+    """How far a command has come: a line on a terminal, with a bar if the end is known; else a remark every ten seconds."""
 
-    def __init__(self, machine: AnyMachine, program: Any, mark: Mark, *, trace: bool, silent: bool = False) -> None:
-        self._machine, self._program, self._card = machine, program, mark.raw_card
-        self._quiet = trace or silent
+    def __init__(self, patience: float | None = None) -> None:
+        """`patience`: seconds before the first line. Default: none on a terminal, else as between two remarks."""
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status = self._console.status("")
-        self._begun, self._begin, self._next = 0, 0.0, 0.0
+        self._patience, self._next = patience, 0.0
+        self._line: progress.Progress | None = None
+        self.wait()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._status.stop()
+        if self._line is not None:
+            self._line.stop()
+
+    def wait(self) -> None:
+        """Begin to wait for the first line now."""
+        usual = 0.0 if self._console.is_terminal else REMARK_EVERY
+        self._next = time.monotonic() + (usual if self._patience is None else self._patience)
+
+    def show(self, text: str, more: str = "", done: int = 0, total: int | None = None) -> None:
+        """Say how far it is; `more` is left out beside a bar."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if not self._console.is_terminal:
+            self._console.print(f"{text}{more}")
+            self._next = now + REMARK_EVERY
+            return
+        if self._line is None:
+            from rich import progress
+
+            bar = (progress.BarColumn(), progress.TextColumn("{task.percentage:>3.0f} %"), progress.TimeRemainingColumn())
+            self._line = progress.Progress(
+                progress.SpinnerColumn(), progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+                *(bar if total is not None else ()), console=self._console, transient=True)
+            self._line.add_task(text, total=total)
+            self._line.start()
+        self._line.update(self._line.task_ids[0], completed=done, total=total, description=text)
+
+
+class RunProgress(Progress):
+    """Follows a run: prints every loop that it watches, or says how far a long run has come."""
+
+    def __init__(self, machine: AnyMachine, program: Any, mark: Mark) -> None:
+        super().__init__(PATIENCE)
+        self._machine, self._program, self._card = machine, program, mark.raw_card
+        self._begun, self._begin = 0, 0.0
 
     def watch(self, loop: int, card: Any) -> None:
         """Called by the engine after every loop of a traced run."""
@@ -48,20 +88,11 @@ class Progress:
 
     def made(self, loops: int) -> None:
         """Called by the engine every now and then; time counts from the first call, when compiling is over."""
-        now = time.monotonic()
         if not self._begin:
-            self._begun, self._begin, self._next = loops, now, now + PATIENCE
-        if self._quiet or now < self._next:
-            return
-        rate = (loops - self._begun) / (now - self._begin)
-        text = f"{plural(loops, 'loop')}, {rate:,.1f} a second"
-        if self._console.is_terminal:
-            self._status.update(text)
-            self._status.start()
-            self._next = now + 0.2
-        else:
-            self._console.print(text)
-            self._next = now + REMARK_EVERY
+            self._begun, self._begin = loops, time.monotonic()
+            self.wait()
+        rate = (loops - self._begun) / max(time.monotonic() - self._begin, 1e-9)
+        self.show(f"{plural(loops, 'loop')}, {rate:,.1f} a second")
 
 
 def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
@@ -136,30 +167,20 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
     paper = facts["paper"]
     significand = f"{facts['dtype']}: {facts['significand_bits']} significand bits"
     needed = f", {facts['needed_bits']} needed" if facts["needed_bits"] else ""
-    show_table(machine.title(), [
+    layout = machine.layout
+    columns = f"{layout.columns}: {', '.join(f'{region.name} {region.size}' for region in layout.regions)}"
+    table = Table("", "built", "paper", title=machine.title())
+    for row in (
         ("layers", str(facts["layers"]), str(paper.get("layers", ""))),
-        ("heads per layer", _listed(facts["heads"]), str(paper.get("heads", ""))),
+        ("heads per layer", ", ".join(map(str, facts["heads"])), str(paper.get("heads", ""))),
         ("width (rows)", str(facts["width"]), str(paper.get("width", ""))),
-        ("columns", _columns(machine), "n"),
-        ("hidden units", _listed(facts["hidden"]), ""),
+        ("columns", columns, "n"),
+        ("hidden units", ", ".join(map(str, facts["hidden"])), ""),
         ("parameters", f"{facts['parameters']:,}, of which {facts['nonzero']:,} are not zero", ""),
         ("temperature", f"{facts['temperature']:g} in hard heads", str(paper.get("temperature", ""))),
         ("number format", significand + needed, "real numbers"),
         *((f"error bound of {name}", f"{bound:.1e}", "") for name, bound in facts.get("bounds", {}).items()),
-    ])
-
-
-def _columns(machine: AnyMachine) -> str:
-    """All columns, and how many each region has."""
-    return f"{machine.layout.columns}: {', '.join(f'{region.name} {region.size}' for region in machine.layout.regions)}"
-
-
-def show_table(title: str, rows: Sequence[tuple[str, str, str]]) -> None:
-    """A table of what is built beside what the paper states."""
-    table = Table(title=title)
-    for heading in ("", "built", "paper"):
-        table.add_column(heading)
-    for row in rows:
+    ):
         table.add_row(*row)
     print_table(table)
 
@@ -170,7 +191,3 @@ def print_table(table: Table) -> None:
     with console.capture() as captured:
         console.print(table)
     click.echo(captured.get(), nl=False)
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from punchcard.cli.options import (
-    ProgramCommand,
-    file_argument,
+    Added,
     given_flags,
     given_options,
     language_options,
     machine_options,
-    memory_option,
+    program_command,
+    set_option,
     target_options,
 )
-from punchcard.cli.run import open_machine, with_settings
+from punchcard.cli.run import load_and_build, open_machine
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
@@ -28,46 +28,38 @@ SAVED = ".safetensors"
 """The extension of a saved machine."""
 
 
-def make_export(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
-    about = "; ".join(f"{target.name}: {target.about}" for target in TARGETS.values())
+def kind_option(registry: Registry) -> Sequence[Added]:
+    """The kind of a machine that is exported without a program."""
+    return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                         help="Without FILE: the kind of machine, with default sizes.")]
 
-    @click.command(cls=ProgramCommand)
-    @file_argument
-    @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help=f"{about}.")
-    @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-    @click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                  help="Without FILE: the kind of machine, with default sizes.")
-    @target_options((target.name, target.options) for target in TARGETS.values())
-    @machine_options(registry)
-    @language_options(registry)
-    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                  help="Initial value of a cell, variable or label; may be repeated.")
-    @memory_option
-    def export(
-        file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...], **given: Any
-    ) -> None:
-        """Export a machine to a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
 
-        FILE is a program, whose card is exported too, or a saved machine. The weights never depend on the program.
-        """
-        from punchcard.export.writer import write
+@program_command(kind_option, target_options, machine_options, language_options)
+@click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)),
+              help="; ".join(f"{target.name}: {target.about}" for target in TARGETS.values()) + ".")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@set_option
+def export(
+    registry: Registry, file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Export a machine to a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
 
-        options = _own(target, given)
-        require(target)  # what is not installed is said before a machine is built
-        if file is None or kind_name is not None or file.suffix == SAVED:
-            program = None
-            if settings:
-                raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
-            machine = _alone(registry, file, kind_name, given_options(given))
-        else:
-            program, kind, language, sizes = registry.load_with(file, given_options(given))
-            program = with_settings(program, settings, kind, language)
-            machine = kind.machine_class().for_program(program, **sizes)
-        for name in write(target, machine, output, program, **options):
-            out(str(Path(output) / name))
+    FILE is a program, whose card is exported too, or a saved machine. The weights never depend on the program.
+    """
+    from punchcard.export.folder import write
 
-    return export
+    options = _own(target, given)
+    require(target)  # what is not installed is said before a machine is built
+    if file is None or kind_name is not None or file.suffix == SAVED:
+        program = None
+        if settings:
+            raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
+        machine = _alone(registry, file, kind_name, given_options(given))
+    else:
+        program, machine = load_and_build(file, given_options(given), registry, settings)
+    for name in write(target, machine, output, program, **options):
+        out(str(Path(output) / name))
 
 
 def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.interrupts import watch_interrupts
-from punchcard.cli.options import MOST_DIGITS, memory_option, whole_numbers
+from punchcard.cli.options import MOST_DIGITS, json_option, memory_option, whole_numbers
+from punchcard.cli.terminal import interruptible, out, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.machines.fleq.kind import DESIGNS
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from punchcard.learning import Learned, Stage
 
 DTYPES = ("float64", "float32")
-REMARK_EVERY = 10.0  # seconds between remarks when standard error is not a terminal
 
 
 def run_options(command: Any) -> Any:
@@ -29,7 +26,7 @@ def run_options(command: Any) -> Any:
     for option in (
         memory_option,
         click.option("--design", type=click.Choice(DESIGNS), help="The machine's design.  [default: compact]"),
-        click.option("--dtype", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
+        click.option("--dtype", "precision", type=click.Choice(DTYPES), help="Number format.  [default: float64]"),
         click.option("--engine", help="The engine that applies the model.  [default: the fastest]"),
         click.option("--size", type=click.IntRange(1),
                      help="d, rows and columns of the largest operand.  [default: as needed]"),
@@ -58,11 +55,10 @@ def run_options(command: Any) -> Any:
 @click.option("--save", type=click.Path(path_type=Path), help="Save the model to a safetensors file.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss after each epoch (needs matplotlib).")
 @click.option("--program", "show_program", is_flag=True, help="Print the program as .fleq text and do not run it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def learn(
-    file: Path, target: str, hidden: str, epochs: int, rate: float, loss: str, activation: str, batch: str,
-    standardize: bool, seed: int, heads: int | None, range_: float | None, size: int | None, engine: str | None,
-    dtype: str | None, design: str | None, save: Path | None, plot: Path | None, show_program: bool, as_json: bool,
+    file: Path, target: str, hidden: str, epochs: int, range_: float | None, save: Path | None, plot: Path | None,
+    show_program: bool, as_json: bool, **given: Any,
 ) -> None:
     """Train a model on a table, by gradient descent that runs on a looped transformer.
 
@@ -70,7 +66,7 @@ def learn(
     """
     widths = hidden_layers(hidden)
     from punchcard import learning
-    from punchcard.cli.terminal import interruptible
+    from punchcard.cli.display import Progress
     from punchcard.learning.plot import draw_losses, require_matplotlib
     from punchcard.learning.table import read_table
     from punchcard.machines.fleq.text.assembler import disassemble
@@ -83,19 +79,23 @@ def learn(
             check_writable(output)
     if plot is not None:
         require_matplotlib(plot)
-    task: dict[str, Any] = {
-        "hidden": widths, "epochs": epochs, "rate": rate, "loss": loss, "activation": activation, "batch": batch,
-        "standardize": standardize, "seed": seed, "range": range_,
-    }
+    task = {name: given.pop(name) for name in ("rate", "loss", "activation", "batch", "standardize", "seed")}
+    task |= {"hidden": widths, "epochs": epochs, "range": range_}
     data = table.columns(names), table.columns([target])
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
         return
-    with Bar() as bar, interruptible() as (asked, _), watch_interrupts(asked, keeps=True) as interrupted:
-        learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=bar.show,
-                                 rehearsing=lambda epoch: bar.rehearse(epoch, epochs),
-                                 interrupted=interrupted, heads=heads, size=size, engine=engine,
-                                 precision=dtype, design=design, **task)
+    with Progress() as bar, interruptible(keeps=True) as (interrupted, _):
+
+        def rehearsing(epoch: int) -> None:
+            bar.show(f"in NumPy first: epoch {epoch:,} of {epochs:,}", done=epoch, total=epochs)
+
+        def running(stage: Stage) -> None:
+            bar.show(f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}",
+                     f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
+
+        learned = learning.learn(*data, feature_names=names, target_names=(target,), progress=running,
+                                 rehearsing=rehearsing, interrupted=interrupted, **(task | given))
     if save is not None and learned.epochs:
         learned.model.save(save)
     if plot is not None:
@@ -109,17 +109,13 @@ def learn(
 @click.argument("weights", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def predict(
-    weights: Path, file: Path, heads: int | None, range_: float | None, size: int | None, engine: str | None,
-    dtype: str | None, design: str | None, as_json: bool,
-) -> None:
+@json_option
+def predict(weights: Path, file: Path, range_: float | None, as_json: bool, **given: Any) -> None:
     """Predict a label for each line of a table with a saved model, on a looped transformer. Prints CSV.
 
     WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
     """
     from punchcard import learning
-    from punchcard.cli.terminal import interruptible, out, print_json
     from punchcard.learning.table import read_table
 
     model = learning.Model.load(weights)
@@ -128,9 +124,8 @@ def predict(
                              "target_names to `learn`")
     table = read_table(file)
     features = table.columns(model.feature_names)
-    with interruptible() as (asked, _), watch_interrupts(asked, keeps=False) as interrupted:
-        prediction = learning.predict(model, features, interrupted=interrupted, heads=heads, range=range_, size=size,
-                                      engine=engine, precision=dtype, design=design)
+    with interruptible(keeps=False) as (interrupted, _):
+        prediction = learning.predict(model, features, interrupted=interrupted, range=range_, **given)
     rows = prediction.values.reshape(len(features), -1)
     if as_json:
         print_json({"predictions": {name: rows[:, i].tolist() for i, name in enumerate(model.target_names)},
@@ -150,51 +145,8 @@ def hidden_layers(text: str) -> tuple[int, ...]:
     return () if widths == (0,) else widths
 
 
-class Bar:
-    """How far learning has come: a bar on a terminal, else a remark now and then."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._progress = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
-                                  TimeRemainingColumn(), console=self._console, transient=True)
-        self._task: TaskID | None = None
-        self._next = time.monotonic() + REMARK_EVERY
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._task is not None:
-            self._progress.stop()
-
-    def rehearse(self, epoch: int, epochs: int) -> None:
-        """Called by `learn` while NumPy computes."""
-        self._say(f"in NumPy first: epoch {epoch:,} of {epochs:,}", "", epoch, epochs)
-
-    def show(self, stage: Stage) -> None:
-        """Called by `learn` while the transformer runs."""
-        self._say(f"epoch {stage.epoch} of {stage.epochs}, loss {stage.loss:.6g}",
-                  f", {stage.loops:,} of {stage.all_loops:,} loops", stage.loops, stage.all_loops)
-
-    def _say(self, text: str, more: str, done: int, total: int) -> None:
-        if not self._console.is_terminal:
-            if time.monotonic() >= self._next:
-                self._console.print(f"{text}{more}")
-                self._next = time.monotonic() + REMARK_EVERY
-            return
-        if self._task is None:
-            self._task = self._progress.add_task(text, total=total)
-            self._progress.start()
-        self._progress.update(self._task, completed=done, total=total, description=text)
-
-
 def show_learned(learned: Learned, epochs: int, saved: Path | None, *, as_json: bool) -> None:
     """The result of a run."""
-    from punchcard.cli.terminal import out, print_json, remark
-
     machine = learned.machine
     if as_json:
         print_json({

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from punchcard.budget import DEFAULT, OPTION, max_memory
-from punchcard.machines.kind import Language, Option
+from punchcard.export.targets import TARGETS
+from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.registry import Registry
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -21,9 +24,8 @@ MOST_DIGITS = 18
 """Of a size; Python would not convert more than some thousand."""
 WORDS = "punchcard.words"
 """Where a context keeps the words of its command line."""
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-file_argument = click.argument("file", type=click.Path(path_type=Path), required=False)
+Added: TypeAlias = Callable[[click.Command], object]
+"""What adds an option to a command: click's decorators do, to a command that is there already."""
 
 
 def _allow(context: click.Context, option: click.Parameter, text: str | None) -> None:
@@ -35,6 +37,42 @@ def _allow(context: click.Context, option: click.Parameter, text: str | None) ->
 memory_option = click.option(OPTION, metavar="SIZE", expose_value=False, callback=_allow,
                              help=f"Memory limit, such as 512M or 16G.  [default: {DEFAULT >> 30}G]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                          help="Initial value of a cell, variable or label; may be repeated.")
+
+
+def program_command(*options: Callable[[Registry], Sequence[Added]], required: bool = False, **attributes: Any
+                    ) -> Callable[[Callable[..., Any]], Callable[[Registry], click.Command]]:
+    """Make a function of a registry, FILE and options into one that gives the command for a registry of machines.
+
+    options    each gives options for a registry; default: those of machines and of languages
+    required   whether FILE is
+
+    In the docstring {extensions} are those of all programs.
+    """
+    def decorate(function: Callable[..., Any]) -> Callable[[Registry], click.Command]:
+        own = list(getattr(function, "__click_params__", ()))
+
+        def make(registry: Registry) -> click.Command:
+            extensions = ", ".join(dict.fromkeys(
+                extension for kind in registry for language in kind.languages for extension in language.extensions))
+            about = inspect.cleandoc(function.__doc__ or "").replace("{extensions}", extensions)
+            command = ProgramCommand(function.__name__, callback=partial(function, registry), params=own[::-1],
+                                     **{"help": about, **attributes})
+            click.argument("file", type=click.Path(path_type=Path), required=required)(command)
+            for add in (add for some in options or (machine_options, language_options) for add in some(registry)):
+                add(command)
+            return command
+
+        return make
+
+    return decorate
+
+
+def kind_option(registry: Registry) -> Sequence[Added]:
+    """The kind of a machine that is built without a program, or for one."""
+    return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
+                         help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")]
 
 
 def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -65,49 +103,44 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def machine_options(registry: Registry) -> Callable[[Command], Command]:
-    """The options that machines of all kinds are built with."""
-    def decorate(command: Command) -> Command:
-        command = size_options(registry)(command)
-        designs = dict.fromkeys(design for kind in registry for design in kind.designs)
-        usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
-        about = f"The machine's design.  [default: {usual}]"
-        command = click.option("--dtype", type=click.Choice(DTYPES), help="Number format.")(command)
-        return click.option("--design", type=click.Choice(list(designs)), help=about)(command)
-
-    return decorate
+def machine_options(registry: Registry) -> Sequence[Added]:
+    """The options that machines of all kinds are built with, and the memory that may be used."""
+    designs = dict.fromkeys(design for kind in registry for design in kind.designs)
+    usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
+    about = f"The machine's design.  [default: {usual}]"
+    return [click.option("--design", type=click.Choice(list(designs)), help=about), memory_option,
+            click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry)]
 
 
-def size_options(registry: Registry) -> Callable[[Command], Command]:
+def size_options(registry: Registry) -> Sequence[Added]:
     """Those of them that each kind declares by itself."""
-    return _options(_Owner(kind.name, kind.options, kind.name, _extensions(*kind.languages)) for kind in registry)
+    return _options(_Owner(kind.name, kind.options, _marks(kind, *kind.languages)) for kind in registry)
 
 
-def language_options(registry: Registry) -> Callable[[Command], Command]:
+def language_options(registry: Registry) -> Sequence[Added]:
     """The options that texts are read with."""
-    return _options(_Owner(language.about, language.options, kind.name, _extensions(language))
+    return _options(_Owner(language.about, language.options, _marks(kind, language))
                     for kind in registry for language in kind.languages)
 
 
-def target_options(owned: Iterable[tuple[str, tuple[Option, ...]]]) -> Callable[[Command], Command]:
+def target_options(registry: Registry) -> Sequence[Added]:
     """The options of exports, by the names of their targets."""
-    return _options((_Owner(name, options, name) for name, options in owned), "target")
+    return _options((_Owner(name, target.options, frozenset([name])) for name, target in TARGETS.items()), "target")
 
 
 class _Owner(NamedTuple):
-    """Whose options these are: its name, its machine's, and the extensions of its files."""
+    """Whose options these are: its name, and what on a command line asks for it: a machine, or the extension of a file."""
 
     name: str
     options: tuple[Option, ...]
-    machine: str
-    extensions: frozenset[str] = frozenset()
+    marks: frozenset[str]
 
 
-def _extensions(*languages: Language) -> frozenset[str]:
-    return frozenset(extension for language in languages for extension in language.extensions)
+def _marks(kind: Kind, *languages: Language) -> frozenset[str]:
+    return frozenset([kind.name, *(extension for language in languages for extension in language.extensions)])
 
 
-def _options(owners: Iterable[_Owner], prefix: str = "given") -> Callable[[Command], Command]:
+def _options(owners: Iterable[_Owner], prefix: str = "given") -> Sequence[Added]:
     """The options of all owners; those of the same name are one."""
     merged: dict[str, tuple[Option, list[_Owner]]] = {}
     for owner in owners:
@@ -116,13 +149,7 @@ def _options(owners: Iterable[_Owner], prefix: str = "given") -> Callable[[Comma
             sharing.append(owner)
             merged[option.name] = replace(first, least=_widest(min, first.least, option.least),
                                           most=_widest(max, first.most, option.most)), sharing
-
-    def decorate(command: Command) -> Command:
-        for option, sharing in reversed(merged.values()):
-            command = _click_option(option, sharing, prefix)(command)
-        return command
-
-    return decorate
+    return [_click_option(option, sharing, prefix) for option, sharing in merged.values()]
 
 
 def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None:
@@ -130,12 +157,11 @@ def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None
     return None if None in bounds else choose(bounds)
 
 
-def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Callable[[Command], Command]:
+def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Added:
     flags = [option.spelling, f"{prefix}_{option.name}"]
     shared: dict[str, Any] = {
         "cls": OwnedOption, "help": f"{', '.join(owner.name for owner in owners)}: {option.about}.",
-        "machines": frozenset(owner.machine for owner in owners),
-        "extensions": frozenset[str]().union(*(owner.extensions for owner in owners))}
+        "marks": frozenset[str]().union(*(owner.marks for owner in owners))}
     if option.many:
         return click.option(*flags, callback=names, metavar="NAME,NAME,...", **shared)
     if option.type is bool:
@@ -170,11 +196,11 @@ def _decimal(value: Any) -> Any:
 
 
 class OwnedOption(click.Option):
-    """An option of some machines, or of some languages by the extensions of their files."""
+    """An option of some machines or languages, by what asks for them."""
 
-    def __init__(self, *given: Any, machines: frozenset[str], extensions: frozenset[str], **named: Any) -> None:
+    def __init__(self, *given: Any, marks: frozenset[str], **named: Any) -> None:
         super().__init__(*given, **named)
-        self.machines, self.extensions = machines, extensions
+        self.marks = marks
 
 
 class ProgramCommand(click.Command):
@@ -194,16 +220,12 @@ class ProgramCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options; then those of the FILE or the --machine on the command line; then the rest."""
-        words = ctx.meta.get(WORDS, [])
-        extensions = {Path(word).suffix.lower() for word in words}
+        words = {mark for word in ctx.meta.get(WORDS, []) for mark in (word, Path(word).suffix.lower())}
         general, asked, others = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None and not isinstance(parameter, OwnedOption):
-                general.append(record)
-            elif record is not None and isinstance(parameter, OwnedOption):
-                is_asked = parameter.machines & set(words) or parameter.extensions & extensions
-                (asked if is_asked else others).append(record)
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                marks = parameter.marks if isinstance(parameter, OwnedOption) else None
+                (general if marks is None else asked if marks & words else others).append(record)
         rest = f"Options for {'other' if asked else 'some'} machines and languages"
         for title, records in (("Options", general), ("Options for this FILE or --machine", asked), (rest, others)):
             if records:

@@ -16,17 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.interrupts import watch_interrupts
-from punchcard.cli.options import (
-    ProgramCommand,
-    file_argument,
-    given_flags,
-    given_options,
-    json_option,
-    language_options,
-    machine_options,
-    memory_option,
-)
+from punchcard.cli.options import given_flags, given_options, json_option, program_command, set_option
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -43,106 +33,99 @@ TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
 
-def make_run(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
-    languages = [language for kind in registry for language in kind.languages]
-    extensions = ", ".join(dict.fromkeys(extension for language in languages for extension in language.extensions))
+@program_command()
+@set_option
+@click.option("--max-steps", type=click.IntRange(0),
+              help="Stop after this many instructions.  [default: set by the machine]")
+@click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
+@click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
+@click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+@click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
+@click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+@click.option("--trace", is_flag=True, help="Print what each loop does.")
+@json_option
+@click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
+@click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
+def run(
+    registry: Registry, file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None,
+    input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool,
+    stats: str | None, check: bool, no_check: bool, **given: Any,
+) -> None:
+    """Run a program on a looped transformer, and compare it with an interpreter.
 
-    @click.command(cls=ProgramCommand, help=f"""Run a program on a looped transformer, and compare it with an interpreter.
+    FILE is a program: {extensions}. With --resume no FILE is needed.
+    """
+    if check and no_check:
+        raise PunchcardError("--check and --no-check: choose one")
+    if resume is not None:
+        saved, checkpoint = _saved(resume, registry), checkpoint or resume
+    elif file is None:
+        raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
+    elif every is not None and checkpoint is None:
+        raise PunchcardError("--every needs --checkpoint FILE")
+    else:
+        program, machine = load_and_build(file, given_options(given), registry, settings)
+        from punchcard.machines.checkpoint import begin
 
-    FILE is a program: {extensions}. With --resume no FILE is needed.""")
-    @file_argument
-    @machine_options(registry)
-    @language_options(registry)
-    @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                  help="Initial value of a cell, variable or label; may be repeated.")
-    @click.option("--max-steps", type=click.IntRange(0),
-                  help="Stop after this many instructions.  [default: set by the machine]")
-    @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
-    @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
-    @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
-    @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
-    @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
-    @click.option("--trace", is_flag=True, help="Print what each loop does.")
-    @memory_option
-    @json_option
-    @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
-    @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
-    @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
-    def run(
-        file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None, input_: str | None,
-        checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool, stats: str | None,
-        check: bool, no_check: bool, **given: Any,
-    ) -> None:
-        if check and no_check:
-            raise PunchcardError("--check and --no-check: choose one")
-        if resume is not None:
-            saved, checkpoint = _saved(resume, registry), checkpoint or resume
-        elif file is None:
-            raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
-        elif every is not None and checkpoint is None:
-            raise PunchcardError("--every needs --checkpoint FILE")
-        else:
-            saved = _begun(file, settings, given_options(given), registry)
-        if input_ is not None and not saved.machine.has_ports:
-            raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
-        if checkpoint is not None and resume is None:
-            check_apart(checkpoint, file, input_)
+        saved = begin(program, machine)
+    if input_ is not None and not saved.machine.has_ports:
+        raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
+    if checkpoint is not None and resume is None:
+        check_apart(checkpoint, file, input_)
+    if stats is not None:
+        check_apart(stats, file, input_, checkpoint, resume)
+        if stats == checkpoint:
+            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
+        check_writable(stats)
+    if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
+        engine = "dense"
+    saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
+                          check="lockstep" if check else False if no_check else None)
+    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
+
+    from punchcard.cli import display
+
+    if stats is not None or as_json:
+        fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
         if stats is not None:
-            check_apart(stats, file, input_, checkpoint, resume)
-            if stats == checkpoint:
-                raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
-            check_writable(stats)
-        if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
-            engine = "dense"
-        saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
-                              check="lockstep" if check else False if no_check else None)
-        report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
-
-        from punchcard.cli import display
-
-        if stats is not None or as_json:
-            fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
-            if stats is not None:
-                write_whole(stats, json.dumps(fields) + "\n")
-            if as_json:
-                print_json(fields)
-        status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                                     name=str(file or resume))
-        sys.stdout.flush()
-        sys.exit(status)
-
-    return run
+            write_whole(stats, json.dumps(fields) + "\n")
+        if as_json:
+            print_json(fields)
+    status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                                 name=str(file or resume))
+    sys.stdout.flush()
+    sys.exit(status)
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
-    from punchcard.cli.display import Progress
+    from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
-    from punchcard.machines.checked_run import resume
+    from punchcard.machines.checkpoint import resume
 
     ports = saved.machine.has_ports
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
-        interruptible(source) as (asked, read),
-        watch_interrupts(asked, keeps=checkpoint is not None) as interrupted,
-        Progress(saved.machine, saved.program, saved.mark, trace=trace, silent=ports) as progress,
+        interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
+        RunProgress(saved.machine, saved.program, saved.mark) as progress,
     ):
-        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted, progress=progress.made)
+        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted,
+                            progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
         output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
-def _begun(file: Path, settings: tuple[str, ...], given: Mapping[str, Any], registry: Registry) -> Checkpoint:
-    """A run at its beginning: the program in a file on a machine for it."""
+def load_and_build(
+    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = ()
+) -> tuple[Any, AnyMachine]:
+    """The program in a file with the values of `--set`, and a machine for it."""
     program, kind, language, options = registry.load_with(file, given)
     if settings:
         program = with_settings(program, settings, kind, language)
-    from punchcard.machines.checked_run import begin
-
-    return begin(program, kind.machine_class().for_program(program, **options))
+    return program, kind.machine_class().for_program(program, **options)
 
 
 def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:
@@ -150,10 +133,9 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
     if file is None:
         kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
         return kind.machine_class()(**registry.machine_options(kind, given))
-    program, kind, _, options = registry.load_with(file, given)
-    if kind_name not in (None, kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {kind.name} program")
-    machine = kind.machine_class().for_program(program, **options)
+    program, machine = load_and_build(file, given, registry)
+    if kind_name not in (None, machine.kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {machine.kind.name} program")
     machine.check_fits(program)
     return machine
 
@@ -170,8 +152,6 @@ def _saved(path: str, registry: Registry) -> Checkpoint:
 
 def with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:
     """The program with the values of `--set`."""
-    if not settings:
-        return program
     if kind.parse_value is None:
         raise ProgramError(f"--set is not for {kind.name} programs: they have no named values")
     values = {}

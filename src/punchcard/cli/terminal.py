@@ -20,6 +20,8 @@ from punchcard.files import write_whole
 from punchcard.machines.streams import END_OF_INPUT
 
 DEBUG = "--debug"
+PATIENCE, LOOK_EVERY = 0.3, 0.1
+"""Seconds that a request to stop may go unanswered, and between two looks whether it was answered."""
 
 
 class Group(click.Group):
@@ -122,11 +124,15 @@ def write_output(content: str | bytes, output: str | None) -> None:
 
 
 @contextmanager
-def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[], bool], Callable[[], int]]]:
+def interruptible(
+    source: BinaryIO | None = None, *, keeps: bool
+) -> Iterator[tuple[Callable[[], bool], Callable[[], int]]]:
     """A function that says whether to stop, and one that reads a byte of a source.
 
     Ctrl-C, or a request to end, asks a run to stop after the current loop; a second one stops at once, and so does
-    the first while the program waits for input.
+    the first while the program waits for input. While a run is prepared, or while NumPy computes, nobody asks whether to
+    stop: a request that is not answered in time becomes a second one. A run that writes a file at its end (`keeps`), and has
+    begun to ask, is waited for.
     """
     asked = waiting = ended = False
 
@@ -151,8 +157,36 @@ def interruptible(source: BinaryIO | None = None) -> Iterator[tuple[Callable[[],
         ended = not byte
         return byte[0] if byte else END_OF_INPUT
 
-    with handling(ask, signal.SIGINT, signal.SIGTERM) as restore:
-        yield lambda: asked, read
+    with handling(ask, signal.SIGINT, signal.SIGTERM) as restore, _answered(lambda: asked, keeps) as interrupted:
+        yield interrupted, read
+
+
+@contextmanager
+def _answered(asked: Callable[[], bool], keeps: bool) -> Iterator[Callable[[], bool]]:
+    """The question `asked` for a run, watched: a request that the run does not ask for in time ends the block."""
+    ended, main = threading.Event(), threading.main_thread().ident
+    listens = stopping = False
+
+    def interrupted() -> bool:
+        nonlocal listens, stopping
+        listens = True
+        stopping = stopping or asked()
+        return stopping
+
+    def watch() -> None:
+        while not ended.wait(LOOK_EVERY):
+            if asked() and not ended.wait(PATIENCE):
+                if not stopping and not (keeps and listens) and main is not None:
+                    signal.pthread_kill(main, signal.SIGINT)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield interrupted
+    finally:
+        ended.set()
+        watcher.join()
 
 
 @contextmanager

@@ -1,19 +1,20 @@
-"""The command `view`: a page on this computer that steps through a run, or a file with the run inside."""
+"""The commands `view` and `debug`: step through a run, on a page of this computer (or in a file), or in the terminal."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import ProgramCommand, memory_option
-from punchcard.cli.session import open_session, session_options
+from punchcard.cli.options import given_options, program_command, set_option
+from punchcard.cli.run import load_and_build
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable
+from punchcard.files import check_apart, check_writable, read_whole
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
@@ -22,46 +23,78 @@ if TYPE_CHECKING:
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
 
-def make_view(registry: Registry) -> click.Command:
-    """The command, for these kinds of machines."""
+def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `open_session` takes beside those of a machine."""
+    for option in (
+        click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: empty]"),
+        click.option("--max-steps", type=click.IntRange(0),
+                     help="End the run after this many instructions.  [default: set by the machine]"),
+        set_option,
+    ):
+        function = option(function)
+    return function
 
-    @click.command(cls=ProgramCommand)
-    @session_options(registry)
-    @click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
-    @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
-    @click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
-    @click.option("--loops", type=click.IntRange(0), metavar="N",
-                  help="With --html: number of loops in the file.  [default: 64; with --model: all]")
-    @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
-    @click.option("--model", is_flag=True,
-                  help="With --html: put the model into the file; the page computes each card itself.")
-    @memory_option
-    def view(
-        file: Path, settings: tuple[str, ...], max_steps: int | None, input_: str | None, port: int | None, no_open: bool,
-        html: str | None, loops: int | None, record: str | None, model: bool, **given: Any,
-    ) -> None:
-        """Step through a run on a page: the card, attention, formulas, source, input and output.
 
-        The page is served on this computer alone, until Ctrl-C.
-        """
-        first, last = _recorded(html, loops, record, model=model)
-        if html is not None and (port is not None or no_open):
-            raise PunchcardError("--port and --no-open are for the server, and --html writes a file")
-        if html is not None:
-            check_apart(html, file, input_)
-            check_writable(html)
-        if model and given.get("dtype") is None:
-            given["dtype"] = "float64"  # what a page computes in
-        session = open_session(registry, file, settings, max_steps, input_, given)
-        if html is None:
-            _serve(session, port or 0, opens=not no_open)
-            return
-        from punchcard.view.html import write_html
+@program_command(required=True)
+@session_options
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
+@click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
+@click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
+@click.option("--loops", type=click.IntRange(0), metavar="N",
+              help="With --html: number of loops in the file.  [default: 64; with --model: all]")
+@click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
+@click.option("--model", is_flag=True,
+              help="With --html: put the model into the file; the page computes each card itself.")
+def view(
+    registry: Registry, file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None,
+    record: str | None, model: bool, input_: str | None, **given: Any,
+) -> None:
+    """Step through a run on a page: the card, attention, formulas, source, input and output.
 
-        size = write_html(html, session, first=first, last=last, model=model)
-        out(f"{html}: {size:,} bytes")
+    The page is served on this computer alone, until Ctrl-C.
+    """
+    first, last = _recorded(html, loops, record, model=model)
+    if html is not None and (port is not None or no_open):
+        raise PunchcardError("--port and --no-open are for the server, and --html writes a file")
+    if html is not None:
+        check_apart(html, file, input_)
+        check_writable(html)
+    if model and given.get("dtype") is None:
+        given["dtype"] = "float64"  # what a page computes in
+    session = open_session(registry, file, input_=input_, **given)
+    if html is None:
+        _serve(session, port or 0, opens=not no_open)
+        return
+    from punchcard.view.html import write_html
 
-    return view
+    size = write_html(html, session, first=first, last=last, model=model)
+    out(f"{html}: {size:,} bytes")
+
+
+@program_command(required=True)
+@session_options
+def debug(registry: Registry, file: Path, **given: Any) -> None:
+    """Step through a run in the terminal: source, values, card, attention and output, with breakpoints.
+
+    The keys are at the foot of the screen.
+    """
+    from punchcard.view.debug import debugger
+
+    debugger.require_textual()
+    debugger.debug(open_session(registry, file, **given))
+
+
+def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,
+                 **given: Any) -> Session:
+    """The session of a program in a file, on a machine for it."""
+    program, machine = load_and_build(file, given_options(given), registry, settings)
+    if input_ is not None and not machine.has_ports:
+        raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
+
+    from punchcard.view.session import session_of
+
+    data = b"" if input_ is None else read_whole(input_, "input")
+    return session_of(machine, program, file, input=data, max_steps=max_steps)
 
 
 def _recorded(html: str | None, loops: int | None, record: str | None, *, model: bool) -> tuple[int, int | None]:

@@ -17,6 +17,7 @@ __getattr__, __dir__, _HOMES = lazy_names("punchcard.export", (
     "punchcard.export.counterfactual",
     "punchcard.export.disguise",
     "punchcard.export.evaluator",
+    "punchcard.export.folder:write",
     "punchcard.export.ground_truth",
     "punchcard.export.hugging_face",
     "punchcard.export.layer",
@@ -26,6 +27,5 @@ __getattr__, __dir__, _HOMES = lazy_names("punchcard.export", (
     "punchcard.export.targets",
     "punchcard.export.targets:TARGETS",
     "punchcard.export.targets:Target",
-    "punchcard.export.writer:write",
     "punchcard.export.transformer_lens",
 ))

@@ -7,22 +7,26 @@
 
 A weight belongs to one node: K, Q, V and the temperature to a head; a row of W1, its entry of b1 and its column of W2 to a
 hidden unit; an entry of b2 to the formula that sets its row. An edge joins a block of rows and a node that reads or writes
-them, and says by how many weights. `circuit_builder.py` makes circuits from formulas, and `count_covered` in `coverage.py`
-compares one with a model.
+them, and says by how many weights. `circuit_builder.py` makes circuits from formulas. `count_covered` compares one with a
+model: every weight that is not 0 belongs to exactly one node, and no edge is without a weight.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from punchcard.arguments import checked
-from punchcard.errors import PunchcardError, StorageError, did_you_mean
+from punchcard.errors import CircuitError, PunchcardError, StorageError, did_you_mean
 from punchcard.files import read_whole, write_whole
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 FORMAT = 1
 MOST_BYTES = 1 << 30
@@ -30,6 +34,10 @@ NodeKind: TypeAlias = Literal["rows", "head", "formula", "unit"]
 EdgeKind: TypeAlias = Literal["query", "key", "value", "adds", "relu", "constant"]
 """A head reads rows by query, key and value, and `adds` to rows; a hidden unit reads rows by its `relu` and adds to rows; a
 formula adds a `constant`."""
+READS: Mapping[str, tuple[int, EdgeKind]] = {
+    "query": (1, "query"), "key": (1, "key"), "value": (1, "value"), "w1": (0, "relu")}
+WRITES: Mapping[str, EdgeKind] = {"value": "adds", "w2": "adds", "b2": "constant"}
+"""By tensors: which index of an entry is the row that a node reads, and the kind of the edge. It writes the first index."""
 Entry: TypeAlias = Sequence[float]
 """One weight: the indices inside the node's part of a tensor, then the number."""
 
@@ -174,3 +182,78 @@ def load_circuit(path: str | Path) -> Circuit:
                        [CausalVariable(**each) for each in found["variables"]])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(f"{str(path)!r} is not a circuit as `Circuit.save` writes it: {error!r}") from None
+
+
+# Beside a model
+
+
+def place_of(node: CircuitNode, tensor: str, indices: tuple[int, ...]) -> tuple[int, ...]:
+    """The place of a node's weight in the layer's tensor."""
+    number = node.number
+    if node.kind == "head":
+        return (number, *indices)
+    return {"w1": (number, *indices), "b1": (number, 0), "w2": (*indices, number), "b2": (*indices, 0)}[tensor]
+
+
+def claimed_weights(circuit: Circuit, like: Weights) -> Weights:
+    """The weights that the nodes say, in the shapes of a model; a weight that two nodes claim is refused."""
+    layers = [{name: np.zeros_like(getattr(layer, name)) for name in NAMES} for layer in like.layers]
+    claimed: dict[tuple[int, str, tuple[int, ...]], str] = {}
+    for node in circuit.nodes:
+        if node.layer is None:
+            continue
+        if node.layer not in range(len(layers)):
+            raise CircuitError(f"{node.id} is of layer {node.layer + 1}: the model has {len(layers)}")
+        for tensor, entries in node.weights.items():
+            for *indices, number in entries:
+                place, array = place_of(node, tensor, tuple(int(i) for i in indices)), layers[node.layer][tensor]
+                if len(place) != array.ndim or any(not 0 <= i < size for i, size in zip(place, array.shape, strict=True)):
+                    raise CircuitError(f"{node.id} has a weight at {tensor}{list(place)}: the model's is {array.shape}")
+                if number == 0:
+                    raise CircuitError(f"{node.id} has a weight of 0 at {tensor}{list(place)}: what is 0 is not listed")
+                array[place] = number
+                other = claimed.setdefault((node.layer, tensor, place), node.id)
+                if other != node.id:
+                    raise CircuitError(f"layers.{node.layer}.{tensor}{list(place)} is claimed by {other} and by {node.id}")
+    return Weights(like.width, like.dtype, [LayerArrays(**arrays) for arrays in layers])
+
+
+def count_covered(circuit: Circuit, weights: Weights) -> int:
+    """How many weights that are not 0 a circuit explains: all of a model's, or it is refused with the first that differs."""
+    claims = claimed_weights(circuit, weights)
+    count = 0
+    for (name, claimed), (_, array) in zip(claims.state(), weights.state(), strict=True):
+        wrong = np.argwhere(claimed != array)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            raise CircuitError(f"{name}{list(place)} is {array[place]!r}, and the circuit says {claimed[place]!r}: the "
+                               "model is not the one that the formulas build")
+        count += int(np.count_nonzero(array))
+    _check_edges(circuit)
+    return count
+
+
+def edges_of(nodes: Sequence[CircuitNode]) -> list[CircuitEdge]:
+    """The edges of nodes by their weights: between each node and the blocks of rows that it reads and writes."""
+    blocks = {row: node.id for node in nodes if node.kind == "rows"
+              for row in range(node.number, node.number + int(node.about["rows"]))}
+    found: Counter[tuple[str, str, EdgeKind]] = Counter()
+    for node in nodes:
+        for tensor, (index, kind) in READS.items():
+            found.update((blocks.get(int(entry[index]), ""), node.id, kind) for entry in node.weights.get(tensor, ()))
+        for tensor, kind in WRITES.items():
+            found.update((node.id, blocks.get(int(entry[0]), ""), kind) for entry in node.weights.get(tensor, ()))
+    return [CircuitEdge(*edge, count) for edge, count in found.items()]
+
+
+def _check_edges(circuit: Circuit) -> None:
+    """The edges, counted anew from the weights alone."""
+    wanted, found = ({(edge.source, edge.target, edge.kind): edge.weights for edge in edges}
+                     for edges in (edges_of(circuit.nodes), circuit.edges))
+    if len(found) != len(circuit.edges):
+        twice = next(edge for edge in circuit.edges if circuit.edges.count(edge) > 1)
+        raise CircuitError(f"the edge from {twice.source!r} to {twice.target!r} by {twice.kind} is there twice")
+    for key in found.keys() | wanted.keys():
+        if found.get(key, 0) != wanted.get(key, 0):
+            raise CircuitError(f"the edge from {key[0]!r} to {key[1]!r} by {key[2]} has {found.get(key, 0)} weights, the "
+                               f"nodes have {wanted.get(key, 0)}")

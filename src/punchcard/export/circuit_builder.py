@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,15 +10,13 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, RowBlock
-from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, EdgeKind, Entry
-from punchcard.export.coverage import count_covered
-from punchcard.export.names import LayerNames, Naming, formula_name, head_name, unit_name
+from punchcard.export.circuit import CausalVariable, Circuit, CircuitEdge, CircuitNode, Entry, count_covered, edges_of
+from punchcard.export.names import LayerNames, Naming, part_name
 from punchcard.machines.base import Machine
 from punchcard.transformer.formula_text import smallest_blocks, vector_text
 
 EQUATION = ("X + sum_h V_h X softmax(temperature_h (K_h X)^T (Q_h X)), softmax down each column; "
             "then X + W2 relu(W1 X + b1) + b2; layer by layer, and the last card is the first of the next loop")
-
 
 Rounding: TypeAlias = Callable[[AnyArray], AnyArray]
 """To the machine's number format."""
@@ -30,32 +28,17 @@ def circuit(machine: Machine[Any, Any]) -> Circuit:
 
     Raises `CircuitError` if the circuit does not explain each weight of the machine exactly once. See docs/ground-truth.md.
     """
-    naming, layout = Naming(machine), machine.layout
-    owner = _owners(layout)
-    rounded = machine.weights.format.rounded
-    nodes, edges = [_rows(*block) for block in smallest_blocks(layout)], list[CircuitEdge]()
+    naming, layout, rounded = Naming(machine), machine.layout, machine.weights.format.rounded
+    nodes = [_rows(*block) for block in smallest_blocks(layout)]
     for number, layer in enumerate(naming.layers):
         temperatures = machine.weights.layers[number].temperature
-        for node in [*_heads(layer, number, temperatures, rounded, naming), *_formulas(layer, number, rounded, naming),
-                     *_units(layer, number, rounded)]:
-            nodes.append(node)
-            edges += _edges(node, owner)
+        nodes += [*_heads(layer, number, temperatures, rounded, naming), *_formulas(layer, number, rounded, naming),
+                  *_units(layer, number, rounded)]
+    edges = edges_of(nodes)
     about = {**machine.summary(), "precision": machine.precision.describe(), "equation": EQUATION, "row_names": naming.rows,
              "regions": layout.describe()["regions"]}
     found = Circuit(about, nodes, edges, _variables(layout, nodes, edges, len(naming.layers)))
     count_covered(found, machine.weights)
-    return found
-
-
-# Nodes
-
-
-def _owners(layout: Layout) -> list[str]:
-    """The block of each row."""
-    found = [""] * layout.width
-    for name, _, rows in smallest_blocks(layout):
-        for row in rows:
-            found[row] = name
     return found
 
 
@@ -74,7 +57,7 @@ def _heads(layer: LayerNames, number: int, temperatures: AnyArray, rounded: Roun
                  "value": vector_text(head.value, naming.spans),
                  "into": [naming.rows[row] for row in head.into.numbers.tolist()], "gap": head.gap, "winners": head.winners}
         weights["temperature"] = [[float(temperatures[i])]]
-        found.append(CircuitNode(head_name(number, i), "head", number, i, text, weights, about))
+        found.append(CircuitNode(part_name(number, "head", i), "head", number, i, text, weights, about))
     return found
 
 
@@ -85,17 +68,18 @@ def _formulas(layer: LayerNames, number: int, rounded: Rounding, naming: Naming)
         constants = np.zeros_like(layer.weights.b2)
         constants[rows] = layer.weights.b2[rows]
         about = {"sets": [naming.rows[row] for row in rows.tolist()],
-                 "units": [unit_name(number, unit) for unit, served in enumerate(layer.weights.serves) if i in served]}
+                 "units": [part_name(number, "unit", unit)
+                           for unit, served in enumerate(layer.weights.serves) if i in served]}
         weights = {"b2": _entries(rounded(constants))}
-        found.append(CircuitNode(formula_name(number, i), "formula", number, i, text, weights, about))
+        found.append(CircuitNode(part_name(number, "formula", i), "formula", number, i, text, weights, about))
     return found
 
 
 def _units(layer: LayerNames, number: int, rounded: Rounding) -> list[CircuitNode]:
     inner, bias, outer = map(rounded, (layer.weights.w1, layer.weights.b1, layer.weights.w2))
-    return [CircuitNode(unit_name(number, i), "unit", number, i, text,
+    return [CircuitNode(part_name(number, "unit", i), "unit", number, i, text,
                         {"w1": _entries(inner[i]), "b1": _entries(bias[i : i + 1])[:1], "w2": _entries(outer[:, i])},
-                        {"serves": [formula_name(number, formula) for formula in layer.weights.serves[i]]})
+                        {"serves": [part_name(number, "formula", formula) for formula in layer.weights.serves[i]]})
             for i, text in enumerate(layer.units)]
 
 
@@ -104,35 +88,6 @@ def _entries(array: AnyArray) -> list[Entry]:
     places = np.nonzero(array)
     return [[*place, number] for *place, number in zip(*(axis.tolist() for axis in places), array[places].tolist(),
                                                        strict=True)]
-
-
-# Edges and variables
-
-
-def _edges(node: CircuitNode, owner: Sequence[str]) -> list[CircuitEdge]:
-    """A node's weights by the blocks that they join it with."""
-    if node.kind == "head":
-        reads: list[tuple[EdgeKind, Iterable[int]]] = [
-            ("query", _at(node, "query", 1)), ("key", _at(node, "key", 1)), ("value", _at(node, "value", 1))]
-        writes: list[tuple[EdgeKind, Iterable[int]]] = [("adds", _at(node, "value", 0))]
-    elif node.kind == "unit":
-        reads, writes = [("relu", _at(node, "w1", 0))], [("adds", _at(node, "w2", 0))]
-    else:
-        reads, writes = [], [("constant", _at(node, "b2", 0))]
-    found = [CircuitEdge(block, node.id, kind, count) for kind, rows in reads for block, count in _counted(rows, owner)]
-    found += [CircuitEdge(node.id, block, kind, count) for kind, rows in writes for block, count in _counted(rows, owner)]
-    return found
-
-
-def _at(node: CircuitNode, tensor: str, index: int) -> list[int]:
-    return [int(entry[index]) for entry in node.weights[tensor]]
-
-
-def _counted(rows: Iterable[int], owner: Sequence[str]) -> list[tuple[str, int]]:
-    found: dict[str, int] = {}
-    for row in rows:
-        found[owner[row]] = found.get(owner[row], 0) + 1
-    return list(found.items())
 
 
 def _variables(

@@ -16,9 +16,8 @@ import numpy as np
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError, PunchcardError
 from punchcard.export.evaluator import Evaluation, Evaluator
-from punchcard.export.program_values import require_values
+from punchcard.export.lockstep import interpreted, require_values
 from punchcard.machines.base import Machine
-from punchcard.machines.streams import reader
 from punchcard.transformer import equation
 
 COUNTER = "program counter"
@@ -88,7 +87,7 @@ class PairMaker:
     def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[CounterfactualPair]:
         """So many pairs, those that matter first; `cells` are the changed values by name; default: chosen at random."""
         generator = np.random.default_rng(seed)
-        from punchcard.engines.stepping import threads
+        from punchcard.engines.dense import threads
 
         with equation.one_thread(), threads(1):  # small matrices: more threads are slower
             found = [self._pair(*chosen) for chosen in self._chosen(generator, count, cells)]
@@ -98,12 +97,11 @@ class PairMaker:
         return found
 
     def _chosen(self, generator: np.random.Generator, count: int, cells: Mapping[str, Any] | None
-                ) -> list[tuple[str, Any, Any, int]]:
-        """Cells, their new values, the programs with them, and how many loops the interpreter follows both."""
+                ) -> list[tuple[str, Any, Any]]:
+        """Cells, their new values, and the programs with them."""
         if cells is not None:
-            chosen = [(name, value, self.program.with_values({name: value})) for name, value in cells.items()]
-            return [(name, value, other, len(self._interpreted(other))) for name, value, other in chosen]
-        some, rest = list[tuple[str, Any, Any, int]](), list[tuple[str, Any, Any, int]]()
+            return [(name, value, self.program.with_values({name: value})) for name, value in cells.items()]
+        some, rest = list[tuple[str, Any, Any]](), list[tuple[str, Any, Any]]()
         for name, value in self._candidates(generator):
             try:
                 other = self.program.with_values({name: value})
@@ -113,7 +111,7 @@ class PairMaker:
                 continue  # a value that the program or the machine does not take
             if after and not np.array_equal(as_array(self.machine.punch(self.program)), as_array(self.machine.punch(other))):
                 matters = any(set(each.must_change) - {name} for each in after)
-                (some if matters else rest).append((name, value, other, len(after)))
+                (some if matters else rest).append((name, value, other))
             if len(some) == count:
                 break
         return (some + rest)[:count]
@@ -127,17 +125,9 @@ class PairMaker:
                 yield name, _changed(values.get(name, 0), generator)
 
     def _interpreted(self, other: object) -> list[LoopDifference]:
-        """What the interpreter alone says, up to a halt, a port or a fault of one of the two."""
-        machine, found = self.machine, list[LoopDifference]()
-        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in (self.program, other)]
-        for loop in range(1, self.loops + 1):
-            if loop > machine.design.warm_up:
-                if any(each.waits or each.fault is not None for each in oracles) or all(each.halted for each in oracles):
-                    break
-                for oracle in oracles:
-                    oracle.step()
-            found.append(self._compared(loop, *(self._named(oracle.state) for oracle in oracles)))
-        return found
+        """What the interpreter alone says."""
+        return [self._compared(loop, *(self._named(oracle.state) for oracle in oracles))
+                for loop, oracles in interpreted(self.machine, (self.program, other), self.loops)]
 
     def _named(self, state: object) -> dict[str, Any]:
         own = self.machine.own(self.program, state)
@@ -152,23 +142,19 @@ class PairMaker:
 
     # The circuit and the model beside the interpreter
 
-    def _pair(self, name: str, value: object, other: object, loops: int) -> CounterfactualPair:
+    def _pair(self, name: str, value: object, other: object) -> CounterfactualPair:
         import torch
 
         machine, programs = self.machine, (self.program, other)
         start = torch.stack([machine.punch(program) for program in programs])
         before = self._named(machine.read(start[0])).get(name)
-        changed = self._blocks(*as_array(start))
+        changed = list(self._differing(*as_array(start)))
         reached = self.evaluator.circuit.reached(changed, loops=1 << 30)
         unreached = [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached]
         values = _listed(machine.plain(before)), _listed(machine.plain(value))
         pair = CounterfactualPair(name, self.program, other, values, changed, unreached)
         cards, ours = start, [card.copy() for card in as_array(start)]
-        oracles = [machine.oracle(program, reader(b""), lambda byte: None) for program in programs]
-        for loop in range(1, loops + 1):
-            if loop > machine.design.warm_up:
-                for oracle in oracles:
-                    oracle.step()
+        for loop, oracles in interpreted(machine, programs, self.loops):
             with torch.no_grad():
                 cards = machine.model(cards)
             seen = [self.evaluator.loop(card) for card in ours]
@@ -191,7 +177,7 @@ class PairMaker:
                                    f"{np.abs(card - ours.end).max():g}")
             if not machine.near(program, machine.read(card), oracle.state):
                 raise CircuitError(f"{where}: the model has another state than the interpreter: choose another value")
-        moved = set(self._blocks(*cards)) & set(pair.unreached)
+        moved = self._differing(*cards).keys() & set(pair.unreached)
         if moved:
             raise CircuitError(f"{where}: {', '.join(sorted(moved))} differs, which the circuit says cannot be reached")
         if self.exact:
@@ -199,12 +185,6 @@ class PairMaker:
                 [machine.read(card) for card in cards], [oracle.state for oracle in oracles]))
             if found != wanted:
                 raise CircuitError(f"{where}: the model changes {sorted(found)}, the interpreter {sorted(wanted)}")
-
-    def _blocks(self, one: AnyArray, two: AnyArray) -> list[str]:
-        """The row blocks in which two cards differ."""
-        rows = ((one != two) if self.exact else (np.abs(one - two) > NEAR)).any(axis=1)
-        return [node.id for node in self.evaluator.circuit.of_kind("rows")
-                if rows[node.number : node.number + node.about["rows"]].any()]
 
     def _patched(self, base: Evaluation, other: Evaluation) -> list[PatchEffect]:
         circuit, found = self.evaluator.circuit, []
@@ -216,10 +196,15 @@ class PairMaker:
         return found
 
     def _places(self, one: AnyArray, two: AnyArray) -> list[str]:
+        return [f"{block} in {self.machine.column_name(column, self.program)}"
+                for block, columns in self._differing(one, two).items() for column in columns.tolist()]
+
+    def _differing(self, one: AnyArray, two: AnyArray) -> dict[str, AnyArray]:
+        """The row blocks in which two cards differ, and the columns."""
         differs = (one != two) if self.exact else np.abs(one - two) > NEAR
-        return [f"{node.id} in {self.machine.column_name(column, self.program)}"
-                for node in self.evaluator.circuit.of_kind("rows")
-                for column in np.flatnonzero(differs[node.number : node.number + node.about["rows"]].any(axis=0)).tolist()]
+        found = {node.id: np.flatnonzero(differs[node.number : node.number + node.about["rows"]].any(axis=0))
+                 for node in self.evaluator.circuit.of_kind("rows")}
+        return {block: columns for block, columns in found.items() if len(columns)}
 
     def _note(self, seen: Sequence[Evaluation]) -> None:
         """What the rows of each variable in the middle of a loop were seen to hold, by region."""

@@ -18,9 +18,8 @@ import numpy as np
 
 from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.errors import PunchcardError
-from punchcard.export.circuit import Circuit
-from punchcard.export.coverage import claimed_weights
-from punchcard.export.names import head_name
+from punchcard.export.circuit import Circuit, claimed_weights
+from punchcard.export.names import part_name
 from punchcard.transformer import equation
 from punchcard.transformer.equation import Output
 from punchcard.transformer.weights import LayerArrays, Weights
@@ -69,7 +68,7 @@ class Evaluator:
 
         def hook(place: Output, computed: AnyArray) -> AnyArray:
             if place.part == "head":
-                name = head_name(place.layer, place.number)
+                name = part_name(place.layer, "head", place.number)
                 seen.outputs[name] = computed = patches.get(name, computed)
             elif place.part == "hidden":
                 for node in patched:

@@ -1,4 +1,4 @@
-"""What every exported folder holds beside the model: the card, the names of things, and a page about them.
+"""An export as a folder, and what every one holds beside the model: the card, the names of things, and a page about them.
 
     machine.json        rows, columns, heads and values by name; the patterns of a card that has halted
     card.safetensors    the program as it was punched: the tensor `card`, rows by columns
@@ -8,15 +8,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from punchcard import __version__
+from punchcard.arguments import checked
 from punchcard.card.layout import Layout, Pattern
+from punchcard.errors import PunchcardError, StorageError, did_you_mean
 from punchcard.export.names import Naming
+from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.formatting import plain_data, plural
+from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
 
 MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
@@ -24,8 +29,54 @@ HOST = """
 Programs of this machine read, write and end through a host, which looks at the card between two loops. The host belongs to
 Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.
 """
+EQUATION = '''def loop(X):
+    for n in range(layers):
+        K, Q, V, t, W1, b1, W2, b2 = (W[f"layers.{n}.{p}"] for p in "key query value temperature w1 b1 w2 b2".split())
+        A = X
+        for h in range(len(K)):
+            A = A + V[h] @ X @ torch.softmax(t[h] * ((K[h] @ X).T @ (Q[h] @ X)), dim=0)
+        X = A + W2 @ torch.relu(W1 @ A + b1) + b2
+    return X
+'''
+"""One loop in torch, for pages, given the weights W by name and the number of `layers`."""
 MOST_COLUMNS = 4096
 """Columns that are named one by one; regions name the others."""
+
+
+@checked
+def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, **options: Any) -> list[str]:
+    """Export a machine, and a program's card with it, to a folder. The names of the files that are there afterwards.
+
+    A folder that is not there is made; files of the same name are written over, and others are left alone. `options` are
+    those of the target, in the table of `targets.py`.
+    """
+    target = require(to)
+    known = {option.name: option for option in target.options}
+    for name, value in options.items():
+        if name not in known:
+            raise PunchcardError(f"{name}={value!r} is not an option of an export to {to}{did_you_mean(name, known)}")
+        known[name].check(value)
+    if program is not None:
+        machine.check_type(program)
+        machine.check_fits(program)
+    machine.layout.check_room(" for an export")
+    place = made(folder)
+    import_name(target.write)(machine, program, place, **options)
+    return sorted(path.name for path in place.iterdir())
+
+
+def made(folder: str | Path) -> Path:
+    """The folder, made if it is not there."""
+    try:
+        if not str(folder):
+            raise FileNotFoundError(2, os.strerror(2))
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise StorageError(f"{str(folder)!r} is a file: an export is a folder, choose another name") from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot make the folder {str(folder)!r}: {getattr(error, 'strerror', None) or error}") from None
+    return place
 
 
 def description(machine: Machine[Any, Any], program: object = None) -> dict[str, Any]:
@@ -67,20 +118,16 @@ def write_folder(
     machine: Machine[Any, Any], program: object, folder: Path, *, title: str, files: Mapping[str, str], how: str,
     front: str = "",
 ) -> None:
-    """What goes beside a model: machine.json, the program's card, and the page (see `readme`)."""
+    """Write what goes beside a model: machine.json, the program's card, and the page.
+
+    The page has a `title`, what each of the model's `files` is, and `how` to run it. `front` is put before it.
+    """
     parts = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in description(machine, program).items()]
     write_whole(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
     if program is not None:
         from safetensors.torch import save
 
         write_whole(folder / CARD, save({"card": machine.punch(program).contiguous()}))
-    write_whole(folder / README, readme(machine, program, title=title, files=files, how=how, front=front))
-
-
-def readme(
-    machine: Machine[Any, Any], program: object, *, title: str, files: Mapping[str, str], how: str, front: str = ""
-) -> str:
-    """The page of a folder: what the model is, its files, and how to run it. `front` is put before it."""
     layers, layout = machine.weights.layers, machine.layout
     parameters, nonzero = machine.weights.parameter_count()
     listed = {**files, MACHINE: "rows, columns, heads and values by name; when a program has halted"}
@@ -90,7 +137,7 @@ def readme(
         how = f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n{how.strip()}"
     host = HOST if events(machine) else ""
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
-    return f"""{front}# {title}
+    write_whole(folder / README, f"""{front}# {title}
 
 {machine.title()}.
 
@@ -124,4 +171,4 @@ The equation of a layer, for a card X:
 {how.strip()}
 
 Written by Punchcard {__version__}, after [*Looped Transformers as Programmable Computers*](https://arxiv.org/abs/2301.13196).
-"""
+""")

@@ -20,9 +20,9 @@ from punchcard.arguments import checked
 from punchcard.card.formats import name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
-from punchcard.export.program_values import require_values
+from punchcard.export.lockstep import require_values
 from punchcard.machines.base import Machine
-from punchcard.machines.real_variables import RealVariable
+from punchcard.machines.display_values import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
 

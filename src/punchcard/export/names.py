@@ -11,7 +11,7 @@ This is the one place that names are made for files: the circuit and every expor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import LayerWeights, compile_layer
@@ -21,19 +21,9 @@ WHOLE = 1 << 20
 """Characters of a formula: in a file none is cut."""
 
 
-def head_name(layer: int, head: int) -> str:
-    """Layers and heads are counted from 0 in Python, and from 1 in names."""
-    return f"layer {layer + 1}, head {head + 1}"
-
-
-def unit_name(layer: int, unit: int) -> str:
-    """The name of a hidden unit."""
-    return f"layer {layer + 1}, unit {unit + 1}"
-
-
-def formula_name(layer: int, formula: int) -> str:
-    """The name of an assignment: rows and the formula that they are set to."""
-    return f"layer {layer + 1}, formula {formula + 1}"
+def part_name(layer: int, kind: Literal["head", "formula", "unit"], number: int) -> str:
+    """The name of a head, an assignment or a hidden unit. They are counted from 0 in Python, and from 1 in names."""
+    return f"layer {layer + 1}, {kind} {number + 1}"
 
 
 @dataclass(frozen=True)
@@ -64,10 +54,11 @@ class Naming:
         return {
             "rows": self.rows,
             "layers": [{
-                "heads": [{"name": head_name(i, n), "formula": text} for n, text in enumerate(layer.heads)],
-                "formulas": [{"name": formula_name(i, n), "formula": text} for n, text in enumerate(layer.formulas)],
-                "units": [{"name": unit_name(i, n), "formula": text,
-                           "serves": [formula_name(i, formula) for formula in layer.weights.serves[n]]}
+                "heads": [{"name": part_name(i, "head", n), "formula": text} for n, text in enumerate(layer.heads)],
+                "formulas": [{"name": part_name(i, "formula", n), "formula": text}
+                             for n, text in enumerate(layer.formulas)],
+                "units": [{"name": part_name(i, "unit", n), "formula": text,
+                           "serves": [part_name(i, "formula", formula) for formula in layer.weights.serves[n]]}
                           for n, text in enumerate(layer.units)],
             } for i, layer in enumerate(self.layers)],
         }

@@ -8,13 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from punchcard.export.folder import write_folder
+from punchcard.export.folder import EQUATION, write_folder
 from punchcard.machines.base import Machine
 
 MODEL = "model.safetensors"
 
 HOW = '''
-It needs torch and safetensors, and no Punchcard. One loop is one call of `model`:
+It needs torch and safetensors, and no Punchcard. One loop is one call of `loop`:
 
 ```python
 import json
@@ -24,25 +24,18 @@ from safetensors.torch import load_file
 W = load_file("model.safetensors")
 card = load_file("card.safetensors")["card"]
 machine = json.load(open("machine.json"))
+layers = len(machine["layers"])
 
-def model(X):
-    for n in range(len(machine["layers"])):
-        K, Q, V, t, W1, b1, W2, b2 = (W[f"layers.{n}.{p}"] for p in "key query value temperature w1 b1 w2 b2".split())
-        A = X
-        for h in range(len(K)):
-            A = A + V[h] @ X @ torch.softmax(t[h] * ((K[h] @ X).T @ (Q[h] @ X)), dim=0)
-        X = A + W2 @ torch.relu(W1 @ A + b1) + b2
-    return X
-
+''' + EQUATION + '''
 def halted(X):
     return any(all(bit == 0 or X[p["rows"] + i, p["column"]].sign() == bit for i, bit in enumerate(p["bits"]))
                for p in machine["halting"] + machine["events"])
 
-for loops in range(1, 10_000):
-    card = model(card)
+for made in range(1, 10_000):
+    card = loop(card)
     if halted(card):
         break
-print("loops", loops)
+print("loops", made)
 ```
 
 With Punchcard, `punchcard.Machine.load("model.safetensors")` is the machine again.

@@ -24,7 +24,7 @@ from punchcard.export.folder import description, write_folder
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,18 +63,15 @@ unit does. Heads and hidden units beyond those that are named there are idle.
 def config(weights: Weights, columns: int) -> dict[str, Any]:
     """The configuration of `TransformerBridge.boot_native`, as plain data."""
     layers = weights.layers
+    moved = (int(value.any(axis=1).sum()) for layer in layers for value in layer.value)
+    head_size = max(1, *(layer.key_size for layer in layers), *moved)
     return {
         "d_model": weights.width, "n_ctx": columns, "n_layers": len(layers), "d_vocab": 1, "d_vocab_out": weights.width,
-        "n_heads": max(1, *(layer.heads for layer in layers)), "d_head": max(1, *(_head_size(layer) for layer in layers)),
+        "n_heads": max(1, *(layer.heads for layer in layers)), "d_head": head_size,
         "d_mlp": max(1, *(layer.hidden for layer in layers)), "act_fn": "relu", "normalization_type": None,
         "attention_dir": "bidirectional", "positional_embedding_type": "standard", "use_attn_scale": True,
         "attn_scale": SCALE, "init_weights": False, "default_prepend_bos": False, "dtype": weights.dtype,
     }
-
-
-def _head_size(layer: LayerArrays) -> int:
-    moved = max((int(value.any(axis=1).sum()) for value in layer.value), default=0)
-    return max(layer.key_size, moved)
 
 
 def state(weights: Weights, columns: int) -> dict[str, Tensor]:

@@ -2,9 +2,8 @@
 
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.planning import LearningPlan, plan
-from punchcard.learning.predicting import Prediction, predict
 from punchcard.learning.programs.rules import Activation, Entrywise, Loss, by_indicator, huber
-from punchcard.learning.training import Learned, Stage, learn
+from punchcard.learning.training import Learned, Prediction, Stage, learn, predict
 
 __all__ = ["Activation", "Entrywise", "Learned", "LearningPlan", "Loss", "Model", "Prediction", "Scaling", "Stage",
            "by_indicator", "huber", "learn", "plan", "predict"]

@@ -10,6 +10,16 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import MatrixError, SingularMatrixError
+from punchcard.linalg.algorithms import (
+    first_step,
+    gauss_seidel,
+    gauss_seidel_program,
+    gauss_seidel_start,
+    inverse_program,
+    least_squares_program,
+    newton,
+    pseudo_inverse,
+)
 from punchcard.linalg.execution import (
     AlgebraOptions,
     Computed,
@@ -22,11 +32,7 @@ from punchcard.linalg.execution import (
     power_of_two,
     require_convergence,
 )
-from punchcard.linalg.newton import first_step, inverse_program, least_squares_program
-from punchcard.linalg.programs.gauss_seidel import gauss_seidel_program, reciprocal_rounds, sweeps_needed
-from punchcard.linalg.programs.inverse import newton, newton_rounds
-from punchcard.linalg.programs.least_squares import pseudo_inverse
-from punchcard.machines.fleq.dry_run import dry_run
+from punchcard.linalg.rounds import newton_rounds, reciprocal_rounds, sweeps_needed
 from punchcard.machines.fleq.isa import Array
 
 MOST_ROUNDS = 100
@@ -47,11 +53,11 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     a = as_matrix(matrix, "inverse", square=True)
     at_least_one(iterations, "inverse", "iterations")
     rounds = _rounds(a, iterations, "inverse")
-    scale = _balance(a, newton(a, first_step(a), rounds))
+    scale = _balance(a, newton.plain(a, first_step(a), rounds))
     done = execute(inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
     value = scale * done.returned()
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
-    found = Computed(value, distance(value, np.linalg.inv(a)), done.machine_error(), residual, done)
+    found = Computed(value, distance(value, np.linalg.inv(a)), done.machine_error, residual, done)
     return require_convergence(found, "inverse", asked=iterations, condition=float(np.linalg.cond(a)))
 
 
@@ -74,7 +80,7 @@ def least_squares(
     done, value, pseudo_inverse = _by_newton(a, b, iterations, "least_squares", options)
     residual = float(np.abs(np.eye(a.shape[1]) - pseudo_inverse @ a).max())
     true = np.linalg.lstsq(a, b, rcond=None)[0]
-    found = Computed(value, distance(value, true), done.machine_error(), residual, done)
+    found = Computed(value, distance(value, true), done.machine_error, residual, done)
     return require_convergence(found, "least_squares", asked=iterations, condition=float(np.linalg.cond(a)))
 
 
@@ -103,11 +109,9 @@ def solve(
     needed = None if why_not else sweeps or sweeps_needed(a, b, MOST_SWEEPS)
     if needed is None:
         done, value, _ = _by_newton(a, b, None, "solve", options)
-        error = done.machine_error()
     else:
         done, value = _by_gauss_seidel(a, b, needed, options)
-        error = done.machine_error("x")
-    computed = Computed(value, distance(value, np.linalg.solve(a, b)), error, distance(a @ value, b), done)
+    computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error, distance(a @ value, b), done)
     return require_convergence(computed, "solve", asked=sweeps, condition=float(np.linalg.cond(a)))
 
 
@@ -116,11 +120,11 @@ def _by_gauss_seidel(a: Array, b: Array, sweeps: int, options: AlgebraOptions) -
     diagonal = np.abs(np.diag(a))
     scale = 1 / power_of_two(math.sqrt(diagonal.max() * diagonal.min()))
     reciprocals = reciprocal_rounds(scale * a)
-    plain = dry_run(gauss_seidel_program(scale * a, b, sweeps, reciprocals)).memory
-    shrink = 1 / power_of_two(max(float(np.abs(b).max()), float(np.abs(plain["c"]).max()), float(np.abs(plain["x"]).max())))
+    x = gauss_seidel.plain(*gauss_seidel_start(scale * a, b, sweeps, reciprocals))
+    shrink = 1 / power_of_two(max(float(np.abs(each).max()) for each in (b, b / np.diag(scale * a), x)))
     done = execute(gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals), condition=float(np.linalg.cond(a)),
                    **options)
-    return done, done.memory["x"][:, 0] * (scale / shrink)
+    return done, done.returned() * (scale / shrink)
 
 
 def _by_newton(
@@ -128,7 +132,7 @@ def _by_newton(
 ) -> tuple[Execution, Array, Array]:
     """A run of Newton's iteration for the pseudo-inverse, x, and the pseudo-inverse itself."""
     rounds = _rounds(a, iterations, call)
-    x, z = pseudo_inverse(a, first_step(a), b, rounds)
+    x, z = pseudo_inverse.plain(a, first_step(a), b, rounds)
     scale = _balance(a, z)
     shrink = scale / power_of_two(max(float(np.abs(x).max()), scale * float(np.abs(b).max())))
     done = execute(least_squares_program(scale * a, shrink * b, rounds), condition=float(np.linalg.cond(a)), **options)

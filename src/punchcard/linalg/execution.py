@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision
-from punchcard.machines.checked_run import begin, resume
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import check_room
-from punchcard.machines.fleq.dry_run import UNBOUNDED, DryRun, dry_run, with_fitting_range
+from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
@@ -65,34 +65,26 @@ class Execution:
         return math.sqrt(self.machine.unit)
 
     def returned(self, number: int = 0) -> Array:
-        """A value that the program returns, of one that is written in Python."""
+        """A value that the program returns."""
         return np.asarray(self.program.results[number].of(self.memory))
 
-    def machine_error(self, name: str | None = None) -> float:
-        """The largest distance of a variable, or of the first value returned, from the interpreter's, over its largest."""
-        name = self.program.results[0].variable if name is None else name
+    @property
+    def machine_error(self) -> float:
+        """The largest distance of the first value returned from the interpreter's, over its largest."""
+        name = self.program.results[0].variable
         return distance(self.memory[name], self.reference[name])
 
 
 def execute(
-    program: FleqProgram,
-    ran: DryRun | None = None,
-    *,
-    machine: FleqMachine | None = None,
-    engine: str | None = None,
-    check: bool = True,
-    condition: float | None = None,
-    **sizes: Any,
+    program: FleqProgram, *, machine: FleqMachine | None = None, engine: str | None = None, check: bool = True,
+    condition: float | None = None, **sizes: Any,
 ) -> Execution:
-    """Run a program. One without a range gets the least power of two that holds what occurs on the interpreter.
+    """Run a program. `condition` is the matrix's, for errors.
 
-    `condition` is the matrix's, for errors.
     A machine that is built here has a product for results up to the range and no further: these programs keep that
     promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
     """
-    ran = ran or dry_run(program)
-    if program.range == UNBOUNDED:
-        program = with_fitting_range(program, ran)
+    ran = dry_run(program)
     if machine is None:
         sizes.setdefault("heads", DEFAULT_HEADS)
         machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)

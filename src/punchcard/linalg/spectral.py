@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
+from punchcard.linalg.algorithms import arnoldi_program, power_program, qr_program
 from punchcard.linalg.execution import (
     AlgebraOptions,
     Execution,
@@ -23,9 +24,7 @@ from punchcard.linalg.execution import (
     execute,
     require_convergence,
 )
-from punchcard.linalg.programs.krylov import arnoldi_program
-from punchcard.linalg.programs.power_iteration import norm_bound, power_program, power_rounds
-from punchcard.linalg.programs.qr import qr_program
+from punchcard.linalg.rounds import norm_bound, power_rounds
 from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000
@@ -57,12 +56,11 @@ def power_iteration(
     if rounds is None:
         raise ConvergenceError(f"power_iteration: not settled after {MOST_ITERATIONS} iterations: the two largest "
                                f"eigenvalues are {_largest_two(a)} in size; or start has no part along the first")
-    program = power_program(a / scale, rounds, first)
-    done = execute(program, **options)
-    value, eigenvalue = done.memory["b"][:, 0], scale * float(done.memory["eigenvalue"][0, 0])
+    done = execute(power_program(a / scale, rounds, first), **options)
+    value, eigenvalue = done.returned()[:, 0], scale * done.returned(1).item()
     _check_norms(done, "b", "power_iteration", _LOST)
     residual = float(np.abs(a @ value - eigenvalue * value).max() / abs(eigenvalue))
-    found = LeadingEigenpair(value, _from_leading_space(a, value), done.machine_error("b"), residual, done, eigenvalue)
+    found = LeadingEigenpair(value, _from_leading_space(a, value), done.machine_error, residual, done, eigenvalue)
     return require_convergence(found, "power_iteration", asked=iterations)
 
 
@@ -83,10 +81,10 @@ def qr(matrix: ArrayLike, steps: int = NORMALISING, **options: Unpack[AlgebraOpt
     done = execute(qr_program(scale * a, steps), **options)
     _check_norms(done, "Q", "qr", "it depends on the columns before it, or needs more steps than "
                  f"steps={steps}, the condition is {np.linalg.cond(a):.1e}")
-    value, r = done.memory["Q"], done.memory["R"] / scale
+    value, r = done.returned(), done.returned(1) / scale
     true, diagonal = np.linalg.qr(a)
     error = distance(value, true * np.sign(np.diag(diagonal)))
-    return QRDecomposition(value, error, done.machine_error("Q"), _from_orthonormal(value), done, r)
+    return QRDecomposition(value, error, done.machine_error, _from_orthonormal(value), done, r)
 
 
 @checked
@@ -134,8 +132,8 @@ def _krylov(
     done = execute(arnoldi_program(a / scale, dimension, steps, first), **options)
     _check_norms(done, "Q", call, "the vectors before it span an invariant space, so the Krylov space ends there; or it "
                  f"needs more steps than steps={steps}")
-    value, h = done.memory["Q"], scale * done.memory["H"]
-    return Krylov(value, distance(value, _krylov_basis(a, first, dimension)), done.machine_error("Q"),
+    value, h = done.returned(), scale * done.returned(1)
+    return Krylov(value, distance(value, _krylov_basis(a, first, dimension)), done.machine_error,
                   _from_orthonormal(value), done, h)
 
 
@@ -151,7 +149,7 @@ def _krylov_basis(a: Array, first: Array, dimension: int) -> Array:
 
 def _check_norms(done: Execution, name: str, call: str, why: str) -> None:
     """Every column has the norm 1, or it could not be normalised."""
-    norms = np.linalg.norm(done.memory[name], axis=0)
+    norms = np.linalg.norm(done.returned(), axis=0)
     wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT_TOLERANCE))
     if len(wrong):
         kind = ConvergenceError if call == "power_iteration" else SingularMatrixError

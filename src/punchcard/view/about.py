@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.formatting import plain_data
-from punchcard.machines.base import Machine
-from punchcard.machines.display_values import DisplayValue
-from punchcard.machines.listing import ListedInstruction, Listing
-from punchcard.view.protocol import (
-    AboutReply,
-    BlockReply,
-    ContentKind,
-    InstructionReply,
-    LayerReply,
-    LayoutReply,
-    ProgramReply,
-    ShownReply,
-)
+from punchcard.view.protocol import AboutReply, BlockReply, ContentKind, LayerReply, LayoutReply, ProgramReply
 
 if TYPE_CHECKING:
     from punchcard.view.session import Session
@@ -29,10 +17,13 @@ MOST_INSTRUCTIONS = 20_000
 
 def about_reply(session: Session) -> AboutReply:
     """The machine, the program, and what there is to see."""
-    machine, layout, timeline = session.machine, session.layout, session.timeline
-    names = {column: name for column in session.columns_shown.tolist()
+    machine, layout = session.machine, session.layout
+    names = {column: name for column in session.inspector.columns_shown.tolist()
              if (name := machine.column_name(column, session.program)) != layout.column_name(column)}
-    layers, end = layers_reply(machine), timeline.end
+    layers: list[LayerReply] = [
+        {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
+         "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
+        for number, layer in enumerate(machine.weights.layers)]
     if not machine.keeps_weights:  # else the formulas take long to work out: `formulas` gives them on demand
         for number, layer in enumerate(layers):
             found = session.formula_texts.layer(number)
@@ -40,13 +31,20 @@ def about_reply(session: Session) -> AboutReply:
     return {
         "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
         "dtype": machine.precision.name, "facts": plain_data(machine.summary()),
-        "layout": layout_reply(layout), "layers": layers, "program": program_reply(session.name, session.listing),
-        "shown": [shown_reply(layout, shown) for shown in session.shown],
-        "counter": None if session.counter is None else shown_reply(layout, session.counter),
-        "columns_shown": session.columns_shown.tolist(), "column_names": names,
-        "loops": None if end is None else end.loops, "ended": None if end is None else end.reason,
-        "known_loops": timeline.known, "ports": machine.has_ports, "input": session.input.decode("utf-8", "replace"),
+        "layout": layout_reply(layout), "layers": layers, "program": program_reply(session),
+        "shown": [shown.plain(layout) for shown in session.shown],
+        "counter": None if session.counter is None else session.counter.plain(layout),
+        "columns_shown": session.inspector.columns_shown.tolist(), "column_names": names, **session.end_reply(),
+        "ports": machine.has_ports, "input": session.input.decode("utf-8", "replace"),
     }
+
+
+def program_reply(session: Session) -> ProgramReply:
+    """The program's text and instructions; of very long ones the beginning."""
+    lines, instructions = session.listing
+    left_out = max(0, len(lines) - MOST_LINES) + max(0, len(instructions) - MOST_INSTRUCTIONS)
+    return {"name": session.name, "lines": list(lines[:MOST_LINES]), "left_out": left_out,
+            "instructions": [each._asdict() for each in instructions[:MOST_INSTRUCTIONS]]}
 
 
 def layout_reply(layout: Layout) -> LayoutReply:
@@ -62,35 +60,7 @@ def layout_reply(layout: Layout) -> LayoutReply:
 def _block(layout: Layout, block: RowBlock) -> BlockReply:
     held = set(block.holds.values())
     kind: ContentKind = "mixed" if len(held) > 1 else next(iter(held), "empty")
-    parts = [(name, *_span(layout, f"{block.name}.{name}")) for name in block.parts]
+    places = {name: layout.rows(f"{block.name}.{name}") for name in block.parts}
+    parts = [(name, place.start, place.stop - place.start) for name, place in places.items()]
     return {"name": block.name, "start": layout.rows(block.name).start, "rows": block.size, "about": block.about,
             "kind": kind, "parts": parts, "within": block.within}
-
-
-def _span(layout: Layout, rows: str) -> tuple[int, int]:
-    place = layout.rows(rows)
-    return place.start, place.stop - place.start
-
-
-def shown_reply(layout: Layout, shown: DisplayValue) -> ShownReply:
-    """A value with its rows as numbers."""
-    return cast("ShownReply", shown.plain(layout))
-
-
-def layers_reply(machine: Machine[Any, Any]) -> list[LayerReply]:
-    """The layers, without their formulas."""
-    return [{"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
-             "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
-            for number, layer in enumerate(machine.weights.layers)]
-
-
-def program_reply(name: str, listing: Listing) -> ProgramReply:
-    """The program's text and instructions; of very long ones the beginning."""
-    lines, instructions = list(listing.lines), list(listing.instructions)
-    left_out = max(0, len(lines) - MOST_LINES) + max(0, len(instructions) - MOST_INSTRUCTIONS)
-    return {"name": name, "lines": lines[:MOST_LINES], "left_out": left_out,
-            "instructions": [_instruction(each) for each in instructions[:MOST_INSTRUCTIONS]]}
-
-
-def _instruction(listed: ListedInstruction) -> InstructionReply:
-    return {"number": listed.number, "line": listed.line, "text": listed.text}

@@ -14,6 +14,7 @@ engine made of the loop compares the two. Where either fails, the loop is comput
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -39,10 +40,10 @@ class NeedsAllColumns(Exception):
 class HeadKeys:
     """The keys of all columns in one head as a loop begins: (size, n). Dimensions that no query uses are left out."""
 
-    layer: int
-    head: int
     dimensions: Columns
     rows: Columns
+    weights: AnyArray
+    """K of the head in these dimensions and rows."""
     matrix: AnyArray
 
 
@@ -55,16 +56,16 @@ class ColumnSubset:
         self._card: Card | None = None
         numbers = FORMATS[weights.dtype]
         self._least = numbers.tiny * numbers.eps / 2  # what the number format rounds to 0
-        self._keys = [[self._head(number, layer, head) for head in range(layer.heads)]
-                      for number, layer in enumerate(self.layers)]
+        self._keys = [[self._head(layer, head) for head in range(layer.heads)] for layer in self.layers]
         self.witnesses = np.unique([place.start + range(place.stop - place.start)[at]
                                     for place in (layout.region(region.name) for region in layout.regions)
                                     for at in WITNESSES if -1 <= at < place.stop - place.start])
 
-    def _head(self, number: int, layer: LayerArrays, head: int) -> HeadKeys:
+    @staticmethod
+    def _head(layer: LayerArrays, head: int) -> HeadKeys:
         used = np.flatnonzero(layer.key[head].any(axis=1) & layer.query[head].any(axis=1))
         rows = np.flatnonzero(layer.key[head][used].any(axis=0))
-        return HeadKeys(number, head, used, rows, np.zeros((len(used), 0), layer.key.dtype))
+        return HeadKeys(used, rows, layer.key[head][np.ix_(used, rows)], np.zeros((len(used), 0), layer.key.dtype))
 
     def loop(self, card: Card, wanted: Columns) -> LoopStages:
         """A loop from a card, in the wanted columns and all that they need."""
@@ -115,9 +116,8 @@ class ColumnSubset:
         """Whom some of the columns find: the sources, the weights (sources by columns), and the scores of all n keys."""
         layer, keys = self.layers[number], self._keys[number][head]
         query = layer.query[head][keys.dimensions] @ card[:, part]
-        key = layer.key[head][np.ix_(keys.dimensions, keys.rows)] @ card[keys.rows]
         before = keys.matrix[:, columns]
-        keys.matrix[:, columns] = key
+        keys.matrix[:, columns] = keys.weights @ card[keys.rows]
         scores = (query.T @ keys.matrix).T  # so that the keys of one query lie side by side
         largest = float((np.abs(query).max(axis=1, initial=0.0) * np.abs(keys.matrix).max(axis=1, initial=0.0)).sum())
         keys.matrix[:, columns] = before
@@ -134,9 +134,8 @@ class ColumnSubset:
         """Witnesses have the keys that they had when the loop began, in all heads that are still to come."""
         outside = self._outside(columns)
         place = np.searchsorted(columns, outside)
-        for keys in (keys for heads in self._keys[number + 1 :] for keys in heads):
-            now = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ card[np.ix_(keys.rows, place)]
-            if not np.array_equal(now, keys.matrix[:, outside]):
+        for keys in chain.from_iterable(self._keys[number + 1 :]):
+            if not np.array_equal(keys.weights @ card[np.ix_(keys.rows, place)], keys.matrix[:, outside]):
                 raise NeedsAllColumns(f"layer {number + 1} changes what columns are found by")
 
     def _outside(self, columns: Columns) -> Columns:
@@ -151,23 +150,17 @@ class ColumnSubset:
 
     def take(self, card: Card) -> None:
         """Bring the keys up to date with a card: only those of columns that differ from the last one."""
-        changed = self._changed(card)
-        if changed is None:
-            rows = np.unique(np.concatenate([keys.rows for heads in self._keys for keys in heads] or [np.zeros(0, np.intp)]))
+        every = [*chain.from_iterable(self._keys)]
+        if self._card is None:
+            rows = np.unique(np.concatenate([keys.rows for keys in every] or [np.zeros(0, np.intp)]))
             entries = self._rows(card, rows)
-            for keys in (keys for heads in self._keys for keys in heads):
-                chosen = entries[np.searchsorted(rows, keys.rows)]
-                keys.matrix = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ chosen
-        elif len(changed):
+            for keys in every:
+                keys.matrix = keys.weights @ entries[np.searchsorted(rows, keys.rows)]
+        elif len(changed := differing_columns(self._card, card)):
             entries = entries_of(card, changed)
-            for keys in (keys for heads in self._keys for keys in heads):
-                made = self.layers[keys.layer].key[keys.head][np.ix_(keys.dimensions, keys.rows)] @ entries[keys.rows]
-                keys.matrix[:, changed] = made
+            for keys in every:
+                keys.matrix[:, changed] = keys.weights @ entries[keys.rows]
         self._card = card
-
-    def _changed(self, card: Card) -> Columns | None:
-        """The columns in which a card differs from the last one, or None if there was no last one."""
-        return None if self._card is None else differing_columns(self._card, card)
 
     def _rows(self, card: Card, rows: Columns) -> AnyArray:
         """Some rows of all columns."""

@@ -15,6 +15,7 @@ from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, Layout, Region, RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
+from punchcard.view.stages import entries_of
 
 FEW = 12
 """Columns of a region that is always shown whole."""
@@ -32,8 +33,10 @@ class Band:
     block: RowBlock
     entries: AnyArray
     """Rows by shown columns."""
+    other: AnyArray
+    """The same of the card beside."""
     scaled: AnyArray
-    """The same from -1 to 1."""
+    """The entries from -1 to 1."""
     scale: float = 1.0
     """The largest number that has the full colour."""
 
@@ -74,14 +77,13 @@ def excerpt(
     if most < 1:
         raise PunchcardError(f"columns={most}: a picture has at least one")
     groups = _groups(layout, card, most, keep)
-    columns = [column for group in groups for column in group.columns]
-    names = [block.name for block in layout.blocks] if rows is None else list(rows)
+    columns = np.array([column for group in groups for column in group.columns], np.intp)
+    here, there = (entries_of(some, columns).astype(np.float64) for some in (card, card if beside is None else beside))
     bands = []
-    for name in names:
-        block, entries = layout.place(name).block, entries_at(layout, card, name, columns)
-        other = entries if beside is None else entries_at(layout, beside, name, columns)
+    for name in [block.name for block in layout.blocks] if rows is None else rows:
+        entries, other = here[layout.rows(name)], there[layout.rows(name)]
         if rows is not None or entries.any() or other.any():
-            bands.append(_band(name, block, entries, other, groups))
+            bands.append(_band(name, layout.place(name).block, entries, other, groups))
     return CardExcerpt(tuple(bands), groups)
 
 
@@ -93,18 +95,7 @@ def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups
         real = block.holds.get(group.region.name) in ("real", "fixed")
         largest = max(float(np.abs(some[:, here]).max(initial=0)) for some in (entries, other)) if real else 1.0
         scales += [largest or 1.0] * len(group.columns)
-    return Band(name, block, entries, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
-
-
-def entries_at(layout: Layout, card: Card, rows: str, columns: Sequence[int]) -> AnyArray:
-    """The entries of a block in some columns, as numbers: rows by columns."""
-    if not isinstance(card, PackedCard):
-        entries: AnyArray = as_array(card)[layout.rows(rows)][:, list(columns)]
-        return entries.astype(np.float64)
-    region_of = [(layout.region(region.name), region.name) for region in layout.regions]
-    found = [next(card.entries(rows, name, slice(column, column + 1)) for place, name in region_of
-                  if place.start <= column < place.stop) for column in columns]
-    return np.hstack(found).astype(np.float64) if found else np.zeros((layout.place(rows).size, 0))
+    return Band(name, block, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
 
 
 def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ColumnGroup, ...]:

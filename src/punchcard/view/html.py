@@ -5,6 +5,7 @@ With the model inside the page computes the equation in float64. So the machine 
 
 from __future__ import annotations
 
+import base64
 import math
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
+from punchcard.transformer.weights import Weights
 from punchcard.view import page
-from punchcard.view.page import data
 from punchcard.view.protocol import decoded, encoded
 from punchcard.view.session import Session
 from punchcard.view.stages import SMALL, entries_of
@@ -136,7 +137,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
     if end is not None and end.loops == reached and end.message is not None:
         facts.setdefault(reached, {})["message"] = end.message
     card = entries_of(session.timeline.served(0).card).astype(np.float64)
-    return {"kind": "computed", "about": about, "model": data.model(machine.weights), "card": encoded(card),
+    return {"kind": "computed", "about": about, "model": model_data(machine.weights), "card": encoded(card),
             "loops": facts, "formulas": _formulas(session)}
 
 
@@ -147,8 +148,24 @@ def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:
         served = session.timeline.served(loop)
         facts[loop] = {"output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read)}
         if loop:
-            made = session.inside(loop - 1).stages[-1]
+            made = session.inspector.stages(loop - 1).stages[-1]
             found = changes(made, entries_of(served.card), list(range(session.layout.columns)))
             if found:
                 facts[loop]["changes"] = found
     return facts
+
+
+def model_data(weights: Weights) -> dict[str, Any]:
+    """All layers of a model, which JavaScript reads bit for bit."""
+    return {"width": weights.width, "layers": [{
+        "heads": [{**{name: _sparse(getattr(layer, name)[head]) for name in ("key", "query", "value")},
+                   "temperature": float(layer.temperature[head])} for head in range(layer.heads)],
+        **{name: _sparse(getattr(layer, name)) for name in ("w1", "b1", "w2", "b2")}} for layer in weights.layers]}
+
+
+def _sparse(array: AnyArray) -> dict[str, Any]:
+    """A matrix by its entries that are not 0: their places, counted row by row, and their values."""
+    flat = np.ravel(array)
+    at = np.flatnonzero(flat)
+    return {"shape": list(array.shape), "at": base64.b64encode(at.astype("<u4").tobytes()).decode("ascii"),
+            "values": encoded(flat[at])}

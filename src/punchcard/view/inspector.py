@@ -1,7 +1,9 @@
 """What happens inside the loops of a run, computed when it is asked for: the card at each stage, and who attends to whom.
 
-A small card is computed in all columns. Of a large one these are computed: columns where the computation happens or a named
-value is, those that the loop changes, those that were asked for, and all that they need.
+A small card is computed in all columns, as the dense engine computes it: with torch if numbers are real, and with NumPy if
+no sum is rounded, so that the order of a sum makes no difference and torch need not be imported. Of a large one these are
+computed (`column_subset.py`): columns where the computation happens or a named value is, those that the loop changes, those
+that were asked for, and all that they need.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from punchcard.card.formats import AnyArray
+from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
@@ -22,7 +24,7 @@ from punchcard.machines.running import Mark
 from punchcard.transformer import equation
 from punchcard.transformer.weights import active_columns
 from punchcard.view.column_subset import ColumnSubset, NeedsAllColumns
-from punchcard.view.stages import SMALL, Columns, LoopStages, differing_columns, entries_of, stages_in_full
+from punchcard.view.stages import SMALL, Columns, LoopStages, differing_columns, entries_of
 from punchcard.view.timeline import Timeline
 
 MOST_SHOWN = 192
@@ -114,11 +116,6 @@ class LoopInspector:
         rows, places = np.nonzero(differ(entries[:, here], before[1][:, there]))
         return columns, entries, list(zip(rows.tolist(), both[places].tolist(), strict=True))
 
-    def column(self, loop: int, column: int) -> AnyArray:
-        """One column of the card from which a loop begins."""
-        found: AnyArray = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
-        return found
-
     def _columns_at(self, loop: int) -> Columns:
         """The columns that are shown between two loops: what the one before changed, and what the next one needs."""
         if self.small:
@@ -149,7 +146,7 @@ class LoopInspector:
 
     def _small_loop(self, loop: int) -> LoopStages:
         """The equation in all columns. If no host takes part, that is the next card, too."""
-        found = stages_in_full(self.machine.weights, entries_of(self.timeline.served(loop).card), exact=self.exact)
+        found = self._in_full(entries_of(self.timeline.served(loop).card))
         if (self.exact and not self.machine.has_ports and loop + 1 < self.timeline.last
                 and loop >= self.timeline.known):
             try:
@@ -179,10 +176,21 @@ class LoopInspector:
         return found.only(np.setdiff1d(found.columns, np.setdiff1d(self._subset.witnesses, wanted)))
 
     def _in_full(self, card: AnyArray) -> LoopStages:
+        weights = self.machine.weights
         if card.nbytes > MOST_BYTES_IN_FULL:
             raise PunchcardError(f"a loop of {self.layout.width} rows and {self.layout.columns} columns cannot be shown "
                                  "layer by layer: it would take too much memory")
-        return LoopStages(np.arange(card.shape[1]), equation.stages(self.machine.weights.layers, card))
+        if self.exact or not self.small:
+            with equation.one_thread():
+                found = equation.stages(weights.layers, card)
+        else:
+            import torch
+
+            from punchcard.engines.dense import threads
+
+            with torch.no_grad(), threads(1):
+                found = [as_array(stage) for stage in weights.module.stages(torch.from_numpy(card).to(weights.module.dtype))]
+        return LoopStages(np.arange(card.shape[1]), found)
 
     def _by_host(self, found: LoopStages) -> bool:
         """Whether a host may have changed the card after a loop."""

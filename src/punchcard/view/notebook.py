@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from punchcard.errors import PunchcardError, shortened
 from punchcard.view import page
-from punchcard.view.questions import QUESTIONS, answer
-from punchcard.view.session import Session
+from punchcard.view.session import QUESTIONS, Session
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -49,7 +48,7 @@ def answer_message(session: Session, question: object) -> dict[str, Any]:
             raise PunchcardError(f"{shortened(question)} is not a question: there are {', '.join(QUESTIONS)}")
         given = list(question.get("given") or [])
         more = given.pop() if given and isinstance(given[-1], dict) else {}
-        return {"id": number, "reply": answer(session, question["name"], given, more)}
+        return {"id": number, "reply": session.answer(question["name"], given, more)}
     except PunchcardError as error:
         return {"id": number, "error": str(error)}
 
@@ -99,7 +98,7 @@ class Still:
         return "<a still picture: pip install 'punchcard[view]' for the view that steps through a run>"
 
     def _repr_html_(self) -> str:
-        from punchcard.view.svg import card_svg
+        from punchcard.view.tables import card_svg
 
         machine, program = self._machine, self._program
         card = card_svg(machine.layout, machine.pack(program), names=lambda column: machine.column_name(column, program))

@@ -10,7 +10,7 @@ Each gives a matplotlib figure, which a notebook shows and `figure.savefig` writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
-from punchcard.view.excerpt import MOST, CardExcerpt, entries_at, excerpt
+from punchcard.view.excerpt import MOST, CardExcerpt, excerpt
+from punchcard.view.stages import differing_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ GAP = 0.6
 """Between two regions, in columns."""
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, title: str) -> Figure:
     """An empty figure of so many inches; without matplotlib the error names the extra."""
     try:
         from matplotlib.figure import Figure
@@ -54,7 +55,10 @@ def new_figure(width: float, height: float) -> Figure:
             self.savefig(data, format="png")
             return data.getvalue()
 
-    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    if title:
+        figure.suptitle(title, fontsize=10, color=INK)
+    return figure
 
 
 @checked
@@ -79,32 +83,29 @@ def plot(
 
 def card_figure(
     layout: Layout, card: Card, *, before: Card | None = None, names: Names | None = None, title: str = "",
-    columns: int = MOST, rows: Sequence[str] | None = None, keep: Collection[int] = (),
+    columns: int = MOST, rows: Sequence[str] | None = None,
 ) -> Figure:
     """A card: row blocks as named bands, regions as groups of columns. `before` is the card that changes are marked against.
 
-    `columns` is about how many are shown, those of `keep` first, and `rows` which row blocks; the others are folded.
+    `columns` is about how many are shown, those that changed first, and `rows` which row blocks; the others are folded.
     """
-    if before is not None:
-        keep = [*keep, *changed_columns(layout, before, card)]
+    keep = [] if before is None else differing_columns(before, card).tolist()
     shown = excerpt(layout, card, most=columns, keep=keep, rows=rows, beside=before)
     height = sum(len(band.entries) for band in shown.bands)
     wide = len(shown.columns) * CELL + len(shown.groups) * GAP * CELL
-    figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4))
-    draw_card(figure.add_subplot(), layout, shown, before=before, names=names or layout.column_name)
-    if title:
-        figure.suptitle(title, fontsize=10, color=INK)
+    figure = new_figure(max(4.0, wide + 2.0), max(2.2, height * LINE + 1.4), title)
+    draw_card(figure.add_subplot(), shown, with_changes=before is not None, names=names or layout.column_name)
     return figure
 
 
-def draw_card(axes: Axes, layout: Layout, shown: CardExcerpt, *, before: Card | None, names: Names) -> None:
+def draw_card(axes: Axes, shown: CardExcerpt, *, with_changes: bool, names: Names) -> None:
     """The shown part of a card on axes of the caller's, a row of it 1 high and a column 1 wide."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("card", [BELOW, ZERO, ABOVE])
     height = sum(len(band.entries) for band in shown.bands)
     scaled = np.vstack([band.scaled for band in shown.bands]) if shown.bands else np.zeros((0, 0))
-    left, first, ticks, labels = 0.0, 0, [], []
+    left, first, ticks, labels = 0.0, 0, list[float](), list[str]()
     for group in shown.groups:
         size = len(group.columns)
         axes.imshow(scaled[:, first:first + size], cmap=colours, vmin=-1, vmax=1, interpolation="none", aspect="auto",
@@ -121,8 +122,8 @@ def draw_card(axes: Axes, layout: Layout, shown: CardExcerpt, *, before: Card | 
     axes.set_ylim(max(1, height), 0)
     axes.set_xticks(ticks, labels, rotation=90, fontsize=6, color=INK)
     _bands(axes, shown)
-    if before is not None:
-        _mark_changes(axes, layout, shown, before)
+    if with_changes:
+        _mark_changes(axes, shown, [tick - 0.5 for tick in ticks])
 
 
 def _bands(axes: Axes, shown: CardExcerpt) -> None:
@@ -141,29 +142,16 @@ def _bands(axes: Axes, shown: CardExcerpt) -> None:
         side.set_visible(False)
 
 
-def _mark_changes(axes: Axes, layout: Layout, shown: CardExcerpt, before: Card) -> None:
+def _mark_changes(axes: Axes, shown: CardExcerpt, lefts: Sequence[float]) -> None:
     """A frame around each entry that is not what it was."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    places: dict[int, float] = {}
-    left = 0.0
-    for group in shown.groups:
-        places |= {column: left + i for i, column in enumerate(group.columns)}
-        left += len(group.columns) + GAP
     frames, top = [], 0
     for band in shown.bands:
-        for row, which in np.argwhere(entries_at(layout, before, band.name, shown.columns) != band.entries):
-            frames.append(Rectangle((places[shown.columns[which]], top + row), 1, 1))
+        frames += [Rectangle((lefts[column], top + row), 1, 1) for row, column in np.argwhere(band.other != band.entries)]
         top += len(band.entries)
     axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor=CHANGED, linewidth=0.9))
-
-
-def changed_columns(layout: Layout, before: Card, after: Card) -> list[int]:
-    """The columns in which two cards of a layout are not the same."""
-    from punchcard.card.layout import as_tensor
-
-    return [int(column) for column in (as_tensor(before) != as_tensor(after)).any(0).nonzero().flatten()]
 
 
 def attention_figure(
@@ -178,7 +166,7 @@ def attention_figure(
     taking = sorted({column for move in moves for column in (move.source_column, move.target_column)})
     columns = list(range(layout.columns)) if small else taking
     wide = max(3.0, min(14.0, len(columns) * CELL))
-    figure = new_figure(wide + 1.0, (wide if small else 0.6) + 2.0)
+    figure = new_figure(wide + 1.0, (wide if small else 0.6) + 2.0, title)
     if not (small and matrix is not None):
         _arrows(figure.add_subplot(), columns, moves, called)
     else:
@@ -186,8 +174,6 @@ def attention_figure(
         _arrows(above, columns, moves, called)
         above.tick_params(labelbottom=False)
         _matrix(below, matrix, called)
-    if title:
-        figure.suptitle(title, fontsize=10, color=INK)
     return figure
 
 

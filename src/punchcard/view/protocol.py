@@ -5,7 +5,7 @@ at stage 1 after its attention and before its feed-forward. Moment 2 L loop is t
 has put there for the next one.
 
 Over HTTP a question is POST /api/NAME with a JSON object of the arguments below, and the reply is the object of that name. A
-question that cannot be answered is answered with an `ErrorReply`, and a status that is not 200.
+question that cannot be answered is answered with {"error": one line}, and a status that is not 200.
 
     about()                                  AboutReply
     formulas(layer)                          FormulasReply
@@ -80,53 +80,33 @@ class LayerReply(TypedDict):
     hidden: int
 
 
-class InstructionReply(TypedDict):
-    """An instruction: its program counter, its line (from 1, or null if unknown), and its text."""
-
-    number: int
-    line: int | None
-    text: str
-
-
 class ProgramReply(TypedDict):
-    """The program: its name, its source (or a listing of it), and its instructions. Long ones are cut: see `left_out`."""
+    """The program: its name, its source (or a listing of it), and its instructions: see `machines.listing`.
 
-    name: str
-    lines: list[str]
-    instructions: list[InstructionReply]
-    left_out: int
-
-
-class PendingReply(TypedDict):
-    """See `machines.display_values.Pending`; rows as [first, count]."""
-
-    address: tuple[int, int]
-    own: tuple[int, int]
-    rows: tuple[int, int]
-    column: int
-
-
-class ShownReply(TypedDict):
-    """A value on the card, read by the rules of `machines.display_values.DisplayValue`.
-
-    Rows are `rows` from `start` on. `plus` is the first of the rows that are added to them, or null.
+    Long ones are cut: `left_out` is by how many lines and instructions.
     """
 
     name: str
-    group: str
-    start: int
-    rows: int
-    column: int
-    columns: int
-    kind: Literal["signed", "unsigned", "numbers", "one-hot"]
-    labels: list[str]
-    offset: int
-    wraps: bool
-    plus: int | None
-    pending: PendingReply | None
+    lines: list[str]
+    instructions: list[dict[str, object]]
+    left_out: int
 
 
-class AboutReply(TypedDict):
+class ExploreReply(TypedDict):
+    """How far the run is known now, and where it ends, if that is known.
+
+    known_loops    how many loops have been made so far, which is the least that a slider can reach
+    loops, ended   after how many loops the run ends and why: "halted", "fault", "steps" or "error"
+    message        a fault, or a promise that the program broke
+    """
+
+    known_loops: int
+    loops: int | None
+    ended: str | None
+    message: str | None
+
+
+class AboutReply(ExploreReply):
     """All that does not change in a run.
 
     title          the machine in one line;  `machine`, `design`, `dtype`: its kind, design and number format
@@ -134,8 +114,7 @@ class AboutReply(TypedDict):
     columns_shown  the columns that are always shown; all of them for a small card
     counter        the place of the program counter, as a value, or null if the machine has none
     column_names   names of the columns that have one beyond their region and number
-    loops, ended   after how many loops the run ends and why, if that is known by now: "halted", "fault", "steps", "error"
-    known_loops    how many loops have been made so far, which is the least that a slider can reach
+    shown          the values on the card, as `machines.display_values.DisplayValue.plain` gives them
     ports          whether the program reads input and writes output
     input          what it is given to read, as text
     """
@@ -148,18 +127,15 @@ class AboutReply(TypedDict):
     layout: LayoutReply
     layers: list[LayerReply]
     program: ProgramReply
-    shown: list[ShownReply]
-    counter: ShownReply | None
+    shown: list[dict[str, object]]
+    counter: dict[str, object] | None
     columns_shown: list[int]
     column_names: dict[int, str]
-    loops: int | None
-    ended: str | None
-    known_loops: int
     ports: bool
     input: str
 
 
-class StateReply(TypedDict):
+class StateReply(ExploreReply):
     """The card at a moment; one beyond the end of the run is answered with the last, so look at `moment`.
 
     columns          the numbers of the columns that are shown, ascending
@@ -170,9 +146,7 @@ class StateReply(TypedDict):
     instruction      the text of the instruction there;  `line`: its line in the source, from 1; of a routine without one
                      the line that uses it
     output           what has been written so far;  `read`: how many bytes of the input have been read
-    ended            why the run ends, at its last moment: "halted", "fault", "steps" or "error"
-    message          a fault, or a promise that the program broke
-    loops            after how many loops the run ends, if that is known by now
+    ended, message   at the last moment of the run alone
     """
 
     moment: int
@@ -188,10 +162,6 @@ class StateReply(TypedDict):
     line: int | None
     output: str
     read: int
-    ended: str | None
-    message: str | None
-    loops: int | None
-    known_loops: int
 
 
 class AttentionReply(TypedDict):
@@ -275,33 +245,11 @@ class WeightsReply(TypedDict):
     parts: list[WeightsPart]
 
 
-class ExploreReply(TypedDict):
-    """How far the run is known now, and where it ends, if that is known."""
-
-    known_loops: int
-    loops: int | None
-    ended: str | None
-    message: str | None
-
-
 class FindReply(TypedDict):
-    """The moment that was looked for, or null; `searched` is the loop up to which, or back to which, it was looked for.
-
-    what="halt"                               the end of the run
-    what="port"                               the next loop that reads or writes
-    what="branch"                             the next loop after which another instruction follows than the next one
-    what="breakpoint", instructions=[numbers] the next loop that executes one of these
-    what="change", rows=name, column=number   the next moment at which a block (or part) in a column is another
-    """
+    """The moment that was looked for (see `Session.find`), or null; the loop up to, or back to, which it was looked for."""
 
     moment: int | None
     searched: int
-
-
-class ErrorReply(TypedDict):
-    """A question that could not be answered, in one line."""
-
-    error: str
 
 
 def encoded(entries: AnyArray) -> str:

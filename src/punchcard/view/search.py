@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -83,10 +84,7 @@ def _port(session: Session, loop: int, deadline: float) -> int | None:
         low, step = high, 2 * step
         if time.monotonic() > deadline:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _passed(session, middle) == here else (low, middle)
-    return high
+    return low + bisect_right(range(low, high), here, key=lambda loop: _passed(session, loop))
 
 
 def _port_before(session: Session, moment: int) -> int | None:
@@ -94,12 +92,9 @@ def _port_before(session: Session, moment: int) -> int | None:
     here = _passed(session, loop)
     if _passed(session, 0) == here:
         return None
-    low, high = 0, loop  # the first loop at which as much has passed as here
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _passed(session, middle) == here else (middle, high)
-    session.searched = low
-    return high
+    found = bisect_left(range(loop), here, key=lambda loop: _passed(session, loop))  # the first where as much has passed
+    session.searched = found - 1
+    return found
 
 
 def _by_counter(session: Session, loop: int, hits: Callable[[int | None, int | None], bool], deadline: float,
@@ -125,7 +120,7 @@ def _change(session: Session, moment: int, rows: str, column: int, deadline: flo
 
     def stages(loop: int) -> list[int]:
         """The stages of a loop after which the rows are others, counted from 1; the last is the loop's end."""
-        cards = [stage[place, 0] for stage in session.inside(loop).only(np.array([column])).stages]
+        cards = [stage[place, 0] for stage in session.inspector.stages(loop).only(np.array([column])).stages]
         return [i for i in range(1, len(cards)) if not np.array_equal(cards[i - 1], cards[i])]
 
     loop, stage = session.place(moment)

@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.formatting import plain_data
 from punchcard.view import page
-from punchcard.view.questions import QUESTIONS, answer
-from punchcard.view.session import Session
+from punchcard.view.session import QUESTIONS, Session
 
 LOOPBACK = "127.0.0.1"
 LONGEST_REQUEST = 1 << 16
@@ -90,13 +89,6 @@ class ViewServer(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that went away: nothing is reported."""
 
-    def answer(self, name: str, named: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The reply to a question."""
-        if name not in QUESTIONS:
-            raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
-                                                 f"{', '.join(QUESTIONS)}")
-        return answer(self.session, name, named=named)
-
 
 class _Handler(BaseHTTPRequestHandler):
     """One request. Whatever goes wrong is one line of JSON, never a stack trace."""
@@ -112,8 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._respond(self._file)
 
-    def do_HEAD(self) -> None:
-        self._respond(self._file)
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         self._respond(self._reply)
@@ -152,7 +143,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self) -> tuple[str, bytes]:
         if not self.path.startswith(API):
             raise _Refused(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:60]!r}")
-        reply = self.server.answer(self.path.removeprefix(API), self._question())
+        name, given = self.path.removeprefix(API), self._question()
+        if name not in QUESTIONS:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
+                                                 f"{', '.join(QUESTIONS)}")
+        reply = self.server.session.answer(name, named=given)
         try:
             text = json.dumps(reply, allow_nan=False)
         except ValueError:  # JSON has no infinities: a card that left its range shows them as text

@@ -11,11 +11,13 @@ The replies are those of `protocol.py`. Cards between loops come from `timeline.
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +27,7 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.display_values import UNREADABLE, DisplayValue
-from punchcard.machines.listing import ListedInstruction, Listing
+from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
 from punchcard.view import search
 from punchcard.view.about import about_reply
 from punchcard.view.formulas import Formulas
@@ -41,8 +42,8 @@ from punchcard.view.protocol import (
     WeightsReply,
     encoded,
 )
-from punchcard.view.stages import Columns, LoopStages, entries_of
-from punchcard.view.timeline import PATIENCE, Timeline
+from punchcard.view.stages import Columns, entries_of
+from punchcard.view.timeline import PATIENCE
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
@@ -50,20 +51,8 @@ MATRIX_COLUMNS = 128
 """Cards of so many columns show attention as a matrix."""
 LOOKED_BACK = 64
 """Loops that are searched for the line that uses a routine without lines of its own."""
-Given = ParamSpec("Given")
-Reply = TypeVar("Reply")
-
-
-def _one_at_a_time(
-    call: Callable[Concatenate[Session, Given], Reply]
-) -> Callable[Concatenate[Session, Given], Reply]:
-    """A server answers in several threads; a session computes for one after the other."""
-    @wraps(call)
-    def locked(self: Session, /, *given: Given.args, **named: Given.kwargs) -> Reply:
-        with self._lock:
-            return call(self, *given, **named)
-
-    return locked
+QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
+"""The methods of a session that a page asks, over HTTP (`server.py`) or as messages of a notebook (`notebook.py`)."""
 
 
 @checked
@@ -88,17 +77,24 @@ class Session:
         self.shown: list[DisplayValue] = machine.display_values(program)
         self.counter = next((shown for shown in self.shown if shown.name == COUNTER), None)
         self.inspector = LoopInspector(machine, program, self.input, max_steps, self.shown)
+        self.timeline = self.inspector.timeline
         self._lines: dict[int, int | None] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self.searched = 0
 
     def __repr__(self) -> str:
         return f"<Session of {self.name} on {self.machine!r}>"
 
-    @property
-    def timeline(self) -> Timeline:
-        """The cards between loops."""
-        return self.inspector.timeline
+    def answer(self, name: str, given: Sequence[Any] = (), named: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """The reply to one of the `QUESTIONS`. A server asks in several threads: it is answered one at a time."""
+        ask = getattr(self, name)
+        try:
+            bound = inspect.signature(ask).bind(*given, **(named or {}))
+        except TypeError as error:
+            raise PunchcardError(f"{name}: {error}") from None
+        with self._lock:
+            found = ask(*bound.args, **bound.kwargs)
+            return {"moment": found, "searched": self.searched} if name == "find" else found
 
     # What does not change
 
@@ -117,12 +113,6 @@ class Session:
     def formula_texts(self) -> Formulas:
         return Formulas(self.machine)
 
-    @property
-    def columns_shown(self) -> Columns:
-        """The columns that are always shown: of a small card all."""
-        return self.inspector.columns_shown
-
-    @_one_at_a_time
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
         return about_reply(self)
@@ -139,15 +129,13 @@ class Session:
             return reached, 0
         return loop, stage
 
-    @_one_at_a_time
     def state(self, moment: int, columns: Sequence[int] = ()) -> StateReply:
         """The card at a moment, in the columns that are shown and those that are asked for."""
         self.inspector.want(columns)
         loop, stage = self.place(moment)
         moment = loop * self.per_loop + stage
         shown, entries, changed = self.inspector.card(loop, stage)
-        served, end = self.timeline.served(loop), self.timeline.end
-        at_end = self.inspector.has_ended(loop)
+        served, at_end, end = self.timeline.served(loop), self.inspector.has_ended(loop), self.end_reply()
         number = self.counter_on(served.card)
         listed = None if number is None else self.instructions.get(number)
         return {
@@ -157,31 +145,23 @@ class Session:
             "program_counter": number, "instruction": None if listed is None else listed.text,
             "line": listed.line if listed is not None else None if number is None or at_end else self._line_before(loop),
             "output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read),
-            "ended": end.reason if end is not None and at_end else None,
-            "message": end.message if end is not None and at_end else None,
-            "loops": None if end is None else end.loops, "known_loops": self.timeline.known,
+            **end, "ended": end["ended"] if at_end else None, "message": end["message"] if at_end else None,
         }
 
-    @_one_at_a_time
     def card(self, moment: int) -> tuple[Columns, AnyArray]:
         """The columns that are shown at a moment, and all their rows."""
         columns, entries, _ = self.inspector.card(*self.place(moment))
         return columns, entries
 
-    def inside(self, loop: int) -> LoopStages:
-        """The card at each stage of a loop."""
-        return self.inspector.stages(loop)
-
     # Values
 
     def _values(self, columns: Columns, entries: AnyArray) -> list[str]:
         place = {column: i for i, column in enumerate(columns.tolist())}
-        kept: dict[int, list[float]] = {}
 
+        @cache
         def at(column: int) -> list[float]:
-            if column not in kept:
-                kept[column] = entries[:, place[column]].tolist()
-            return kept[column]
+            found: list[float] = entries[:, place[column]].tolist()
+            return found
 
         return [shown.text(self.layout, at) for shown in self.shown]
 
@@ -212,7 +192,6 @@ class Session:
 
     # Heads and formulas
 
-    @_one_at_a_time
     def attention(self, loop: int, layer: int, head: int, columns: Sequence[int] = ()) -> AttentionReply:
         """Who takes from whom in a head."""
         self.inspector.want(columns)
@@ -220,7 +199,7 @@ class Session:
         weights = self.machine.weights.layers[layer]
         if head not in range(weights.heads):
             raise PunchcardError(f"head {head}: layer {layer} has {weights.heads}, counted from 0")
-        taking, found = self.inside(loop).columns, self.inspector.attention(loop, layer, head)
+        taking, found = self.inspector.stages(loop).columns, self.inspector.attention(loop, layer, head)
         moves: list[tuple[int, int, float, float, float | None]] = []
         for j, target in enumerate(taking.tolist()):
             scores = found.scores[:, j]
@@ -246,7 +225,6 @@ class Session:
             return reached - 1
         return reached
 
-    @_one_at_a_time
     def explain(self, moment: int, column: int) -> ExplainReply:
         """What the step that ends at a moment did to a column, formula by formula."""
         self.inspector.want([column])
@@ -254,7 +232,7 @@ class Session:
         moment = loop * self.per_loop + stage
         if moment == 0:
             raise PunchcardError("moment 0 is the punched card: no step has been made yet")
-        step = self.inside(loop - (stage == 0)).only(np.array([column]))
+        step = self.inspector.stages(loop - (stage == 0)).only(np.array([column]))
         number = stage or self.per_loop
         before, after = (step.stages[at][:, 0] for at in (number - 1, number))
         layer, attends = (number - 1) // 2, number % 2 == 1
@@ -264,18 +242,16 @@ class Session:
             formulas = self.formula_texts.assignments(layer, before, after)
         host = False
         if stage == 0:
-            now = self.inspector.column(loop, column)
+            now = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
             host, after = bool(differ(now, after).any()), now
         return {"moment": moment, "column": column, "name": self.machine.column_name(column, self.program),
                 "before": encoded(before[:, None]), "after": encoded(after[:, None]), "formulas": formulas, "host": host}
 
-    @_one_at_a_time
     def formulas(self, layer: int) -> FormulasReply:
         """The formulas of a layer."""
         self._loop(0, layer)
         return self.formula_texts.layer(layer)
 
-    @_one_at_a_time
     def weights(self, layer: int, head: int | None = None, unit: int | None = None) -> WeightsReply:
         """The weights of a head or a hidden unit that are not 0, by the names of rows."""
         self._loop(0, layer)
@@ -283,22 +259,28 @@ class Session:
 
     # Where the run goes
 
-    @_one_at_a_time
     def explore(self, seconds: float = 0.2) -> ExploreReply:
         """Run ahead for some time at most, to learn where the run ends."""
         if not 0 <= seconds <= 60:
             raise PunchcardError(f"seconds={seconds:g}: it must be 0 to 60")
         self.timeline.explore(seconds)
+        return self.end_reply()
+
+    def end_reply(self) -> ExploreReply:
+        """How far the run is known, and where it ends."""
         end = self.timeline.end
         return {"known_loops": self.timeline.known, "loops": None if end is None else end.loops,
                 "ended": None if end is None else end.reason, "message": None if end is None else end.message}
 
-    @_one_at_a_time
     def find(self, what: str, moment: int, forward: bool = True, *, instructions: Sequence[int] = (), rows: str = "",
              column: int = 0, seconds: float = 5.0) -> int | None:
         """The next moment, or the last one before, at which something happens; None if it does not, or not soon.
 
-        what   "halt", "port", "branch", "breakpoint" (one of `instructions`), "change" (of `rows` in a `column`)
+        what="halt"                               the end of the run
+        what="port"                               the next loop that reads or writes
+        what="branch"                             the next loop after which another instruction follows than the next one
+        what="breakpoint", instructions=[numbers] the next loop that executes one of these
+        what="change", rows=name, column=number   the next moment at which a block (or part) in a column is another
         """
         return search.find(self, what, moment, forward=forward, instructions=instructions, rows=rows, column=column,
                            seconds=seconds)
@@ -306,16 +288,10 @@ class Session:
 
 def session_of(machine: Machine[Any, Any], program: object, file: Path | None = None, **options: Any) -> Session:
     """A session for a program from a file. Its text is shown if it is text."""
-    return Session(machine, program, source=source_text(file), name=file.name if file is not None else "", **options)
-
-
-def source_text(file: Path | None) -> str | None:
-    """The text of a program's file, or None if it is not text."""
     from punchcard.files import read_whole
 
-    if file is None:
-        return None
-    try:
-        return read_whole(file, "program").decode("utf-8")
-    except (UnicodeDecodeError, PunchcardError):
-        return None
+    source = None
+    if file is not None:
+        with suppress(UnicodeDecodeError, PunchcardError):
+            source = read_whole(file, "program").decode("utf-8")
+    return Session(machine, program, source=source, name=file.name if file is not None else "", **options)

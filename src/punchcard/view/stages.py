@@ -1,9 +1,4 @@
-"""The stages of one loop: the card before each layer, after its attention, and after the last layer.
-
-A small card is computed in full, as the dense engine computes it: with torch if numbers are real, and with NumPy if no sum
-is rounded, so that the order of a sum makes no difference and torch need not be imported. A large card is computed in some
-columns only (`column_subset.py`).
-"""
+"""The stages of one loop: the card before each layer, after its attention, and after the last layer."""
 
 from __future__ import annotations
 
@@ -16,8 +11,6 @@ from numpy.typing import NDArray
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
-from punchcard.transformer import equation
-from punchcard.transformer.weights import Weights
 
 Columns = NDArray[np.intp]
 SMALL = 512
@@ -55,18 +48,3 @@ def differing_columns(one: Card, other: Card) -> Columns:
                 differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
         return np.flatnonzero(differs)
     return np.flatnonzero((entries_of(one) != entries_of(other)).any(axis=0))
-
-
-def stages_in_full(weights: Weights, card: AnyArray, *, exact: bool) -> LoopStages:
-    """A loop in all columns. `exact`: no sum is rounded."""
-    if exact:
-        with equation.one_thread():
-            found = equation.stages(weights.layers, card)
-    else:
-        import torch
-
-        from punchcard.engines.stepping import threads
-
-        with torch.no_grad(), threads(1):
-            found = [as_array(stage) for stage in weights.module.stages(torch.from_numpy(card).to(weights.module.dtype))]
-    return LoopStages(np.arange(card.shape[1]), found)

@@ -10,7 +10,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from punchcard.card.layout import Card
@@ -46,14 +45,11 @@ class RunEnd(NamedTuple):
     message: str | None = None
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """The card from which a loop begins, after a host has done its part, and what has been read and written by then."""
 
     card: Card
     traffic: Traffic
-    by_host: bool = False
-    """Whether the host changed the card."""
 
 
 class Timeline:
@@ -116,10 +112,10 @@ class Timeline:
         if mark.ended:
             self._ended(mark, "halted", None)
 
-    def explore(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+    def explore(self, seconds: float) -> None:
         """Run ahead from where the run is known, for some time at most, to learn where it ends."""
         deadline = time.monotonic() + seconds
-        while self.end is None and time.monotonic() < deadline and not (until is not None and until()):
+        while self.end is None and time.monotonic() < deadline:
             before, started = self.known, time.monotonic()
             self._advance(self._before(self.last), self.last, min(deadline, started + SLICE))
             if self.known == before:
@@ -229,8 +225,7 @@ class Timeline:
         host = self.machine.host(mark, read, lambda byte: None, self.last, self.program)
         if host is None:
             return Served(mark.raw_card, mark.traffic)
-        card = host.begin(mark.raw_card)
-        return Served(card, host.traffic, card is not mark.raw_card)
+        return Served(host.begin(mark.raw_card), host.traffic)
 
     # Marks
 

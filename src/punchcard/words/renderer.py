@@ -1,11 +1,20 @@
-"""What a renderer is: a table that says what each operation becomes. Every word is rendered once, its arguments first."""
+"""What a renderer is: a table that says what each operation becomes. Every word is rendered once, its arguments first.
+
+The plainest renderers give numbers: Python's integers, or NumPy arrays of 64-bit integers, for words of up to 64 bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar, cast
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from punchcard.words.operations import INTEGERS, operations
 from punchcard.words.word import Word, constant
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Numbers = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 
 Value = TypeVar("Value")
 
@@ -35,6 +44,25 @@ class Renderer(Generic[Value]):
             values = [done[part] for part in parts]
             done[top] = known(top, *values) if known else values[0]
         return done[word]
+
+
+def evaluate(word: Word, values: Mapping[Hashable, int]) -> int:
+    """The number of a word, for numbers of its variables by name."""
+    return Renderer(INTEGERS, lambda leaf: values[leaf.data])(word)
+
+
+def evaluate_arrays(word: Word, values: Mapping[Hashable, Numbers]) -> Numbers:
+    """The numbers of a word, for arrays of numbers of its variables. The arrays are brought to one shape, as NumPy does."""
+    import numpy as np
+
+    def numbers(value: object) -> Numbers:
+        return np.asarray(value).astype(np.uint64)
+
+    def pick(truth: Numbers, yes: Numbers, no: Numbers) -> Numbers:
+        return np.where(truth != 0, yes, no)
+
+    with np.errstate(over="ignore"):
+        return Renderer(operations(numbers, numbers, pick), lambda leaf: numbers(values[leaf.data]))(word)
 
 
 def written_out(word: Word) -> Word:

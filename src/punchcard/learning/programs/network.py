@@ -12,13 +12,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
 from punchcard.learning.programs.rules import ACTIVATIONS, LOSSES, Activation, Loss
 from punchcard.machines.fleq.functions import LOSS_SLOPES
+from punchcard.machines.fleq.isa import Array
 
-Array: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = dict[str, Array]
 """What a user sees: W1 (features by units), b1, W2, b2, ...; an output is x W1 + b1."""
 Memory: TypeAlias = dict[str, Array]
@@ -133,13 +132,18 @@ class Network:
                 weights[f"b{k}"] = np.array(memory["V1"][0] if first else memory[f"c{k}"][:, 0])
         return weights
 
+    def forward(self, weights: Weights, features: Array) -> tuple[list[Array], list[Array]]:
+        """z_1 .. z_K and a_0 .. a_(K-1), in NumPy, for a point or for points in rows."""
+        zs, activations = [], [features]
+        for k, _, _ in self.layers():
+            zs.append(activations[-1] @ weights[f"W{k}"] + (weights[f"b{k}"] if self.bias else 0.0))
+            if k < self.depth:
+                activations.append(self.activation.value(zs[-1]))
+        return zs, activations
+
     def outputs_of(self, weights: Weights, features: Array) -> Array:
         """The outputs for points in rows, in NumPy."""
-        a = features
-        for k, _, _ in self.layers():
-            z = a @ weights[f"W{k}"] + (weights[f"b{k}"] if self.bias else 0.0)
-            a = self.activation.value(z) if k < self.depth else z
-        return np.asarray(a)
+        return self.forward(weights, features)[0][-1]
 
     def mean_loss(self, weights: Weights, features: Array, labels: Array) -> float:
         """The loss, summed over the outputs and averaged over the points, in NumPy."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
 from punchcard.learning.programs.network import Network, Weights
-
-Array: TypeAlias = NDArray[np.float64]
+from punchcard.machines.fleq.isa import Array
 
 MOST = 2.0**40
 """Values beyond this are divergence: no number format of a machine would hold them with any accuracy."""
@@ -85,24 +82,19 @@ def outputs(network: Network, weights: Weights, features: Array) -> tuple[Array,
     """Predictions for points in rows, and the largest value on the way."""
     seen = Largest(grows="the model's values are too large", advice=f"a machine holds values up to {MOST:g}")
     seen.see(features, *weights.values())
-    outputs = np.stack([_forward(network, weights, x, seen)[0][-1] for x in features])
+    outputs = _forward(network, weights, features, seen)[0][-1]
     return (outputs if network.loss.link is None else network.loss.link(outputs)), seen.value
 
 
 def _forward(network: Network, weights: Weights, x: Array, seen: Largest) -> tuple[list[Array], list[Array]]:
-    """z_1 .. z_K and a_0 .. a_(K-1)."""
-    zs: list[Array] = []
-    activations = [x]
-    for k in range(1, network.depth + 1):
-        product = activations[-1] @ weights[f"W{k}"]
-        z = product + weights[f"b{k}"] if network.bias else product
-        # a bias vector is added after the product; the first layer's bias is part of it
-        seen.see(z, *([product] if network.has_bias_vector(k) else []))
-        zs.append(z)
+    """z_1 .. z_K and a_0 .. a_(K-1), seen with the values that the instructions pass through."""
+    zs, activations = network.forward(weights, x)
+    seen.see(*zs, *activations)
+    for k, z in enumerate(zs, start=1):
+        if network.has_bias_vector(k):  # it is added after the product; the first layer's bias is part of it
+            seen.see(z - weights[f"b{k}"])
         if k < network.depth:
-            a = network.activation.value(z)
-            seen.see(a, *network.activation.occurs(z))
-            activations.append(a)
+            seen.see(*network.activation.occurs(z))
     return zs, activations
 
 

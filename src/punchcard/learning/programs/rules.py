@@ -13,13 +13,12 @@ from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.builder import Builder, Place
 from punchcard.machines.fleq.functions import LOSS_SLOPES, RELU, Function, same_shape, scalar_only, sigmoid
+from punchcard.machines.fleq.isa import Array
 
-Array: TypeAlias = NDArray[np.float64]
 Scalar: TypeAlias = Callable[[Array], Array]
 
 STEP_SLOPE = 2.0**20

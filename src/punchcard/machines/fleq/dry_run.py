@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from punchcard.errors import ConvergenceError
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.oracle import FleqInterpreter
 
-UNBOUNDED = 1e300
-"""The range of a program whose values are not known yet."""
 MARGIN = 1e-6
 """A computed value may be this much larger, relatively, on the machine."""
 
@@ -38,11 +36,6 @@ def dry_run(program: FleqProgram, max_steps: int = 100_000) -> DryRun:
     if largest > given:
         largest *= 1 + MARGIN
     return DryRun(program.named(interpreter.memory), largest, interpreter.steps)
-
-
-def with_fitting_range(program: FleqProgram, ran: DryRun) -> FleqProgram:
-    """The program with the least power of two as its range that holds what occurred."""
-    return replace(program, range=range_above(ran.largest))
 
 
 def range_above(largest: float) -> float:

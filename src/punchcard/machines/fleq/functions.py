@@ -61,37 +61,28 @@ class Function:
     smooth: Smooth | None = None
 
 
-def same_shape(a: Shape, b: Shape | None = None) -> Shape:
-    """The operands have one shape, and so has the result."""
-    if b is not None and a != b:
-        raise ShapeMismatch(f"{a} and {b}: the operands must have the same shape")
-    return a
+def _rule(result: Callable[..., Shape], fits: Callable[..., bool], wanted: str) -> ShapeRule:
+    """A rule that gives the result's shape where the operands fit, and else says what is wanted."""
+
+    def rule(*shapes: Shape) -> Shape:
+        if not fits(*shapes):
+            raise ShapeMismatch(f"{' and '.join(map(str, shapes))}: {wanted}")
+        return result(*shapes)
+
+    return rule
 
 
-def product_shape(a: Shape, b: Shape) -> Shape:
-    """a^T b: the operands have equally many rows."""
-    if a.rows != b.rows:
-        raise ShapeMismatch(f"{a} and {b}: mul(a, b) is a^T b, so the operands must have equally many rows")
-    return Shape(a.columns, b.columns)
-
-
-def transposed(a: Shape) -> Shape:
-    """Rows become columns."""
-    return Shape(a.columns, a.rows)
-
-
-def scalar_only(a: Shape) -> Shape:
-    """The function takes a scalar."""
-    if a != Shape(1, 1):
-        raise ShapeMismatch(f"{a}: the operand must be a scalar")
-    return a
-
-
-def vectors_only(a: Shape, b: Shape) -> Shape:
-    """The function takes two vectors, or scalars, of the same length."""
-    if a.columns != 1 or a != b:
-        raise ShapeMismatch(f"{a} and {b}: the operands must be vectors of the same length")
-    return a
+same_shape = _rule(lambda a, b=None: a, lambda a, b=None: b in (None, a), "the operands must have the same shape")
+"""The operands have one shape, and so has the result."""
+product_shape = _rule(lambda a, b: Shape(a.columns, b.columns), lambda a, b: a.rows == b.rows,
+                      "mul(a, b) is a^T b, so the operands must have equally many rows")
+scalar_only = _rule(lambda a: a, lambda a: a == Shape(1, 1), "the operand must be a scalar")
+"""The function takes a scalar."""
+vectors_only = _rule(lambda a, b: a, lambda a, b: a.columns == 1 and a == b,
+                     "the operands must be vectors of the same length")
+"""The function takes two vectors, or scalars, of the same length."""
+scalar_first = _rule(lambda a, b: b, lambda a, b: a == Shape(1, 1), "the first operand must be a scalar")
+"""The first operand is a scalar; the result is as the second."""
 
 
 def scaled_rows(a: Shape, b: Shape) -> Shape:
@@ -99,13 +90,6 @@ def scaled_rows(a: Shape, b: Shape) -> Shape:
     if a.columns != 1 or a.rows != b.rows:
         hint = "; the product of two matrices entry by entry is entrywise(a, b)" if a == b else ""
         raise ShapeMismatch(f"{a} and {b}: the first operand must be a vector, an entry for each row of the second{hint}")
-    return b
-
-
-def scalar_first(a: Shape, b: Shape) -> Shape:
-    """The first operand is a scalar; the result is as the second."""
-    if a != Shape(1, 1):
-        raise ShapeMismatch(f"{a} and {b}: the first operand must be a scalar")
     return b
 
 
@@ -155,11 +139,6 @@ def sigmoid(x: Array) -> Array:
     return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
 
 
-def hundredth(x: Array) -> Array:
-    """x / 100 as the paper writes it, x * 0.01."""
-    return np.asarray(x * 0.01)
-
-
 def square_root(x: Any) -> Any:
     """The square root on numbers of python-flint. Of an interval that reaches below 0: that of its part from 0 on."""
     if hasattr(x, "mid") and not x > 0:
@@ -170,7 +149,7 @@ def square_root(x: Any) -> Any:
 ADD = Function("add", 2, same_shape, np.add)
 SUB = Function("sub", 2, same_shape, np.subtract)
 MUL = Function("mul", 2, product_shape, lambda a, b: a.T @ b)
-TRANSPOSE = Function("transpose", 1, transposed, lambda a: a.T.copy())
+TRANSPOSE = Function("transpose", 1, lambda a: Shape(a.columns, a.rows), lambda a: a.T.copy())
 SIGMOID = Function("sigmoid", 1, same_shape, sigmoid)
 HADAMARD = Function("hadamard", 2, scaled_rows, np.multiply)
 ENTRYWISE = Function("entrywise", 2, same_shape, np.multiply)
@@ -181,7 +160,7 @@ MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
 MINIMUM = Function("minimum", 2, same_shape, np.minimum)
 POSITIVE = Function("positive", 1, same_shape, lambda a: (a > 0.0).astype(np.float64))
 TANH = Function("tanh", 1, same_shape, np.tanh)
-PERCENTAGE = Function("percentage", 1, same_shape, hundredth)
+PERCENTAGE = Function("percentage", 1, same_shape, lambda a: a * 0.01)
 INVERSE = Function("inverse", 1, scalar_only, np.reciprocal, domain=(0.1, 10.0), smooth=lambda x: 1 / x)
 SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.0, 16.0), steep=True, smooth=square_root)
 LOSS_SLOPES: Mapping[str, Callable[[Array], Array]] = {

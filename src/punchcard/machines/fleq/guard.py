@@ -7,9 +7,8 @@ of a run that a fast engine makes without entering Python after every loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -145,12 +144,6 @@ def unchecked(program: FleqProgram, loops: int) -> tuple[str, ...]:
                  "mean nothing: run with --check" for name, (low, high) in limited(program).items())
 
 
-class Again(Protocol):
-    """Makes the loops after a mark up to a number again, under a `Guard` or not; the mark where they end."""
-
-    def __call__(self, mark: Mark, loops: int, *, guarded: bool) -> Mark: ...
-
-
 class PartGuard:
     """Looks at the card between the parts of a run, for what a broken promise leaves behind:
 
@@ -164,8 +157,8 @@ class PartGuard:
     whose operands have domains, is made again under a `Guard` in any case; of a longer one `unchecked` says what was not.
     """
 
-    def __init__(self, guard: Guard, begin: Mark, again: Again) -> None:
-        """`guard` is at the punched card."""
+    def __init__(self, guard: Guard, begin: Mark, again: Callable[[Mark, int, bool], Mark]) -> None:
+        """`guard` is at the punched card; `again` makes the loops after a mark up to a number, under a `Guard` or not."""
         self.guard, self.good, self.again = guard, begin, again
         self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
         self.expected = self._outside(guard.punched)
@@ -179,16 +172,16 @@ class PartGuard:
         found = self._broken(mark.raw_card)
         if found is None:
             if mark.loops <= self.short:
-                self.again(replace(self.good, engine=mark.engine), mark.loops, guarded=True)
+                self.again(replace(self.good, engine=mark.engine), mark.loops, True)
             self.good = mark
             return
         first = replace(self.good, engine=mark.engine)
         good, bad = first, mark
         while bad.loops - good.loops > FEW_LOOPS:
-            middle = self.again(good, (good.loops + bad.loops) // 2, guarded=False)
+            middle = self.again(good, (good.loops + bad.loops) // 2, False)
             good, bad = (good, middle) if self._broken(middle.raw_card) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
-            self.again(start, end.loops, guarded=True)
+            self.again(start, end.loops, True)
         raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
                              f"promise: engine {mark.engine!r} gives another card when it is watched")
 

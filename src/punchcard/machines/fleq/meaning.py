@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
@@ -34,9 +34,10 @@ class FleqMeaning:
 
     def __init__(self, design: FleqDesign, card: RealMeaning) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
-        self._kept: dict[tuple[str, Word, int], Sequence[Entry]] = {}
+        self.held = cache(self._held)  # asked for by many columns, worked out once
         self.counter = card.shared("scratchpad", "program_counter")
-        self.errors()
+        for block in design.blocks:
+            card.claim(f"error of {block.name}", partial(told_error, block, design.scale))
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
         called = next((block for block in design.blocks if block.name == card.case), None)
@@ -55,12 +56,6 @@ class FleqMeaning:
     def __getitem__(self, field: str) -> Word:
         return self.instruction[f"{INSTRUCTION}.{field}"]
 
-    def errors(self) -> None:
-        """The error of each function over its whole range, beside the bound that its block states."""
-        machine_scale = self.design.scale
-        for block in self.design.blocks:
-            self.card.claim(f"error of {block.name}", partial(told_error, block, machine_scale))
-
     def lane(self, column: ColumnBefore) -> int:
         """Which column of an operand a scratchpad column is for."""
         return sum(int(bit) << i for i, bit in enumerate(column.constants("lane")))
@@ -68,9 +63,6 @@ class FleqMeaning:
     def beyond(self, place: int, width: str) -> Word:
         """Whether a number is not below a width."""
         return self[width].less(place + 1)
-
-    def pointer(self, field: str, lane: int) -> Word:
-        return self[field] + lane
 
     def everywhere(self, layer: int, rows: str, about: str, entries: Entries, *, heads_only: bool = False) -> None:
         """The entries in every column of the scratchpad."""
@@ -84,8 +76,7 @@ class FleqMeaning:
         self.write_pointer(layer)
 
     def write_pointer(self, layer: int) -> None:
-        self.everywhere(layer, "write_pointer", "c + i",
-                        lambda column: self.card.signs(self.pointer("c", self.lane(column))))
+        self.everywhere(layer, "write_pointer", "c + i", lambda column: self.card.signs(self["c"] + self.lane(column)))
 
     def register(
         self, layer: int, rows: str, users: Sequence[Sequence[str]] = (), of: ColumnBefore | None = None, prefix: str = "",
@@ -122,20 +113,11 @@ class FleqMeaning:
                     lanes.setdefault(kind.lane, []).append(column)
         return lanes
 
-    def held(self, pointer: Word, size: int) -> Sequence[Entry]:
-        """What the column with this number holds, wherever it is."""
-        return self._once(("held", pointer, size), lambda: self._held(pointer, size))
-
-    def _once(self, key: tuple[str, Word, int], make: Callable[[], Sequence[Entry]]) -> Sequence[Entry]:
-        """What is asked for by many columns is worked out once."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
-
     def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
-        card, first = self.card, self.sizes
+        """What the column with this number holds, wherever it is."""
+        card = self.card
         unit = [card.constant(float(row == 0)) for row in range(size)]
-        is_unit = pointer.equals(first.unit_column)
+        is_unit = pointer.equals(self.sizes.unit_column)
         found = card.held_at(("memory", "instructions"), pointer, size)
         return card.pick([(~is_unit, found), (is_unit, unit)], size)
 
@@ -146,22 +128,9 @@ class FleqMeaning:
         self.card.promise_integer(layer, rows, "scratchpad", TOLERANCE + roundings * grid, design.range + TOLERANCE,
                         design.flag_shift, grid)
 
-    def writes(self, column: ColumnBefore, lanes: Lanes) -> Word:
-        """Whether a lane of the result is written to a column."""
-        return any_of(*(self.writes_lane(column, lane) for lane in lanes))
-
     def writes_lane(self, column: ColumnBefore, lane: int) -> Word:
-        return ~self.beyond(lane, "c_width") & column.is_at(self.pointer("c", lane))
-
-    def written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
-        """What the column with this number holds once the result is written."""
-        return self._once(("written", pointer, size), lambda: self._written(pointer, lanes, made, size))
-
-    def _written(self, pointer: Word, lanes: Lanes, made: int, size: int) -> Sequence[Entry]:
-        card = self.card
-        named = [(~self.beyond(lane, "c_width") & pointer.equals(self.pointer("c", lane)),
-                  card.mean(columns, made, "result")[:size]) for lane, columns in lanes.items()]
-        return card.pick([(TRUE, self.held(pointer, size)), *named], size)
+        """Whether a lane of the result is written to a column."""
+        return ~self.beyond(lane, "c_width") & column.is_at(self["c"] + lane)
 
     def step(
         self, lanes: Lanes, made: int, flag: int, following: Word | None = None, brought: Entries | None = None,
@@ -174,9 +143,16 @@ class FleqMeaning:
         pad = card.all("scratchpad")[0]
         # a result that is about to be written is the mean of several columns, each with its rounding
         self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
-        shift = card.constant(self.design.flag_shift)
-        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it", brought or (
-            lambda column: [self.written(self["flag"], lanes, made, 1)[0] + shift]), heads_only=True)
+
+        @cache
+        def after_the_write() -> list[Entry]:
+            named = [(~self.beyond(lane, "c_width") & self["flag"].equals(self["c"] + lane),
+                      card.mean(columns, made, "result")[:1]) for lane, columns in lanes.items()]
+            value = card.pick([(TRUE, self.held(self["flag"], 1)), *named], 1)[0]
+            return [value + card.constant(self.design.flag_shift)]
+
+        self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
+                        brought or (lambda column: after_the_write()), heads_only=True)
 
         def taken() -> Word:
             return card.is_at_most_zero("flag", pad, flag)
@@ -192,7 +168,7 @@ class FleqMeaning:
 
         for region, what in (("memory", "a cell"), ("instructions", "an instruction")):
             card.expect_contents(region, f"{what} that c names takes the result, and any other keeps what it holds",
-                       lambda column: self.writes(column, lanes), by)
+                       lambda column: any_of(*(self.writes_lane(column, lane) for lane in lanes)), by)
         return taken
 
 
@@ -312,15 +288,12 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
     def is_for(x: str, column: ColumnBefore) -> bool:
         return bool(column.constants(f"in_{x}") == [1.0])
 
-    def pointer(x: str, column: ColumnBefore) -> Word:
-        return words.pointer(x, lane(column))
-
     def shut(x: str, column: ColumnBefore) -> Word:
         """Whether a column is not for an operand, or beyond its width."""
         return words.beyond(lane(column), f"{x}_width") if is_for(x, column) else TRUE
 
     for x in "ab":
-        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(pointer(x, column)), x))
+        words.everywhere(1, f"{x}_pointer", f"{x} + i", partial(lambda x, column: card.signs(words[x] + lane(column)), x))
     for x in "abc":
         words.everywhere(1, f"shut_{x}", f"0 where column i of {x} belongs, else 1",
                          partial(lambda x, column: [card.truth(shut(x, column))], x))
@@ -329,7 +302,7 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
     for rows in ("deep", "over"):
         words.register(1, rows)
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(~shut(x, column), words.held(pointer(x, column), height)) for x in "ab"], height))
+        [(~shut(x, column), words.held(words[x] + lane(column), height)) for x in "ab"], height))
     lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
 

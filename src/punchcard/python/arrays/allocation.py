@@ -73,7 +73,7 @@ def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]
                 if unread and item.goto is None:
                     continue
                 if unread and (item.flag is None or item.flag.slot != item.writes):
-                    item = Instr(item.line, None, [], None, item.flag, item.goto, item.depth)
+                    item = item.branch
             kept.append(item)
         if len(kept) == len(items):
             return kept
@@ -95,7 +95,7 @@ def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[StorageS
                 touched.add(target)
                 found[target] = source
                 if item.goto is not None:
-                    kept.append(Instr(item.line, None, [], None, item.flag, item.goto, item.depth))
+                    kept.append(item.branch)
                 continue
             touched.update(item.reads())
             if target is not None:
@@ -192,6 +192,6 @@ def rename_slots(items: list[Item], sharing: Sharing) -> list[Item]:
         if new.is_copy and new.operands[0] == new.target:
             if new.goto is None:
                 continue
-            new = Instr(new.line, None, [], None, new.flag, new.goto, new.depth)
+            new = new.branch
         found.append(new)
     return found

@@ -7,10 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from punchcard.python.arrays.dtypes import REAL, TRUTH, WHOLE, Kinds, counted, promoted
 from punchcard.python.arrays.ir import Const, Index, Operand, Pointer, SourcePlace
 from punchcard.python.arrays.operation_builder import OperationBuilder
-from punchcard.python.arrays.values import ArrayValue, Refusal, Shape, constant, shown
+from punchcard.python.arrays.values import (
+    REAL,
+    TRUTH,
+    WHOLE,
+    ArrayValue,
+    Kinds,
+    Refusal,
+    Shape,
+    counted,
+    filled,
+    matrix_shape,
+    promoted,
+    shown,
+)
 
 MOST_POWER = 16
 
@@ -23,8 +35,7 @@ class Arithmetic:
         self.line: SourcePlace
 
     def _emit(self, function: str, operands: tuple[Operand, ...], shape: Shape, kinds: Kinds = REAL) -> ArrayValue:
-        rows, columns = matrix_shape(shape)
-        return ArrayValue(self.builder.emit(function, operands, rows, columns, self.line), shape, kinds=kinds)
+        return ArrayValue(self.builder.emit(function, operands, *matrix_shape(shape), self.line), shape, kinds=kinds)
 
     # Broadcasting
 
@@ -65,7 +76,7 @@ class Arithmetic:
     def negative(self, a: ArrayValue) -> ArrayValue:
         if a.kinds & TRUTH:
             raise Refusal("- of a comparison: NumPy has no minus for True and False", "write 0.0 - (...) * 1.0")
-        return self._emit("sub", (Const.of(np.zeros(matrix_shape(a.shape))), a.operand), a.shape, a.kinds)
+        return self._emit("sub", (filled(0.0, a.shape).operand, a.operand), a.shape, a.kinds)
 
     def mul(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         shape, kinds = together(a, b, "*"), promoted(a.kinds, b.kinds)
@@ -107,10 +118,10 @@ class Arithmetic:
         if exponent < 0:
             return self.entrywise("inverse", self.power(a, -exponent))
         if exponent == 0:
-            return replace(constant(np.ones(matrix_shape(a.shape)), a.shape), kinds=a.kinds)
-        half = a if exponent == 1 else self.power(a, exponent // 2)
+            return replace(filled(1.0, a.shape), kinds=a.kinds)
         if exponent == 1:
-            return ArrayValue(a.operand, a.shape, kinds=a.kinds)
+            return replace(a, buffers=frozenset())
+        half = self.power(a, exponent // 2)
         square = self.mul(half, half)
         return self.mul(square, a) if exponent % 2 else square
 
@@ -141,12 +152,10 @@ class Arithmetic:
             return ArrayValue(a.operand, (), kinds=kinds)
         if len(a.shape) == 1:
             return self._emit("matmul", (_ones(1, a.shape[0]), a.operand), (), kinds)
-        if axis is None:
-            rows = self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
-            return self.sum(rows, None)
-        if axis % 2:
-            return self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
-        return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:], kinds)
+        if axis is not None and axis % 2 == 0:
+            return self._emit("matmul", (a.operand.flip, _ones(a.shape[0], 1)), a.shape[1:], kinds)
+        rows = self._emit("matmul", (a.operand, _ones(a.shape[1], 1)), a.shape[:1], kinds)
+        return rows if axis is not None else self.sum(rows, None)
 
     def norm(self, a: ArrayValue) -> ArrayValue:
         a = replace(a, kinds=REAL)
@@ -191,8 +200,7 @@ class Arithmetic:
 
     def inverted(self, a: ArrayValue) -> ArrayValue:
         """Not, of every entry."""
-        ones = constant(np.ones(matrix_shape(a.shape)), a.shape)
-        return ArrayValue(self.elementwise("sub", ones, a, "-").operand, a.shape, kinds=TRUTH)
+        return ArrayValue(self.elementwise("sub", filled(1.0, a.shape), a, "-").operand, a.shape, kinds=TRUTH)
 
     def compare(self, sign: str, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         """The entries for which a comparison holds."""
@@ -200,14 +208,11 @@ class Arithmetic:
             if not (a.operand.integral and b.operand.integral):
                 raise Refusal(f"{sign} of real numbers: the machine computes them with errors", "write np.abs(a - b) < 1e-6")
             distance = self.entrywise("abs", self.elementwise("sub", a, b, sign))
-            ones = constant(np.ones(matrix_shape(distance.shape)), distance.shape)
-            equal = self.entrywise("relu", self.elementwise("sub", ones, distance, sign))
+            equal = self.entrywise("relu", self.elementwise("sub", filled(1.0, distance.shape), distance, sign))
             found = ArrayValue(equal.operand, equal.shape, kinds=TRUTH)
             return found if sign == "==" else self.inverted(found)
-        if sign in (">", "<="):
-            found = self.positive(self.elementwise("sub", a, b, sign))
-        else:
-            found = self.positive(self.elementwise("sub", b, a, sign))
+        more, less = (a, b) if sign in (">", "<=") else (b, a)
+        found = self.positive(self.elementwise("sub", more, less, sign))
         return found if sign in (">", "<") else self.inverted(found)
 
     def where(self, mask: ArrayValue, a: ArrayValue, b: ArrayValue) -> ArrayValue:
@@ -232,11 +237,6 @@ class Arithmetic:
 
 BINARY: dict[str, Callable[[Arithmetic, ArrayValue, ArrayValue], ArrayValue]] = {
     "+": Arithmetic.add, "-": Arithmetic.sub, "*": Arithmetic.mul, "/": Arithmetic.div, "@": Arithmetic.matmul}
-
-
-def matrix_shape(shape: Shape) -> tuple[int, int]:
-    """Rows and columns of what is stored: a vector is a column."""
-    return (1, 1) if shape == () else (shape[0], 1) if len(shape) == 1 else (shape[0], shape[1])
 
 
 def together(a: ArrayValue, b: ArrayValue, sign: str) -> Shape:

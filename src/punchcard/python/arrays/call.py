@@ -1,4 +1,8 @@
-"""One call of a function of arrays: its arguments, the run in NumPy, the range and the program."""
+"""One call of a function of arrays: its arguments, the run in NumPy, the range and the program.
+
+Python's int, bool, str, None and tuples of them are constants: they are known when the function is compiled. Floats and
+arrays are data: they are punched on the card, so other values run on the same machine.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from punchcard.errors import ProgramError
-from punchcard.machines.fleq.isa import Returned
+from punchcard.arguments import real_array
+from punchcard.errors import ProgramError, shortened
+from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
-from punchcard.python.arrays.arguments import as_data, is_constant, typed
+from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
-from punchcard.python.arrays.dry_run import dry_run
-from punchcard.python.arrays.dtypes import REAL, kinds_of
-from punchcard.python.arrays.listing import listing
+from punchcard.python.arrays.dry_run import Ran
+from punchcard.python.arrays.ir import SourcePlace
+from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.front_end import snapshot
 from punchcard.python.source import Unsupported
 
@@ -47,7 +52,7 @@ class ArrayCall:
                tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
         self.code = owner.lowered(key, shapes, kinds, constants)
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
-        self.ran = dry_run(self.code.code, values)
+        self.ran = Ran(self.code.code, values)
         largest = self.ran.largest
         limit = owner.options.range
         self.range_from = "given" if limit is not None else "found by a run in NumPy, with head room"
@@ -71,9 +76,8 @@ class ArrayCall:
             if np.abs(array).max() > self.limit:
                 raise ProgramError(f"{self.owner.source.name}: {name} holds {np.abs(array).max():g}, beyond the range "
                                    f"±{self.limit:g}; {need}")
-        where = self.ran.where
-        if where is not None:
-            where.source.fail(where.node, f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
+        if self.ran.where is not None:
+            self.ran.where.fail(f"a value of {largest:g} leaves the range ±{self.limit:g}", need)
 
     def _check_comparisons(self) -> None:
         """Numbers that the machine's errors could turn must not be compared; those that it has to the last bit may be."""
@@ -82,10 +86,8 @@ class ArrayCall:
         zone = dead_zone(self.limit, single=single)
         if closest is not None and closest[0] < zone:
             difference, line = closest
-            line.source.fail(line.node,
-                             f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what "
-                             f"differs by {zone:.1e}, at the range ±{self.limit:g}",
-                             "leave a larger margin")
+            line.fail(f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what differs by "
+                      f"{zone:.1e}, at the range ±{self.limit:g}", "leave a larger margin")
 
     def machine(self) -> FleqMachine:
         options = self.owner.options
@@ -142,4 +144,49 @@ def _rounded(count: int) -> int:
 
 def _stored(array: np.ndarray) -> np.ndarray:
     """As a matrix: a vector is a column."""
-    return array.reshape(1, 1) if array.ndim == 0 else array.reshape(-1, 1) if array.ndim == 1 else array
+    return array.reshape(matrix_shape(array.shape))
+
+
+def is_constant(value: object) -> bool:
+    """Whether an argument is a constant of the program."""
+    if isinstance(value, tuple):
+        return all(is_constant(item) for item in value)
+    return value is None or isinstance(value, bool | str | int | np.integer)
+
+
+def typed(name: str, value: object) -> np.ndarray:
+    """An argument that is data as NumPy takes it: float64, int64 or bool. Less precise numbers become float64."""
+    array = np.array(value)
+    if array.dtype.kind in "iu" and array.dtype != np.int64:
+        raise ProgramError(f"{name} holds {array.dtype}, which NumPy wraps around: give {name}.astype(float), or "
+                           "astype(int)")
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def as_data(name: str, value: object) -> np.ndarray:
+    """An argument that is punched: real numbers, finite, in at most two dimensions."""
+    try:
+        array: np.ndarray = real_array(value)
+    except ValueError as error:
+        raise ProgramError(f"{name}={shortened(value)}: {error}") from None
+    if array.ndim > 2 or array.size == 0:
+        raise ProgramError(f"{name} has the shape {array.shape}: scalars, vectors and matrices with entries are wanted")
+    if not np.isfinite(array).all():
+        raise ProgramError(f"{name} holds NaN or infinity: its entries must be finite")
+    return array
+
+
+def listing(program: FleqProgram, lines: Mapping[int, SourcePlace]) -> str:
+    """The text of a program, each instruction with a comment that names its line; the text assembles to the program."""
+    head, code = disassemble(program).split(".code\n")
+    found, number, last = [head + ".code"], 0, ""
+    for text in code.splitlines():
+        if text.strip():
+            note = str(lines[number]) if number in lines else ""
+            if note and note != last:
+                found.append(f"# {note}")
+                last = note
+            found.append(text)
+            if not text.rstrip().endswith(":"):
+                number += 1
+    return "\n".join(found) + "\n"

@@ -1,7 +1,7 @@
 """The compiler, as a list of its passes: source to operations, a run in NumPy, and instructions.
 
     lower(source, shapes, kinds, constants)   the operations of the function for arguments of these shapes and types
-    dry_run(code, values)                     how large values get for these arguments
+    Ran(code, values)                         a run in NumPy: how large values get for these arguments
     generate(code, ...)                       the FLEQ program for a range and for domains of functions
 
 `code_generation.generate` lists the passes from operations to instructions: which way round matrices are stored
@@ -15,14 +15,27 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from punchcard.python.arrays.arithmetic import matrix_shape
-from punchcard.python.arrays.dead_code import drop_dead_code
-from punchcard.python.arrays.dtypes import REAL, Kinds
-from punchcard.python.arrays.function import ArrayFunction
-from punchcard.python.arrays.ir import Operand, Ref, Register, Statement
+from punchcard.python.arrays import branches, calls, expressions, indexing, loops, statements
+from punchcard.python.arrays.frame import Frame, Handlers
+from punchcard.python.arrays.ir import If, Loop, Moves, Op, Operand, Ref, Register, Statement, blocks, tests, walk
 from punchcard.python.arrays.operation_builder import OperationBuilder
-from punchcard.python.arrays.values import ArrayValue, Known, NeedsConstant, Shape, TupleValue, Value
+from punchcard.python.arrays.values import (
+    REAL,
+    ArrayValue,
+    Kinds,
+    Known,
+    NeedsConstant,
+    Shape,
+    Value,
+    items_of,
+    matrix_shape,
+)
 from punchcard.python.source import FunctionSource
+
+HANDLERS: Handlers = {
+    kind: handler for part in (expressions, indexing, calls, branches, statements, loops)
+    for kind, handler in part.HANDLERS.items()}
+"""What compiles each construct of the subset."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +50,64 @@ class LoweredFunction:
 
 
 def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[str, Kinds],
-            constants: Mapping[str, object]) -> LoweredFunction:
+          constants: Mapping[str, object]) -> LoweredFunction:
     """The operations of a function for data of these shapes and types, and these constants."""
     builder = OperationBuilder()
-    parameters: dict[str, Register] = {}
-    arguments: dict[str, Value] = {}
-    for name, shape in shapes.items():
-        rows, columns = matrix_shape(shape)
-        parameters[name] = builder.register(rows, columns, name=name, integral=kinds[name] != REAL)
-        arguments[name] = ArrayValue(Ref(parameters[name]), shape, kinds=kinds[name])
-    arguments |= {name: Known(value) for name, value in constants.items()}
-    function = ArrayFunction(source, builder, [])
+    parameters = {name: builder.register(*matrix_shape(shape), name=name, integral=kinds[name] != REAL)
+                  for name, shape in shapes.items()}
+    arguments: dict[str, Value] = {
+        **{name: ArrayValue(Ref(parameters[name]), shape, kinds=kinds[name]) for name, shape in shapes.items()},
+        **{name: Known(value) for name, value in constants.items()}}
+    frame = Frame(source, builder, [], HANDLERS)
     try:
-        value = function.compile(arguments)
+        value = statements.compile_function(frame, arguments)
     except NeedsConstant as need:
         source.fail(need.loop.line.node, f"the loop variable is needed as a constant: {need.message}")
     last = source.node.body[-1]
-    items = value.items if isinstance(value, TupleValue) else (value,)
     if isinstance(value, Known) and value.value is None:
         source.fail(last, "the function returns nothing", "end it with return and the values that are wanted")
-    if isinstance(value, Known) and isinstance(value.value, tuple):
-        items = tuple(Known(item) for item in value.value)
-    reals = [function.real(item, last) for item in items]
-    moves: list[tuple[Register, Operand]] = []
-    for number, real in enumerate(reals):
-        rows, columns = matrix_shape(real.shape)
-        moves.append((builder.register(rows, columns, name="result" if len(reals) == 1 else f"result{number + 1}"),
-                      real.operand))
+    items = items_of(value)
+    reals = [frame.real(item, last) for item in ((value,) if items is None else items)]
+    results = [builder.register(*matrix_shape(real.shape), name="result" if len(reals) == 1 else f"result{number}")
+               for number, real in enumerate(reals, start=1)]
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
-    builder.moves(moves, function.frame.line(returns[-1] if returns else last))
-    drop_dead_code(builder.code, [register for register, _ in moves])
-    several = isinstance(value, TupleValue) or (isinstance(value, Known) and isinstance(value.value, tuple))
-    return LoweredFunction(builder.code, parameters, [register for register, _ in moves], [real.shape for real in reals],
-                           not several)
+    builder.moves([(register, real.operand) for register, real in zip(results, reals, strict=True)],
+                  frame.line(returns[-1] if returns else last))
+    drop_dead_code(builder.code, results)
+    return LoweredFunction(builder.code, parameters, results, [real.shape for real in reals], items is None)
+
+
+def drop_dead_code(code: list[Statement], results: list[Register]) -> None:
+    """Drop, in place, operations that no result and no branch needs, so that they do not count for the range."""
+    needed = set(results)
+    makers: dict[Register, list[Operand]] = {}
+    for statement in walk(code):
+        if isinstance(statement, Op):
+            makers.setdefault(statement.target, []).extend(statement.operands)
+        elif isinstance(statement, Moves):
+            for target, value in statement.pairs:
+                makers.setdefault(target, []).append(value)
+        elif isinstance(statement, If):
+            needed |= {test.flag.register for test in tests(statement.condition) if isinstance(test.flag, Ref)}
+        elif isinstance(statement, Loop) and isinstance(statement.count, Ref):
+            needed.add(statement.count.register)
+    left = list(needed)
+    while left:
+        for operand in makers.get(left.pop(), ()):
+            if isinstance(operand, Ref) and operand.register not in needed:
+                needed.add(operand.register)
+                left.append(operand.register)
+    _keep(code, needed)
+
+
+def _keep(code: list[Statement], needed: set[Register]) -> None:
+    """Keep what sets these registers, and what may leave a place."""
+    for statement in code:
+        if isinstance(statement, Moves):
+            statement.pairs = [(target, value) for target, value in statement.pairs if target in needed]
+        elif isinstance(statement, Loop) and statement.index not in needed:
+            statement.index = None
+        for block in blocks(statement):
+            _keep(block, needed)
+    code[:] = [statement for statement in code if not (isinstance(statement, Op) and statement.target not in needed)
+               and not (isinstance(statement, Moves) and not statement.pairs)]

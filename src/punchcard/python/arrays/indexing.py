@@ -1,15 +1,33 @@
-"""Reading and writing parts of arrays: columns, rows, entries and slices, by constants and by loop variables."""
+"""Subscripts: items of tuples, and parts of arrays, read and written: columns, rows, entries and slices.
+
+An index is a constant, or a loop variable, which moves a pointer on. Slices have constant ends.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from punchcard.python.arrays.arithmetic import Arithmetic, matrix_shape
+from punchcard.python.arrays.arithmetic import Arithmetic
+from punchcard.python.arrays.frame import Frame, Handlers, described
 from punchcard.python.arrays.ir import Const, Index, Operand, Pointer
-from punchcard.python.arrays.values import ArrayValue, Known, LoopVariable, NeedsConstant, Refusal, Shape, Value, shown
+from punchcard.python.arrays.values import (
+    ArrayValue,
+    Known,
+    LoopVariable,
+    NeedsConstant,
+    Refusal,
+    Shape,
+    TupleValue,
+    Value,
+    filled,
+    matrix_shape,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -18,8 +36,87 @@ class Span:
 
     numbers: tuple[int, ...]
 
+    @classmethod
+    def all(cls, length: int) -> Span:
+        return cls(tuple(range(length)))
+
 
 Place: TypeAlias = Index | Span
+
+
+# Subscripts
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    value = frame.evaluate(node.value)
+    if isinstance(value, TupleValue) or (isinstance(value, Known) and isinstance(value.value, tuple | str)):
+        return _item(frame, node, value)
+    real = frame.real(value, node)
+    turned = _new_axis(node, real)
+    if turned is not None:
+        return turned
+    found = places(frame, node, real)
+    return get(frame.at(node), real, found)
+
+
+HANDLERS: Handlers = {ast.Subscript: _subscript}
+
+
+def _new_axis(node: ast.Subscript, real: ArrayValue) -> ArrayValue | None:
+    """x[:, None] and x[None, :] of a vector: a matrix of one column or of one row."""
+    if not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) != 2 or len(real.shape) != 1:
+        return None
+    new = [isinstance(part, ast.Constant) and part.value is None for part in node.slice.elts]
+    whole = [isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None for part in node.slice.elts]
+    if new == [False, True] and whole[0]:
+        return replace(real, shape=(real.shape[0], 1))
+    turned = replace(real, operand=real.operand.flip, shape=(1, real.shape[0]))
+    return turned if new == [True, False] and whole[1] else None
+
+
+def _item(frame: Frame, node: ast.Subscript, value: TupleValue | Known) -> Value:
+    index = frame.evaluate(node.slice)
+    if isinstance(index, LoopVariable):
+        raise NeedsConstant(index.loop, "an index of a tuple")
+    if not isinstance(index, Known):
+        frame.fail(node, "a computed index of a tuple")
+    try:
+        if isinstance(value, TupleValue):
+            found = value.items[index.value]
+            return TupleValue(found) if isinstance(found, tuple) else found
+        return Known(value.value[index.value])
+    except (IndexError, TypeError) as error:
+        frame.fail(node, str(error))
+
+
+def places(frame: Frame, node: ast.Subscript, real: ArrayValue) -> list[Place]:
+    """Where the indices in brackets lead; what is left out means all."""
+    if real.is_scalar:
+        frame.fail(node, "an index of a scalar")
+    given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if len(given) > len(real.shape):
+        frame.fail(node, f"{len(given)} indices of an array of {shown(real.shape)}")
+    found = [place(_index(frame, part), length, axis)
+             for axis, (part, length) in enumerate(zip(given, real.shape, strict=False))]
+    return found + [Span.all(length) for length in real.shape[len(given):]]
+
+
+def _index(frame: Frame, node: ast.expr) -> Value:
+    if not isinstance(node, ast.Slice):
+        value = frame.evaluate(node)
+        if isinstance(value, Known) and not isinstance(value.value, int | np.integer | slice):
+            frame.fail(node, f"an index that is {described(value.value)}",
+                       "write x[:, None] as np.outer or as a matrix of one column" if value.value is None else "")
+        return value
+    ends = []
+    for part in (node.lower, node.upper, node.step):
+        value = Known(None) if part is None else frame.evaluate(part)
+        if isinstance(value, LoopVariable):
+            raise NeedsConstant(value.loop, "a slice")
+        if not isinstance(value, Known) or not isinstance(value.value, int | np.integer | None):
+            frame.fail(node, "a slice with a computed end", "use constants, or a mask with np.where")
+        ends.append(value.value)
+    return Known(slice(*ends))
 
 
 def place(value: Value, length: int, axis: int) -> Place:
@@ -31,12 +128,8 @@ def place(value: Value, length: int, axis: int) -> Place:
         if not -length <= number < length:
             raise Refusal(f"index {number} of axis {axis}, which has {length} entries: they are counted from 0")
         return number % length
-    if isinstance(value, LoopVariable):
-        return _counted(value, length, axis)
-    raise Refusal("an index that is computed", "use a constant or the variable of a for loop over range(...)")
-
-
-def _counted(value: LoopVariable, length: int, axis: int) -> Place:
+    if not isinstance(value, LoopVariable):
+        raise Refusal("an index that is computed", "use a constant or the variable of a for loop over range(...)")
     if value.step != 1 or value.first < 0:
         raise NeedsConstant(value.loop, "an index that does not go up by 1 from 0 or more")
     count = value.loop.count
@@ -45,111 +138,81 @@ def _counted(value: LoopVariable, length: int, axis: int) -> Place:
     return Pointer(value.loop, value.first)
 
 
-def whole(span: Place, length: int) -> bool:
-    return isinstance(span, Span) and span.numbers == tuple(range(length))
+# Parts
 
 
-def selection(span: Span, length: int) -> Const:
-    """A matrix that takes the columns of a span from one of so many columns."""
+def get(arithmetic: Arithmetic, a: ArrayValue, places: Sequence[Place]) -> ArrayValue:
+    """a[places]. It shares its entries with a, unless it is a number."""
+    found = _part(arithmetic, a, places)
+    return ArrayValue(found.operand, found.shape, a.buffers if found.shape else frozenset(), a.kinds)
+
+
+def _part(arithmetic: Arithmetic, a: ArrayValue, places: Sequence[Place]) -> ArrayValue:
+    """A row or column where there is an index, and what is wanted of that; spans by products with a selection."""
+    for axis, index in enumerate(places):
+        if not isinstance(index, Span):
+            shape = a.shape[:axis] + a.shape[axis + 1 :]
+            line = arithmetic.column(a.operand if axis else a.operand.flip, index, shape)
+            if not shape:
+                return line
+            other = places[1 - axis]
+            if isinstance(other, Span):
+                return _part(arithmetic, line, [other])
+            return arithmetic.matmul(_unit(arithmetic, other, shape[0]), line)
+    operand = a.operand
+    for axis, (span, length) in reversed(list(enumerate(zip(places, a.shape, strict=True)))):
+        if span != Span.all(length):
+            operand = _along(arithmetic, axis, _selection(span, length).flip, operand)
+    return ArrayValue(operand, (operand.rows, operand.columns)[: len(a.shape)])
+
+
+def put(arithmetic: Arithmetic, a: ArrayValue, places: Sequence[Place], value: ArrayValue) -> ArrayValue:
+    """The array after a[places] = value."""
+    for axis, index in enumerate(places):
+        if not isinstance(index, Span):
+            shape, lines = a.shape[:axis] + a.shape[axis + 1 :], a.operand if axis else a.operand.flip
+            if shape and places[1 - axis] != Span.all(shape[0]):
+                value = _changed(arithmetic, arithmetic.column(lines, index, shape), places[1 - axis], value)
+            changed = arithmetic.updated(lines, index, _fitting(arithmetic, value, shape))
+            return ArrayValue(changed if axis else changed.flip, a.shape)
+    if all(span == Span.all(length) for span, length in zip(places, a.shape, strict=True)):
+        return ArrayValue(_fitting(arithmetic, value, a.shape), a.shape)
+    chosen = [_selection(span, length) for span, length in zip(places, a.shape, strict=True)]
+    placed = _fitting(arithmetic, value, tuple(each.columns for each in chosen))
+    for axis, each in enumerate(chosen):
+        placed = _along(arithmetic, axis, each, placed)
+    mask = np.ones(a.shape)  # takes out what was there
+    mask[np.ix_(*(span.numbers for span in places if isinstance(span, Span)))] = 0.0
+    kept = arithmetic.elementwise("hadamard", a, ArrayValue(Const.of(mask), a.shape), "*")
+    return arithmetic.add(kept, ArrayValue(placed, a.shape))
+
+
+def _changed(arithmetic: Arithmetic, line: ArrayValue, position: Place, value: ArrayValue) -> ArrayValue:
+    """A vector with other entries at a position: what is there is taken out, and the value put in."""
+    if isinstance(position, Span):
+        return put(arithmetic, line, [position], value)
+    here = _unit(arithmetic, position, line.shape[0])
+    others = arithmetic.elementwise("sub", filled(1.0, line.shape), here, "-")
+    kept = arithmetic.elementwise("hadamard", line, others, "*")
+    return arithmetic.add(kept, arithmetic.scaled(_fitting(arithmetic, value, ()), here))
+
+
+def _along(arithmetic: Arithmetic, axis: int, matrix: Const, operand: Operand) -> Operand:
+    """The product of a matrix with all columns (axis 0) or all rows (axis 1)."""
+    left, right = (operand, matrix.flip) if axis else (matrix, operand)
+    return arithmetic.builder.emit("matmul", (left, right), left.rows, right.columns, arithmetic.line)
+
+
+def _selection(span: Place, length: int) -> Const:
+    """The columns of the identity that a span takes."""
+    if not isinstance(span, Span) or not span.numbers:
+        raise Refusal("a slice without entries")
     return Const.of(np.eye(length)[:, list(span.numbers)])
 
 
-def unit(index: Index, length: int, arithmetic: Arithmetic) -> ArrayValue:
+def _unit(arithmetic: Arithmetic, index: Index, length: int) -> ArrayValue:
     """The vector with 1 at an index, 0 elsewhere."""
     return arithmetic.column(Const.of(np.eye(length)), index, (length,))
-
-
-def get(arithmetic: Arithmetic, a: ArrayValue, places: list[Place]) -> ArrayValue:
-    """a[places]."""
-    if len(a.shape) == 1:
-        (only,) = places
-        if isinstance(only, Span):
-            if whole(only, a.shape[0]):
-                return a
-            return _selected(arithmetic, a, only)
-        return arithmetic.column(a.operand.flip, only, ())
-    row, column = places
-    if isinstance(row, Span) and isinstance(column, Span):
-        found = a.operand
-        if not whole(column, a.shape[1]):
-            chosen = selection(column, a.shape[1])
-            found = arithmetic.builder.emit("matmul", (found, chosen), found.rows, chosen.columns, arithmetic.line)
-        if not whole(row, a.shape[0]):
-            chosen = selection(row, a.shape[0])
-            found = arithmetic.builder.emit("matmul", (chosen.flip, found), chosen.columns, found.columns, arithmetic.line)
-        return ArrayValue(found, (found.rows, found.columns), a.buffers)
-    if isinstance(row, Span) and not isinstance(column, Span):
-        return get(arithmetic, ArrayValue(arithmetic.column(a.operand, column, a.shape[:1]).operand, a.shape[:1], a.buffers),
-                   [row])
-    if not isinstance(row, Span):
-        whole_row = arithmetic.column(a.operand.flip, row, a.shape[1:])
-        line = ArrayValue(whole_row.operand, a.shape[1:], a.buffers)
-        if isinstance(column, Span):
-            return get(arithmetic, line, [column])
-        return arithmetic.matmul(unit(column, a.shape[1], arithmetic), line)
-    raise AssertionError("all kinds of places are handled")
-
-
-def _selected(arithmetic: Arithmetic, a: ArrayValue, span: Span) -> ArrayValue:
-    if not span.numbers:
-        raise Refusal("a slice without entries")
-    chosen = selection(span, a.shape[0])
-    found = arithmetic.matmul(ArrayValue(chosen.flip, (chosen.columns, chosen.rows)), a)
-    return ArrayValue(found.operand, found.shape, a.buffers)
-
-
-def put(arithmetic: Arithmetic, a: ArrayValue, places: list[Place], value: ArrayValue) -> ArrayValue:
-    """The array after a[places] = value."""
-    if len(a.shape) == 1:
-        (only,) = places
-        if isinstance(only, Span):
-            return _replaced(arithmetic, a, [only], value)
-        return ArrayValue(arithmetic.updated(a.operand.flip, only, _fitting(arithmetic, value, ())).flip, a.shape)
-    row, column = places
-    if isinstance(row, Span) and whole(row, a.shape[0]) and not isinstance(column, Span):
-        return ArrayValue(arithmetic.updated(a.operand, column, _fitting(arithmetic, value, a.shape[:1])), a.shape)
-    if isinstance(column, Span) and whole(column, a.shape[1]) and not isinstance(row, Span):
-        return ArrayValue(arithmetic.updated(a.operand.flip, row, _fitting(arithmetic, value, a.shape[1:])).flip, a.shape)
-    if not isinstance(row, Span):
-        line = get(arithmetic, a, [row, Span(tuple(range(a.shape[1])))])
-        changed = _entry(arithmetic, line, column, value)
-        return put(arithmetic, a, [row, Span(tuple(range(a.shape[1])))], changed)
-    if not isinstance(column, Span):
-        line = get(arithmetic, a, [Span(tuple(range(a.shape[0]))), column])
-        changed = _entry(arithmetic, line, row, value)
-        return put(arithmetic, a, [Span(tuple(range(a.shape[0]))), column], changed)
-    return _replaced(arithmetic, a, [row, column], value)
-
-
-def _entry(arithmetic: Arithmetic, line: ArrayValue, position: Place, value: ArrayValue) -> ArrayValue:
-    """A vector with other entries at a position: what is there is taken out, and the value put in."""
-    if isinstance(position, Span):
-        return _replaced(arithmetic, line, [position], value)
-    here = unit(position, line.shape[0], arithmetic)
-    ones = ArrayValue(Const.of(np.ones(line.shape)), line.shape)
-    kept = arithmetic.elementwise("hadamard", line, arithmetic.elementwise("sub", ones, here, "-"), "*")
-    scalar = ArrayValue(_fitting(arithmetic, value, ()), ())
-    return arithmetic.add(kept, arithmetic.scaled(scalar.operand, here))
-
-
-def _replaced(arithmetic: Arithmetic, a: ArrayValue, spans: list[Place], value: ArrayValue) -> ArrayValue:
-    """Constant spans of an array: a mask takes out what was there."""
-    numbers = [list(span.numbers) for span in spans if isinstance(span, Span)]
-    shape = tuple(len(n) for n in numbers)
-    if 0 in shape:
-        raise Refusal("a slice without entries")
-    mask = np.ones(a.shape)
-    mask[np.ix_(*numbers)] = 0.0
-    if all(whole(span, length) for span, length in zip(spans, a.shape, strict=True)):
-        return ArrayValue(_fitting(arithmetic, value, a.shape), a.shape)
-    new = _fitting(arithmetic, value, shape)
-    placed = new
-    for axis, n in enumerate(numbers):
-        chosen = Const.of(np.eye(a.shape[axis])[:, n])
-        operands: tuple[Operand, ...] = (chosen, placed) if axis == 0 else (placed, chosen.flip)
-        placed = arithmetic.builder.emit("matmul", operands, operands[0].rows, operands[1].columns, arithmetic.line)
-    kept = arithmetic.elementwise("hadamard", a, ArrayValue(Const.of(mask), a.shape), "*")
-    return arithmetic.add(kept, ArrayValue(placed, a.shape))
 
 
 def _fitting(arithmetic: Arithmetic, value: ArrayValue, shape: Shape) -> Operand:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import TypeAlias
 
 import numpy as np
 
 from punchcard import arrays as functions
 from punchcard.python.arrays.arithmetic import Arithmetic
-from punchcard.python.arrays.dtypes import TRUTH
 from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.operations import ENTRYWISE
-from punchcard.python.arrays.values import ArrayValue, Refusal, shown
+from punchcard.python.arrays.operation_builder import ENTRYWISE
+from punchcard.python.arrays.values import TRUTH, ArrayValue, Refusal, filled, shown
 
 MAKERS = ("eye", "zeros", "ones", "identity", "full", "arange", "array", "asarray", "diag", "linspace")
 """Functions of constants alone: NumPy makes the array when the function is compiled."""
@@ -80,9 +79,7 @@ def _extreme_of_scalars(arithmetic: Arithmetic, name: str, values: list[ArrayVal
     """Python's max or min, of scalars."""
     if options or len(values) < 2 or not all(value.is_scalar for value in values):
         raise Refusal(f"Python's {name[:3]} takes two or more scalars", f"write np.{name}(a, b), or x.{name[:3]}()")
-    found = values[0]
-    for value in values[1:]:
-        found = arithmetic.elementwise(name, found, value, name)
+    found = reduce(lambda one, other: arithmetic.elementwise(name, one, other, name), values)
     return replace(found, kinds=frozenset().union(*(value.kinds for value in values)))  # it is one of them
 
 
@@ -122,10 +119,6 @@ def _transpose(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     return replace(a, operand=a.operand.flip, shape=a.shape[::-1]) if len(a.shape) == 2 else a
 
 
-def _filled(fill: float, arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
-    return ArrayValue(Const.of(np.full(a.shape, fill)), a.shape, kinds=a.kinds)
-
-
 def _float(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     if math.prod(a.shape) != 1:
         raise Refusal(f"float of {shown(a.shape)}: it must be a scalar")
@@ -140,8 +133,10 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., ArrayValue]]] = {
     "square": (1, partial(Arithmetic.power, exponent=2)),
     "dot": (2, _dot), "inner": (2, _inner), "matmul": (2, partial(Arithmetic.matmul, sign="matmul")),
     "outer": (2, Arithmetic.outer), "norm": (1, Arithmetic.norm), "trace": (1, _trace), "diag": (1, _diag),
-    "where": (3, _where), "transpose": (1, _transpose), "zeros_like": (1, partial(_filled, 0.0)),
-    "ones_like": (1, partial(_filled, 1.0)), "copy": (1, lambda arithmetic, a: replace(a, buffers=frozenset())),
+    "where": (3, _where), "transpose": (1, _transpose),
+    "zeros_like": (1, lambda arithmetic, a: replace(filled(0.0, a.shape), kinds=a.kinds)),
+    "ones_like": (1, lambda arithmetic, a: replace(filled(1.0, a.shape), kinds=a.kinds)),
+    "copy": (1, lambda arithmetic, a: replace(a, buffers=frozenset())),
     "float": (1, _float),
 }
 """Functions of arrays alone: how many they take, and what they give."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ class SourcePlace:
 
     def __str__(self) -> str:
         return f"{self.source.file}:{self.number}: {self.source.text(self.node)}"
+
+    def fail(self, message: str, instead: str = "") -> NoReturn:
+        self.source.fail(self.node, message, instead)
 
 
 @dataclass(eq=False)
@@ -218,17 +221,18 @@ def tests(condition: Condition) -> Iterator[Test]:
             yield from tests(part)
 
 
+def blocks(statement: Statement) -> list[list[Statement]]:
+    """The code inside a statement."""
+    if isinstance(statement, If):
+        return [*(test.work for test in tests(statement.condition)), statement.then, statement.other]
+    if isinstance(statement, Loop):
+        return [statement.before, statement.body]
+    return [statement.body] if isinstance(statement, CodeRegion) else []
+
+
 def walk(statements: list[Statement]) -> Iterator[Statement]:
     """Every statement, with those inside."""
     for statement in statements:
         yield statement
-        if isinstance(statement, If):
-            for test in tests(statement.condition):
-                yield from walk(test.work)
-            yield from walk(statement.then)
-            yield from walk(statement.other)
-        elif isinstance(statement, Loop):
-            yield from walk(statement.before)
-            yield from walk(statement.body)
-        elif isinstance(statement, CodeRegion):
-            yield from walk(statement.body)
+        for block in blocks(statement):
+            yield from walk(block)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from punchcard.python.arrays.ir import Const, Pointer, Register, SourcePlace
+from punchcard.python.arrays.ir import Const, Loop, Pointer, Register, SourcePlace
 
 
 @dataclass(frozen=True)
 class StorageSlot:
-    """A register, stored as it is or transposed; or with `counter` a digit of a loop's counter."""
+    """A register, stored as it is or transposed."""
 
     register: Register
     turned: bool = False
@@ -81,26 +81,22 @@ class Instr:
         return None if self.target is None else self.target.slot
 
     @property
+    def branch(self) -> Instr:
+        """Its branch alone."""
+        return Instr(self.line, flag=self.flag, goto=self.goto, depth=self.depth)
+
+    @property
     def is_copy(self) -> bool:
         return self.function == "copy" and not self.operands[0].part and self.target is not None and not self.target.part
 
 
 @dataclass(eq=False)
-class Rewind:
-    """Before a loop: all pointers that move on with it go back to their first column."""
+class MovePointers:
+    """All pointers that move on with a loop: at the end of a round they do so, before the loop they `rewind`."""
 
-    loop: object
-    line: SourcePlace
+    loop: Loop
     depth: int
+    rewind: bool
 
 
-@dataclass(eq=False)
-class Advance:
-    """At the end of a round: all pointers that move on with the loop do so."""
-
-    loop: object
-    line: SourcePlace
-    depth: int
-
-
-Item: TypeAlias = Instr | JumpTarget | Rewind | Advance
+Item: TypeAlias = Instr | JumpTarget | MovePointers

@@ -6,24 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from punchcard.python.arrays.ir import (
-    CodeRegion,
-    Condition,
-    Const,
-    If,
-    Leave,
-    Loop,
-    Moves,
-    Negation,
-    Op,
-    Operand,
-    Pointer,
-    Register,
-    SourcePlace,
-    Statement,
-    Test,
-)
-from punchcard.python.arrays.linear_code import Advance, Instr, Item, JumpTarget, Loc, Rewind, StorageSlot
+from punchcard.python.arrays import ir
+from punchcard.python.arrays.ir import Const, Operand, Register
+from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, MovePointers, StorageSlot
 from punchcard.python.arrays.orientation import Orientation, way
 
 ONE, ZERO = Const.of(1.0), Const.of(0.0)
@@ -52,32 +37,32 @@ class Linearizer:
         self.registers -= 1
         return Loc(StorageSlot(Register(self.registers, 1, 1, name=name)))
 
-    def write(self, line: SourcePlace, function: str | None, operands: list[Loc], target: Loc | None = None, *,
+    def write(self, line: ir.SourcePlace, function: str | None, operands: list[Loc], target: Loc | None = None, *,
               flag: Loc | None = None, goto: JumpTarget | None = None) -> None:
         self.items.append(Instr(line, function, operands, target, flag, goto, self.depth))
 
     # Operations
 
-    def statements(self, code: list[Statement]) -> None:
+    def statements(self, code: list[ir.Statement]) -> None:
         for statement in code:
-            if isinstance(statement, Op):
+            if isinstance(statement, ir.Op):
                 self._operation(statement)
-            elif isinstance(statement, Moves):
+            elif isinstance(statement, ir.Moves):
                 self._moves(statement)
-            elif isinstance(statement, Leave):
+            elif isinstance(statement, ir.Leave):
                 self.write(statement.line, None, [], goto=self._end(statement.block))
-            elif isinstance(statement, CodeRegion):
+            elif isinstance(statement, ir.CodeRegion):
                 self.statements(statement.body)
                 self.items.append(self._end(statement))
-            elif isinstance(statement, If):
+            elif isinstance(statement, ir.If):
                 self._if(statement)
             else:
                 self._loop(statement)
 
-    def _end(self, block: CodeRegion) -> JumpTarget:
+    def _end(self, block: ir.CodeRegion) -> JumpTarget:
         return self.ends.setdefault(id(block), JumpTarget())
 
-    def _operation(self, op: Op) -> None:
+    def _operation(self, op: ir.Op) -> None:
         stored = self.orientation.ways(op.target)
         primary = way(op.target, self.orientation.primary.get(op, False))
         target = Loc(StorageSlot(op.target, primary))
@@ -98,7 +83,7 @@ class Linearizer:
             if turned != primary:
                 self.write(op.line, "transpose", [target], Loc(StorageSlot(op.target, turned)))
 
-    def _scale(self, op: Op, primary: bool, target: Loc) -> None:
+    def _scale(self, op: ir.Op, primary: bool, target: Loc) -> None:
         """A number times a matrix. Twice and minus are exact."""
         scalar, other = self.loc(op.operands[0], False), self.loc(op.operands[1], primary)
         factor = op.operands[0].single if isinstance(op.operands[0], Const) else None
@@ -109,15 +94,19 @@ class Linearizer:
         else:
             self.write(op.line, "mul" if other.shape == (1, 1) else "scale", [scalar, other], target)
 
-    def _moves(self, moves: Moves) -> None:
+    def _moves(self, moves: ir.Moves) -> None:
         """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of
         its own.
         """
         pairs: list[tuple[StorageSlot, Loc]] = []
+        missing: list[StorageSlot] = []
         for register, value in moves.pairs:
-            pairs += [(StorageSlot(register, way(register, turned)), self.loc(value, turned))
-                      for turned in self.orientation.ways(register)]
-        pairs = [(target, source) for target, source in pairs if source.holder != target]
+            for turned in self.orientation.ways(register):
+                target = StorageSlot(register, way(register, turned))
+                if not self.orientation.has(value, turned):
+                    missing.append(target)
+                elif self.loc(value, turned).holder != target:
+                    pairs.append((target, self.loc(value, turned)))
         while pairs:
             free = next((pair for pair in pairs if not any(source.holder == pair[0] for _, source in pairs)), None)
             if free is None:
@@ -129,15 +118,17 @@ class Linearizer:
                 continue
             pairs.remove(free)
             self.write(moves.line, "copy", [free[1]], Loc(free[0]))
+        for slot in missing:
+            self.write(moves.line, "transpose", [Loc(StorageSlot(slot.register, not slot.turned))], Loc(slot))
 
     # Branches
 
-    def _if(self, statement: If) -> None:
+    def _if(self, statement: ir.If) -> None:
         then, other = statement.then, statement.other
-        if len(other) == 1 and isinstance(other[0], Leave):
+        if len(other) == 1 and isinstance(other[0], ir.Leave):
             self.jump(statement.condition, self._end(other[0].block), when=False)
             self.statements(then)
-        elif len(then) == 1 and isinstance(then[0], Leave):
+        elif len(then) == 1 and isinstance(then[0], ir.Leave):
             self.jump(statement.condition, self._end(then[0].block), when=True)
             self.statements(other)
         else:
@@ -149,11 +140,11 @@ class Linearizer:
             self.statements(other)
             self.items.append(end)
 
-    def jump(self, condition: Condition, target: JumpTarget, *, when: bool) -> None:
+    def jump(self, condition: ir.Condition, target: JumpTarget, *, when: bool) -> None:
         """Go to a label where a condition holds, or with when=False where it does not; else go on."""
-        if isinstance(condition, Negation):
+        if isinstance(condition, ir.Negation):
             self.jump(condition.inner, target, when=not when)
-        elif isinstance(condition, Test):
+        elif isinstance(condition, ir.Test):
             self.statements(condition.work)
             self._test(condition, target, when=when)
         elif condition.any == when:
@@ -166,7 +157,7 @@ class Linearizer:
             self.jump(condition.parts[-1], target, when=when)
             self.items.append(skip)
 
-    def _test(self, test: Test, target: JumpTarget, *, when: bool) -> None:
+    def _test(self, test: ir.Test, target: JumpTarget, *, when: bool) -> None:
         if isinstance(test.flag, Const):
             if (float(test.flag.value[0, 0]) > 0.5) == when:
                 self.write(test.line, None, [], goto=target)
@@ -182,17 +173,16 @@ class Linearizer:
 
     # Loops
 
-    def _loop(self, loop: Loop) -> None:
+    def _loop(self, loop: ir.Loop) -> None:
         self.statements(loop.before)
         top, done = JumpTarget(), JumpTarget()
         if loop.index is not None:
             self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(StorageSlot(loop.index)))
         digits = self._start_counting(loop, done)
-        self.items.append(Rewind(loop, loop.line, self.depth))
-        self.items.append(top)
+        self.items += [MovePointers(loop, self.depth, rewind=True), top]
         self.depth += 1
         self.statements(loop.body)
-        self.items.append(Advance(loop, loop.line, self.depth))
+        self.items.append(MovePointers(loop, self.depth, rewind=False))
         if loop.index is not None:
             index = Loc(StorageSlot(loop.index))
             self.write(loop.line, "add", [index, Loc(Const.of(float(loop.step)))], index)
@@ -209,7 +199,7 @@ class Linearizer:
         """How far a digit counts: it goes from 1 - base to 1, within the range."""
         return max(2, int(self.limit) + 1)
 
-    def _start_counting(self, loop: Loop, done: JumpTarget) -> list[Loc]:
+    def _start_counting(self, loop: ir.Loop, done: JumpTarget) -> list[Loc]:
         """The digits of the rounds that are left after the first, each with a minus; the least digit first."""
         if loop.count is None:
             return []
@@ -227,38 +217,25 @@ class Linearizer:
         return found
 
 
-def _column(whole: Loc, index: int | Pointer | None) -> Loc:
+def _column(whole: Loc, index: int | ir.Pointer | None) -> Loc:
     """A column of a place. The only column of a constant or a slot may be all of it."""
-    if isinstance(index, Pointer):
+    if isinstance(index, ir.Pointer):
         return Loc(whole.holder, None, index)
     return whole if whole.shape[1] == 1 else Loc(whole.holder, index)
 
 
 def linearize(
-    code: list[Statement], orientation: Orientation, parameters: Mapping[str, Register], limit: float
+    code: list[ir.Statement], orientation: Orientation, parameters: Mapping[str, Register], limit: float
 ) -> tuple[list[Item], dict[StorageSlot, str]]:
     """The instructions, and the slots that hold parameters when they begin."""
     flat = Linearizer(orientation, limit)
+    first_line = next(statement.line for statement in ir.walk(code) if not isinstance(statement, ir.CodeRegion))
     given: dict[StorageSlot, str] = {}
     for name, register in parameters.items():
         first, *others = orientation.ways(register)
         slot = StorageSlot(register, way(register, first))
         given[slot] = name
         for turned in others:
-            line = _first_line(code)
-            assert line is not None, "the results are moved"
-            flat.write(line, "transpose", [Loc(slot)], Loc(StorageSlot(register, turned)))
+            flat.write(first_line, "transpose", [Loc(slot)], Loc(StorageSlot(register, turned)))
     flat.statements(code)
     return flat.items, given
-
-
-def _first_line(code: list[Statement]) -> SourcePlace | None:
-    for statement in code:
-        if not isinstance(statement, CodeRegion):
-            return statement.line
-        found = _first_line(statement.body)
-        if found is not None:
-            return found
-    return None
-
-

@@ -8,28 +8,28 @@ from collections.abc import Mapping, Sequence
 from punchcard.python.arrays.values import Known, Value
 
 
+def stored(node: ast.AST) -> set[str]:
+    """The names that are assigned to in a node, wholly or in part."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)} | (
+        _stored_in(node))
+
+
+def _stored_in(node: ast.AST) -> set[str]:
+    """The names of arrays that are assigned to in part."""
+    return {inner.value.id for inner in ast.walk(node) if isinstance(inner, ast.Subscript)
+            and isinstance(inner.ctx, ast.Store) and isinstance(inner.value, ast.Name)}
+
+
 def assigned(statements: Sequence[ast.stmt]) -> set[str]:
     """The names that statements may assign to, wholly or in part."""
-    found = set()
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-                found.add(node.value.id)
-    return found
+    return set().union(*map(stored, statements))
 
 
 def changed_in_place(statements: Sequence[ast.stmt]) -> set[str]:
     """The names of arrays that statements may change in place."""
-    found = set()
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-                found.add(node.value.id)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                found.add(node.target.id)
-    return found
+    augmented = {node.target.id for statement in statements for node in ast.walk(statement)
+                 if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+    return augmented.union(*map(_stored_in, statements))
 
 
 def leaves(statement: ast.stmt) -> bool:
@@ -40,20 +40,13 @@ def leaves(statement: ast.stmt) -> bool:
 def stays_whole(name: str, body: Sequence[ast.stmt], known: Mapping[str, Value]) -> bool:
     """Whether a loop assigns integers alone to a variable: sums and products of whole numbers and itself."""
     for node in (inner for statement in body for inner in ast.walk(statement)):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            continue
-        values: list[ast.expr] = []
-        if isinstance(node, ast.Assign) and name in assigned([node]):
-            if not all(isinstance(target, ast.Name) for target in node.targets):
+        if isinstance(node, ast.Assign) and name in stored(node):
+            if not all(isinstance(target, ast.Name) for target in node.targets) or not _whole(node.value, name, known):
                 return False
-            values = [node.value]
-        elif isinstance(node, ast.AugAssign) and name in assigned([node]):
-            if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        elif isinstance(node, ast.AugAssign) and name in stored(node):
+            if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult) or not _whole(node.value, name, known):
                 return False
-            values = [node.value]
-        elif isinstance(node, ast.AnnAssign | ast.For) and name in assigned([_target(node)]):
-            return False
-        if not all(_whole(value, name, known) for value in values):
+        elif isinstance(node, ast.AnnAssign | ast.For) and name in stored(node.target):
             return False
     return True
 
@@ -67,8 +60,3 @@ def _whole(node: ast.expr, name: str, known: Mapping[str, Value]) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
         return _whole(node.left, name, known) and _whole(node.right, name, known)
     return False
-
-
-def _target(node: ast.AnnAssign | ast.For) -> ast.stmt:
-    """An assignment to the target alone."""
-    return ast.Assign([node.target], ast.Constant(0))

@@ -7,7 +7,7 @@ outside the loops around it is written before the outermost loop for which that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,25 +15,43 @@ from typing import TypeAlias
 import numpy as np
 
 from punchcard.errors import ProgramError
-from punchcard.python.arrays.ir import (
-    Array,
-    Const,
-    Index,
-    Loop,
-    Moves,
-    Op,
-    Operand,
-    Pointer,
-    Ref,
-    Register,
-    SourcePlace,
-    Statement,
-)
-from punchcard.python.arrays.operations import COMMUTE, INTEGRAL, LIMITED, OPERATIONS
+from punchcard.machines.fleq.fitted import FITTED as FITTED_BY_NAME
+from punchcard.machines.fleq.fitted import UNLIMITED
+from punchcard.machines.fleq.functions import ABS, ADD, MAXIMUM, MINIMUM, POSITIVE, RELU, SIGMOID, SUB
+from punchcard.python.arrays import ir
+from punchcard.python.arrays.ir import Array, Const, Operand, Ref, Register
 
 MOST_OPERATIONS = 20_000
+LIMITED = (*FITTED_BY_NAME, *(name for name in UNLIMITED if name != SIGMOID.name))
+"""Functions that are fitted over a domain, or are among them: they must not be computed where the source does not."""
 
-OperationKey: TypeAlias = tuple[str, tuple[Operand, ...], Index | None]
+
+def _silent(function: Callable[..., Array]) -> Callable[..., Array]:
+    def compute(*operands: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*operands), dtype=np.float64)
+
+    return compute
+
+
+OPERATIONS: Mapping[str, Callable[..., Array]] = {
+    "matmul": _silent(np.matmul),
+    "hadamard": _silent(np.multiply),
+    "scale": _silent(lambda s, a: s[0, 0] * a),
+    "copy": lambda a: a,
+    **{function.name: _silent(function.reference)
+       for function in (ADD, SUB, MAXIMUM, MINIMUM, RELU, ABS, POSITIVE, *UNLIMITED.values())},
+    **{name: _silent(rule.reference) for name, rule in FITTED_BY_NAME.items()},
+}
+ENTRYWISE = (*(name for name in LIMITED if name != "inverse"), SIGMOID.name, RELU.name, ABS.name)
+"""Functions of every entry that a program may call."""
+INTEGRAL = ("matmul", "add", "sub", "hadamard", "scale", "maximum", "minimum", "relu", "abs", "copy", "column", "update")
+"""What gives integers from integers."""
+EXACT = ("add", "sub", "relu", "abs", "positive", "copy", "column", "update")
+"""What the machine computes to the last bit, in float64, where its operands are exact."""
+COMMUTE = ("add", "hadamard", "maximum", "minimum")
+
+OperationKey: TypeAlias = tuple[str, tuple[Operand, ...], ir.Index | None]
 """An operation without its target: a function, operands and the column."""
 
 
@@ -41,7 +59,7 @@ OperationKey: TypeAlias = tuple[str, tuple[Operand, ...], Index | None]
 class Scope:
     """Known expressions, where what is written goes, and how many loops are open; `certain`: always executed."""
 
-    into: list[Statement]
+    into: list[ir.Statement]
     level: int
     certain: bool
     known: dict[OperationKey, Operand] = field(default_factory=dict)
@@ -51,9 +69,9 @@ class OperationBuilder:
     """Statements as they are written."""
 
     def __init__(self) -> None:
-        self.code: list[Statement] = []
+        self.code: list[ir.Statement] = []
         self.scopes = [Scope(self.code, 0, certain=True)]
-        self.loops: list[tuple[Loop, int]] = []
+        self.loops: list[tuple[ir.Loop, int]] = []
         """Open loops, and the number of the scope that each is in."""
         self.registers = 0
 
@@ -68,16 +86,16 @@ class OperationBuilder:
             raise ProgramError(f"more than {MOST_OPERATIONS} operations: use loops that need no unrolling, or smaller ones")
         return Register(self.registers, rows, columns, self.level, integral, name)
 
-    def add(self, statement: Statement) -> None:
+    def add(self, statement: ir.Statement) -> None:
         self.scopes[-1].into.append(statement)
 
-    def moves(self, pairs: list[tuple[Register, Operand]], line: SourcePlace) -> None:
+    def moves(self, pairs: list[tuple[Register, Operand]], line: ir.SourcePlace) -> None:
         real = [(target, value) for target, value in pairs if value != Ref(target)]
         if real:
-            self.add(Moves(real, line))
+            self.add(ir.Moves(real, line))
 
     @contextmanager
-    def scope(self, into: list[Statement], *, certain: bool) -> Iterator[None]:
+    def scope(self, into: list[ir.Statement], *, certain: bool) -> Iterator[None]:
         """What is written goes into a list, and is known there alone."""
         self.scopes.append(Scope(into, self.level, certain))
         try:
@@ -86,7 +104,7 @@ class OperationBuilder:
             self.scopes.pop()
 
     @contextmanager
-    def loop(self, loop: Loop, *, certain: bool) -> Iterator[None]:
+    def loop(self, loop: ir.Loop, *, certain: bool) -> Iterator[None]:
         """The body of a loop; `certain`: it makes at least one round."""
         self.loops.append((loop, len(self.scopes) - 1))
         try:
@@ -98,8 +116,8 @@ class OperationBuilder:
     # Operations
 
     def emit(
-        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: SourcePlace,
-        index: Index | None = None,
+        self, function: str, operands: tuple[Operand, ...], rows: int, columns: int, line: ir.SourcePlace,
+        index: ir.Index | None = None,
     ) -> Operand:
         """The result of an operation; written, folded or known already."""
         simple = simplified(function, operands)
@@ -107,7 +125,7 @@ class OperationBuilder:
             return simple
         if function in COMMUTE and _order(operands[1]) < _order(operands[0]):
             operands = (operands[1], operands[0])
-        if all(isinstance(operand, Const) for operand in operands) and not isinstance(index, Pointer):
+        if all(isinstance(operand, Const) for operand in operands) and not isinstance(index, ir.Pointer):
             return Const.of(computed(function, [operand.value for operand in operands if isinstance(operand, Const)], index))
         key = (function, operands, index)
         for scope in reversed(self.scopes):
@@ -119,14 +137,14 @@ class OperationBuilder:
         target.level = scope.level
         target.integral = (function in INTEGRAL and all(operand.integral for operand in operands)) or function == "positive"
         into = scope.into if outer is None else outer[0].before
-        into.append(Op(function, target, operands, line, index))
+        into.append(ir.Op(function, target, operands, line, index))
         scope.known[key] = Ref(target)
         return Ref(target)
 
-    def _outermost(self, function: str, operands: tuple[Operand, ...], index: Index | None) -> tuple[Loop, int] | None:
+    def _outermost(self, function: str, operands: tuple[Operand, ...], index: ir.Index | None) -> tuple[ir.Loop, int] | None:
         """The outermost loop, with its scope, before which an operation can be done."""
         level = max((operand.register.level for operand in operands if isinstance(operand, Ref)), default=0)
-        if isinstance(index, Pointer):
+        if isinstance(index, ir.Pointer):
             level = max(level, 1 + next(i for i, (loop, _) in enumerate(self.loops) if loop is index.loop))
         if level >= self.level:
             return None
@@ -151,7 +169,7 @@ class OperationBuilder:
         return go_back
 
 
-def computed(function: str, values: list[Array], index: Index | None = None) -> Array:
+def computed(function: str, values: list[Array], index: ir.Index | None = None) -> Array:
     """An operation on matrices; the column of a pointer is given as a number."""
     if isinstance(index, int):
         if function == "column":

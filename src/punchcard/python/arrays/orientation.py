@@ -24,6 +24,11 @@ class Orientation:
     def ways(self, register: Register) -> list[bool]:
         return sorted(self.stored.get(register, {False}))
 
+    def has(self, operand: Operand, turned: bool) -> bool:
+        """Whether an operand is there this way round."""
+        return isinstance(operand, Const) or (
+            way(operand.register, turned != operand.flipped) in self.stored.get(operand.register, ()))
+
 
 def way(register: Register, turned: bool) -> bool:
     """A number has one way only."""
@@ -65,13 +70,9 @@ def choose_orientation(code: list[Statement], results: Iterable[Register]) -> Or
 
 
 def _want(found: Orientation, operand: Operand, turned: bool) -> bool:
-    if isinstance(operand, Const):
+    if isinstance(operand, Const) or found.has(operand, turned):
         return False
-    stored = found.stored.setdefault(operand.register, set())
-    needed = way(operand.register, turned != operand.flipped)
-    if needed in stored:
-        return False
-    stored.add(needed)
+    found.stored.setdefault(operand.register, set()).add(way(operand.register, turned != operand.flipped))
     return True
 
 
@@ -96,15 +97,17 @@ def _propagate(found: Orientation, ops: list[Op], moves: list[tuple[Register, Op
             for operand, turned in wanted(op, found.primary.get(op, False)):
                 changed |= _want(found, operand, turned)
     for target, value in moves:
-        for turned in list(found.stored.get(target, ())):
+        ways = found.ways(target) if found.stored.get(target) else []
+        if isinstance(value, Ref) and value.register.level > target.level:  # out of a loop one way is enough
+            ways = ways[:1] if not any(found.has(value, turned) for turned in ways) else []
+        for turned in ways:
             changed |= _want(found, value, turned)
     return changed
 
 
 def _lacking(found: Orientation, op: Op, turned: bool) -> int:
     """How many operands are not stored the way that is needed for this result."""
-    return sum(1 for operand, t in wanted(op, turned) if isinstance(operand, Ref)
-               and way(operand.register, t != operand.flipped) not in found.stored.get(operand.register, set()))
+    return sum(not found.has(operand, each) for operand, each in wanted(op, turned))
 
 
 def _settle(found: Orientation, ops: list[Op], moves: list[tuple[Register, Operand]], results: Iterable[Register]) -> bool:

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from punchcard.python.arrays.linear_code import Advance, Instr, Item, JumpTarget, Loc, Rewind, StorageSlot
+from punchcard.python.arrays.ir import SourcePlace
+from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, MovePointers, StorageSlot
 
 
 class PointerMove(Instr):
     """A pointer of an instruction is set to a place, or without one moves on."""
 
-    def __init__(self, line: object, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
-        super().__init__(line, "pointer", depth=depth)  # type: ignore[arg-type]
+    def __init__(self, line: SourcePlace, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
+        super().__init__(line, "pointer", depth=depth)
         self.instruction, self.name, self.place = instruction, name, place
 
 
@@ -66,7 +67,7 @@ def fuse_stores(items: list[Item], results: set[StorageSlot]) -> list[Item]:
                 if maker is not None:
                     maker.target = item.target
                     if item.goto is not None:
-                        found.append(Instr(item.line, None, [], None, item.flag, item.goto, item.depth))
+                        found.append(item.branch)
                     continue
         found.append(item)
     return found
@@ -102,9 +103,8 @@ def _thread_jumps(items: list[Item]) -> list[Item]:
         for item in items[places[id(label)]:]:
             if isinstance(item, JumpTarget):
                 continue
-            if isinstance(item,
-                          Instr) and item.function is None and item.flag is None and item.goto is not None and seen < 50:
-                return target(item.goto, seen + 1)
+            if isinstance(item, Instr) and item.function is None and item.flag is None and item.goto is not None:
+                return target(item.goto, seen + 1) if seen < 50 else label
             break
         return label
 
@@ -112,10 +112,11 @@ def _thread_jumps(items: list[Item]) -> list[Item]:
     for i, item in enumerate(items):
         if isinstance(item, Instr) and item.goto is not None:
             item.goto = target(item.goto)
-            if item.function is None and _follows(items, i, item.goto):
-                continue
-            if item.function is not None and item.flag is None and _follows(items, i, item.goto):
-                item.goto = None
+            if _follows(items, i, item.goto):
+                if item.function is None:
+                    continue
+                if item.flag is None:
+                    item.goto = None
         kept.append(item)
     return kept
 
@@ -177,17 +178,13 @@ def pointers(items: list[Item]) -> dict[int, list[tuple[Instr, str, Loc]]]:
 
 
 def place_pointer_updates(items: list[Item]) -> list[Item]:
-    """`Rewind` and `Advance` become an update for each pointer; a loop that is entered once needs no rewinding."""
+    """`MovePointers` becomes an update for each pointer; a loop that is entered once needs no rewinding."""
     moving = pointers(items)
     kept: list[Item] = []
     for item in items:
-        if isinstance(item, Rewind | Advance):
-            entries = moving.get(id(item.loop), [])
-            if isinstance(item, Rewind) and item.depth == 0:
-                continue
-            for instruction, name, place in entries:
-                start = place if isinstance(item, Rewind) else None
-                kept.append(PointerMove(item.line, instruction, name, start, item.depth))
-        else:
+        if not isinstance(item, MovePointers):
             kept.append(item)
+        elif item.depth or not item.rewind:
+            kept += [PointerMove(item.loop.line, instruction, name, place if item.rewind else None, item.depth)
+                     for instruction, name, place in moving.get(id(item.loop), [])]
     return kept

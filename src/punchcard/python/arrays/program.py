@@ -15,13 +15,12 @@ import numpy as np
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, shortened
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.step_errors import FAR
-from punchcard.python.arrays.arguments import is_constant, typed
-from punchcard.python.arrays.call import LOOKED_AT, ArrayCall, Key
+from punchcard.python.arrays.call import LOOKED_AT, ArrayCall, Key, is_constant, typed
 from punchcard.python.arrays.code_generation import GeneratedProgram, generate
 from punchcard.python.arrays.compiler import LoweredFunction, lower
 from punchcard.python.arrays.domains import functions_for
 from punchcard.python.arrays.dry_run import Ran
-from punchcard.python.arrays.dtypes import Kinds
+from punchcard.python.arrays.values import Kinds
 from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.report import ArrayReport, distance
 from punchcard.python.source import FunctionSource

@@ -82,13 +82,13 @@ class DebugApp(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         # How to leave, and where all keys are, come before what a narrow terminal cuts off.
-        ("s", "step", "step"), ("b", "loop_back", "back"), ("q", "quit", "quit"), ("question_mark", "keys", "keys"),
-        ("l", "layer", "layer"), ("full_stop", "half(True)", "half"),
-        Binding("comma", "half(False)", "half back", show=False), ("t", "breakpoint", "breakpoint"),
+        ("s", "go('step')", "step"), ("b", "go('back')", "back"), ("q", "quit", "quit"), ("question_mark", "keys", "keys"),
+        ("l", "go('next_layer')", "layer"), ("full_stop", "go('half', True)", "half"),
+        Binding("comma", "go('half', False)", "half back", show=False), ("t", "breakpoint", "breakpoint"),
         ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
-        ("h", "head", "head"), Binding("H", "other_layer", "its layer", show=False),
+        ("h", "choose('next_head')", "head"), Binding("H", "choose('choose_next_layer')", "its layer", show=False),
         Binding("escape", "stop", "stop", show=False),
     ]
 
@@ -170,7 +170,7 @@ class DebugApp(App[None]):
         if line is not None and 1 <= line <= source.row_count:
             source.move_cursor(row=line - 1)
 
-    # KeyHelp
+    # Keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a long run is looked through, only Escape and q do something."""
@@ -187,24 +187,13 @@ class DebugApp(App[None]):
     def action_keys(self) -> None:
         self.push_screen(KeyHelp())
 
-    def action_step(self) -> None:
-        self._do(self.debugger.step)
+    def action_go(self, move: str, *given: bool) -> None:
+        """One of the debugger's moves."""
+        self._do(partial(getattr(self.debugger, move), *given))
 
-    def action_loop_back(self) -> None:
-        self._do(self.debugger.back)
-
-    def action_layer(self) -> None:
-        self._do(self.debugger.next_layer)
-
-    def action_half(self, forward: bool) -> None:
-        self._do(partial(self.debugger.half, forward))
-
-    def action_head(self) -> None:
-        self.debugger.next_head()
-        self._show_attention()
-
-    def action_other_layer(self) -> None:
-        self.debugger.choose_next_layer()
+    def action_choose(self, what: str) -> None:
+        """Another head, without moving."""
+        getattr(self.debugger, what)()
         self._show_attention()
 
     def action_breakpoint(self) -> None:

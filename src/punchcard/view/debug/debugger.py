@@ -10,6 +10,7 @@ All that it knows it asks of a session, so it works for every machine.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -33,16 +34,6 @@ class ListedValue(NamedTuple):
     text: str
     changed: bool
     watched: bool
-
-
-class HeadMove(NamedTuple):
-    """A column that takes from another, in the chosen head."""
-
-    source: str
-    target: str
-    weight: float
-    score: float
-    gap: float | None
 
 
 class Debugger:
@@ -165,20 +156,20 @@ class Debugger:
 
     def toggle(self, line: int) -> bool:
         """Set or take away the breakpoint on a line of the source, from 1; False if no instruction is there."""
-        here = {i["number"] for i in self.about["program"]["instructions"] if i["line"] == line}
+        here = {listed.number for listed in self.session.listing.instructions if listed.line == line}
         if not here:
             return False
         self.breakpoints = self.breakpoints - here if here & self.breakpoints else self.breakpoints | here
         return True
 
     def lines_with_breakpoints(self) -> set[int]:
-        return {i["line"] for i in self.about["program"]["instructions"]
-                if i["line"] is not None and i["number"] in self.breakpoints}
+        return {listed.line for listed in self.session.listing.instructions
+                if listed.line is not None and listed.number in self.breakpoints}
 
     def watch(self, name: str) -> None:
         """Watch a value by its name, or no longer. Of several of one name the group is said too: `tape[2] square`."""
-        names = [value["name"] for value in self.about["shown"]]
-        full = [f"{value['group']} {value['name']}" for value in self.about["shown"]]
+        names = [value.name for value in self.session.shown]
+        full = [f"{value.group} {value.name}" for value in self.session.shown]
         if name not in names and name not in full:
             raise PunchcardError(f"no value {name!r}{did_you_mean(name, [*names, *full])}: see the list of values")
         self.watch_number(full.index(name) if name in full else names.index(name))
@@ -199,9 +190,9 @@ class Debugger:
 
     def values(self) -> list[ListedValue]:
         """All values, those that are watched first."""
-        found = [ListedValue(number, shown["name"], shown["group"], text, text != old, number in self.watched)
+        found = [ListedValue(number, shown.name, shown.group, text, text != old, number in self.watched)
                  for number, (shown, text, old) in enumerate(zip(
-                     self.about["shown"], self.state["values"], self._values, strict=True))]
+                     self.session.shown, self.state["values"], self._values, strict=True))]
         return [value for value in found if value.watched] + [value for value in found if not value.watched]
 
     def column_name(self, column: int) -> str:
@@ -226,10 +217,37 @@ class Debugger:
         self.layer_chosen = (self.layer_chosen + 1) % self.layers
         self.head = min(self.head, max(0, self.heads - 1))
 
-    def moves(self) -> list[HeadMove]:
-        """Who takes from whom in the chosen head of this loop, without columns that take from themselves."""
+    def moves(self) -> list[tuple[str, str, float, float, float | None]]:
+        """Who takes from whom in the chosen head of this loop, without columns that take from themselves.
+
+        Names of target and source, then weight, score and gap.
+        """
         if not self.heads or self.ended:
             return []
         reply = self.session.attention(self.loop, self.layer_chosen, self.head)
-        return [HeadMove(self.column_name(source), self.column_name(target), weight, score, gap)
+        return [(self.column_name(target), self.column_name(source), weight, score, gap)
                 for source, target, weight, score, gap in reply["moves"] if source != target]
+
+
+def require_textual() -> None:
+    """Refuse before anything is computed."""
+    try:
+        import textual  # noqa: F401
+    except ImportError:
+        raise PunchcardError("the debugger needs textual, which is not installed: pip install 'punchcard[debug]'") from None
+
+
+def require_terminal() -> None:
+    """Refuse a pipe: nobody could press a key."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise PunchcardError("the debugger needs a terminal, and here standard input or output is a file or a pipe: use "
+                             "`punchcard run --trace`, or `punchcard view --html FILE`")
+
+
+def debug(session: Session) -> None:
+    """Take over the terminal until the person quits."""
+    require_textual()
+    require_terminal()
+    from punchcard.view.debug.app import DebugApp
+
+    DebugApp(Debugger(session)).run()

@@ -1,7 +1,7 @@
 """The page: a stylesheet and one ES module, joined from small files. It needs no framework and asks no other host.
 
 `page.js` says what the page is given and what it asks for. The server sends `served()`, `module()` and `stylesheet()`. A
-file that opens by double click is `document(title, data)`, with the data that `data.py` makes.
+file that opens by double click is `document(title, data)`, with the data that `html.py` makes.
 """
 
 from __future__ import annotations

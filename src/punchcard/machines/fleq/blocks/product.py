@@ -20,7 +20,7 @@ from punchcard.machines.fleq.blocks.lemmas import Lemma, LemmaWorkspace, find, m
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, output_lanes, outputs
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace, all_but
 from punchcard.transformer.build import Part, assign
-from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
+from punchcard.transformer.expression import Expression, gated, relu, stack
 
 EXTRAPOLATION = {1: (1.0,), 2: (4 / 3, -1 / 3), 3: (3 / 2, -3 / 5, 1 / 10)}
 """Weights w_h of heads h = 1, 2, ...: Richardson's extrapolation in c^2 over c, 2 c, 3 c."""
@@ -284,34 +284,28 @@ class MirrorProductLemma(Lemma):
         c = best_c(self.reach or work.reach, self.heads, work.unit)
         copy, key, query, asking, axis, product = self.own(work)
         plus, minus = (work.rows(f"not_{x}_lane" if self.diagonal else f"not_{x}") for x in "ab")
+        # columns i and d + i both take column i of a, or column 0; column 2 d + i takes column i of b
+        a_lane, b_lane, c_lane = (work.rows(f"{x}_lane") for x in "abc")
+        asked, first = ((a_lane + b_lane).total(), a_lane[0]) if self.diagonal else (a_lane + b_lane, a_lane)
         held, shut = (copy[0].repeat(d), off + work.over) if self.scalar else (copy, off)
         prepare = (
-            self._bring(work, copy)
+            find(stack(asked, c_lane), stack(first, b_lane), work.own("x")[:d], copy)
             + assign(key, gated(held, shut + plus, gate) - gated(held, shut + minus, gate))
             # columns outside the scratchpad have taken averages, and must not ask with them
             + assign(query, gated(copy, off + work.rows("not_c") + work.rows("outside"), gate))
             + assign(asking, relu(work.rows("in_c") - off))
-            + assign(axis, gated(work.rows("a_lane") - work.rows("b_lane"), off, gate))
+            + assign(axis, gated(a_lane - b_lane, off, gate))
         )
         soft = Part()
         for score, factor in extrapolated(self.heads, c, d):
             soft += mix(stack(score * query, -work.big * asking), stack(key, work.rows("not_ab")), factor * axis, product)
         return [prepare, soft + assign(work.own("result"), gated(product, off + work.over, gate))]
 
-    def _bring(self, work: LemmaWorkspace, copy: Rows) -> Part:
-        """Columns i and d + i both take column i of a, column 2 d + i takes column i of b."""
-        a, b, c = (work.rows(f"{x}_lane") for x in "abc")
-        return find(stack(a + b, c), stack(a, b), work.own("x")[: work.size], copy)
-
 
 class DiagonalProductLemma(MirrorProductLemma):
     """Rows scaled by a vector a: columns g and d + g take column 0 of a and keep entry g, with either sign."""
 
     diagonal = True
-
-    def _bring(self, work: LemmaWorkspace, copy: Rows) -> Part:
-        a, b, c = (work.rows(f"{x}_lane") for x in "abc")
-        return find(stack((a + b).total(), c), stack(a[0], b), work.own("x")[: work.size], copy)
 
 
 class ScaledProductLemma(DiagonalProductLemma):

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from punchcard.errors import ProgramError, SourceError
+from punchcard.formatting import plural
 from punchcard.machines.fleq.functions import Shape
 from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
 from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
@@ -105,13 +106,13 @@ def _take_rows(line: Line, name: str, shape: Shape) -> Array:
         start = line.ahead
         rows.append(take_numbers(line, f"a value of {name!r}"))
         if len(rows[-1]) != shape.columns:
-            raise start.error(f"row {len(rows)} of {name!r} has {_count(len(rows[-1]), 'value')}: {shape.columns} "
+            raise start.error(f"row {len(rows)} of {name!r} has {plural(len(rows[-1]), 'value')}: {shape.columns} "
                               f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
         if not line.at(";"):
             break
         line.take()
     if len(rows) != shape.rows:
-        raise first.error(f"{name!r} has {_count(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
+        raise first.error(f"{name!r} has {plural(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
                           "separated by `;`", line.source)
     return np.array(rows)
 
@@ -121,7 +122,7 @@ def _take_column(line: Line, name: str, shape: Shape) -> Array:
     if line.at(";"):
         raise line.wrong("only the rows of a matrix are separated by `;`")
     if len(row) != shape.rows:
-        raise first.error(f"{name!r} has {_count(len(row), 'value')}: {shape.rows} {_are(shape.rows)} wanted", line.source)
+        raise first.error(f"{name!r} has {plural(len(row), 'value')}: {shape.rows} {_are(shape.rows)} wanted", line.source)
     return np.array(row).reshape(shape.rows, 1)
 
 
@@ -148,10 +149,6 @@ def beyond(declaration: Declaration, limit: float) -> float | None:
     """The value of a variable that is furthest beyond the range, if one is."""
     furthest = float(declaration.value.flat[np.abs(declaration.value).argmax()])
     return furthest if abs(furthest) > limit else None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _are(number: int) -> str:
