@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import punchcard
 from punchcard.calculator import exact
+from punchcard.calculator.blocks import Blocks, fitted
 from punchcard.calculator.calculation import calculator_machine, compile_calculation, program_text
 from punchcard.calculator.expression import parse
-from punchcard.calculator.functions import DOMAINS, SHIFT, STANDARD, Blocks, banded, fitted_sum, wide
+from punchcard.calculator.functions import DOMAINS, SHIFT, STANDARD, banded, wide
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.fleq.functions import ADD, INVERSE, SQRT
 from punchcard.python.intervals import Interval
@@ -526,7 +527,7 @@ def test_shifts_are_exact() -> None:
 
 
 def test_tanh_is_one_sigmoid() -> None:
-    tanh = fitted_sum(banded("tanh", 0.0, 1.0), 64, 2.0**-52)
+    tanh = fitted(banded("tanh", 0.0, 1.0), 64, 2.0**-52)
     assert tanh.terms == 1
     x = np.linspace(-1000, 1000, 4001)
     assert np.abs(tanh(x) - np.tanh(x)).max() < 1e-15
@@ -534,7 +535,7 @@ def test_tanh_is_one_sigmoid() -> None:
 
 def test_wide_blocks_have_the_error_they_promise() -> None:
     for function in (INVERSE, SQRT):
-        block = fitted_sum(wide(function, 10), 64, 2.0**-52)
+        block = fitted(wide(function, 10), 64, 2.0**-52)
         x = np.exp(np.random.default_rng(0).uniform(np.log(block.low), np.log(block.high), 5000))
         assert np.abs(block(x) - function.reference(x)).max() <= STANDARD_BLOCKS.error(wide(function, 10), 1.0)
 
