@@ -16,8 +16,7 @@ from punchcard.machines.fleq.blocks.block import (
     MatrixProduct,
     ScaledProduct,
 )
-from punchcard.machines.fleq.fitted import fitted_function
-from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, Function
+from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, Function, fitted_function
 from punchcard.python.arrays.dry_run import Extent
 
 HEAD_ROOM = 1.5

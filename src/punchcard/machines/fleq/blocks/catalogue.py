@@ -26,8 +26,15 @@ from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
 from punchcard.machines.fleq.blocks.table import Table, tabulate
 from punchcard.machines.fleq.blocks.vector_fit import ridges
-from punchcard.machines.fleq.fitted import FITTED, fitted_domain, fitted_function
-from punchcard.machines.fleq.functions import KNOWN, LOSS_SLOPE, LOSS_SLOPES, Function
+from punchcard.machines.fleq.functions import (
+    FITTED,
+    KNOWN,
+    LOSS_SLOPE,
+    LOSS_SLOPES,
+    Function,
+    fitted_domain,
+    fitted_function,
+)
 from punchcard.transformer.expression import relu
 
 TERMS = 64
@@ -72,7 +79,7 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
 
 
 def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
-    """The block of a function whose name tells its domain, such as exp_m16_4 (see `machines.fleq.fitted`)."""
+    """The block of a function whose name tells its domain, such as exp_m16_4 (see `machines.fleq.functions`)."""
     domain = fitted_domain(name)
     if domain is None:
         raise ProgramError(f"function {name!r} does not tell a domain, as exp_m16_4 does, for -16 to 4")
