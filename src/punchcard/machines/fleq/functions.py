@@ -97,6 +97,11 @@ scalar_first = _rule(lambda a, b: b, lambda a, b: a == Shape(1, 1), "the first o
 """The first operand is a scalar; the result is as the second."""
 
 
+def transposed(a: Shape) -> Shape:
+    """Rows become columns."""
+    return Shape(a.columns, a.rows)
+
+
 def scaled_rows(a: Shape, b: Shape) -> Shape:
     """The first operand is a vector with an entry for each row of the second."""
     if a.columns != 1 or a.rows != b.rows:
@@ -161,7 +166,7 @@ def square_root(x: Any) -> Any:
 ADD = Function("add", 2, same_shape, np.add)
 SUB = Function("sub", 2, same_shape, np.subtract)
 MUL = Function("mul", 2, product_shape, lambda a, b: a.T @ b)
-TRANSPOSE = Function("transpose", 1, lambda a: Shape(a.columns, a.rows), lambda a: a.T.copy())
+TRANSPOSE = Function("transpose", 1, transposed, lambda a: a.T.copy())
 SIGMOID = Function("sigmoid", 1, same_shape, sigmoid)
 HADAMARD = Function("hadamard", 2, scaled_rows, np.multiply)
 ENTRYWISE = Function("entrywise", 2, same_shape, np.multiply)
