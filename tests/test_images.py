@@ -25,12 +25,6 @@ def test_blanks_commas_lines_and_comments(text: str) -> None:
     assert images.parse(text) == Image((9, -1, 3, 10, -1, 6, 0, 0, -1, 72, 105))
 
 
-@pytest.mark.parametrize("count", range(1, 8))
-def test_any_number_of_words(count: int) -> None:
-    words = tuple(range(count))
-    assert images.parse(images.write(Image(words))).words == words
-
-
 @given(st.lists(st.integers(-(2**63), 2**64 - 1), min_size=1).map(tuple))
 def test_what_is_written_is_read_again(words: tuple[int, ...]) -> None:
     assert images.parse(images.write(Image(words)), word_bits=64, memory=len(words)).words == words

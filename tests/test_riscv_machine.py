@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -236,17 +235,6 @@ def test_a_trace_shows_the_instruction_and_what_changed(small: RiscvMachine) -> 
     line = small.trace_line(program, begin, small.model(begin))
     assert "addi a0, zero, -5" in line
     assert "a0 = -5" in line
-
-
-def test_saved_and_loaded(small: RiscvMachine, tmp_path: Path) -> None:
-    small.save(tmp_path / "small.safetensors")
-    again = RiscvMachine.load(tmp_path / "small.safetensors")
-    assert again.weights.digest() == small.weights.digest()
-
-
-def test_a_program_is_kept_whole(small: RiscvMachine) -> None:
-    program = program_of([isa.encode("jal")])
-    assert small.restore(small.store(program)) == program
 
 
 def test_one_column_is_stored_to_in_a_loop(small: RiscvMachine) -> None:

@@ -26,7 +26,6 @@ from tests.cases import soaked
 from tests.riscv_cases import CORNERS, program_of, random_words
 from tests.riscv_reference import OPERATIONS
 from tests.riscv_runs import needs_gcc
-from tests.riscv_suite import suite
 
 NAMES = [one.name for one in INSTRUCTIONS if one.extension == "M"]
 EXTREME = (0, 1, 2, 3, 0x7FFF, 0x10000, 0x55555555, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFF8000, MASK - 1, MASK)
@@ -207,14 +206,6 @@ def test_compiled_c(tmp_path: Path) -> None:
     plain.run()
     assert report.ok, report.why
     assert report.result.output == plain.output != b""
-
-
-@pytest.mark.soak
-def test_the_suite_on_the_lowered_engine() -> None:
-    made = RiscvMachine(memory=1 << 10, multiply=True)
-    for name, text in suite().items():
-        result = made.run(assemble(text), engine="lowered", max_steps=10_000)
-        assert (result.status, result.engine) == (0, "lowered"), name
 
 
 @pytest.mark.soak

@@ -186,15 +186,6 @@ def test_a_byte_has_no_more_bits_than_a_word(bits: int, dialect: str) -> None:
     assert max(report.result.output) < 1 << bits
 
 
-def test_a_run_gives_its_output_and_its_state() -> None:
-    machine = VonNeumannMachine(word_bits=8, memory=12)
-    result = machine.run(Image((9, -1, 3, 10, -1, 6, 0, 0, -1, 72, 105)))
-    assert (result.output, result.halted, result.engine in ENGINES) == (b"Hi", True, True)
-    state = machine.read(result.card)
-    assert state.program_counter == result.program_counter == 255
-    assert state.memory == (0, 255, 3, 10, 255, 6, 0, 0, 255, 72, 105, 0)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("dialect", "memory"), [("standard", 11), ("adds", 16), ("sic1", 256)])
 def test_the_layout_tells_the_truth(dialect: str, memory: int, engine: str) -> None:

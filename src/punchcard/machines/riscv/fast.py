@@ -120,13 +120,9 @@ class QuickRiscv(RiscvInterpreter):
                 "lines": lines, "counters": path.counters}
             exec(compile(text, f"<block {start:#x}>", "exec"), names)
             found = names["block"], len(path.decoded)  # type: ignore[assignment]
-            for counter in path.counters:
-                word = (counter - self._addresses.start) // WORD_BYTES
-                self._translated[word] = 1
-                self._users.setdefault(word, set()).add(start)
         self._blocks[start] = found
-        if not path.decoded and start in self._addresses:  # another instruction may be stored there
-            word = (start - self._addresses.start) // WORD_BYTES
+        for counter in path.counters or [start] * (start in self._addresses):  # another instruction may be stored there
+            word = (counter - self._addresses.start) // WORD_BYTES
             self._translated[word] = 1
             self._users.setdefault(word, set()).add(start)
         return found

@@ -18,19 +18,18 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
-from punchcard.machines.display_values import DisplayValue, Pending
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, Pending, lines_of
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import ListedInstruction, Listing, lines_of
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes, pending_word
+from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
-from punchcard.machines.riscv.host import RiscvHost, is_served
+from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
@@ -39,7 +38,6 @@ from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Read, Write
 
 MOST_LISTED = 20_000
@@ -107,11 +105,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def readout(self, program: RiscvProgram, card: Card) -> Readout:
         """The registers and the program counter; the memory is large."""
-        registers = self.layout.numbers(card, "memory", "registers").tolist()
-        column, value = pending_word(self.layout, card) or (-1, 0)
-        place = column - self.layout.region("registers").start
-        if 0 <= place < len(registers):
-            registers[place] = value
+        guest = CardGuest(self.layout, self.sizes, card)
+        registers = [guest.register(i) for i in range(len(REGISTERS))]
         return Readout(self._named(registers), self.counter(card))
 
     def counter(self, card: Card) -> int:

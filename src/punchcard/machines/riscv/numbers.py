@@ -9,25 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from punchcard.machines.meaning import Addend, Meaning
+from punchcard.machines.meaning import Addend, Case, Meaning
+from punchcard.machines.riscv.designs import extension
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import Class
-from punchcard.machines.riscv.designs.extension import (
-    DIGITS,
-    DOING,
-    PRODUCTS,
-    QUOTIENTS,
-    REMAINDERS,
-    SCHEDULE,
-    SIGNED_FACTORS,
-    SIGNED_QUOTIENTS,
-    SIZE,
-    SUM_BITS,
-    SUMS,
-    family,
-)
+from punchcard.machines.riscv.designs.extension import DIGITS, QUOTIENTS, SIZE
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
 ELSE = "anything else"
@@ -55,7 +42,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
         return Case(f"{ELSE}, like {name}", "scratchpad", "word", mask, match, known)
 
     found = []
-    for name in (*PRODUCTS, *QUOTIENTS):
+    for name in (*extension.PRODUCTS, *QUOTIENTS):
         bits = SEEN | {place: BY_NAME[name].match >> place & 1 for place in FUNCTION}
         if name in QUOTIENTS:
             found.append(case(name, bits))
@@ -67,21 +54,23 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
     """Hints of what is on the card, for a word with these bits, or None for neither a product nor a quotient."""
     tree = SeenClasses(sizes, word) if word is not None else None
-    sort = tree.among(family) if tree is not None else "other"
+    sort = tree.among(extension.family) if tree is not None else "other"
     if tree is not None and sort == "product":
-        signed = [tree.is_one_of(names) for names in SIGNED_FACTORS]
-        _products(card, x, y, signed, tree.is_one_of(PRODUCTS))
+        signed = [tree.is_one_of(names) for names in extension.SIGNED_FACTORS]
+        _products(card, x, y, signed, tree.is_one_of(extension.PRODUCTS))
     else:
-        for rows in SUMS:
+        for rows in extension.SUMS:
             card.hint_sum(FIRST, f"sum.{rows}", "scratchpad")
     if tree is not None and sort == "quotient":
-        _quotients(card, x, y, tree.is_one_of(SIGNED_QUOTIENTS, QUOTIENTS), tree.is_one_of(REMAINDERS, QUOTIENTS))
+        signed_quotient, remainder = (
+            tree.is_one_of(names, QUOTIENTS) for names in (extension.SIGNED_QUOTIENTS, extension.REMAINDERS))
+        _quotients(card, x, y, signed_quotient, remainder)
     else:
         card.hint_sum(FIRST, "divisor", "scratchpad")
         for row in range(DIGITS):
             card.hint_sum(FIRST, "dividend", "scratchpad", row=row)
     if sort == "other":
-        card.hint(FIRST, "doing", "scratchpad", constant(0, len(DOING)))
+        card.hint(FIRST, "doing", "scratchpad", constant(0, len(extension.DOING)))
 
 
 class SeenClasses:
@@ -103,15 +92,15 @@ class SeenClasses:
 def _products(card: Meaning, x: Word, y: Word, signed: list[bool], wanted: bool) -> None:
     """The sums of products of halves, and their digits."""
     low, middle, high = card.halves(x, y)
-    carry, more = low[HALF : 2 * HALF], middle[HALF:SUM_BITS]
+    carry, more = low[HALF : 2 * HALF], middle[HALF:extension.SUM_BITS]
     taken = [Addend(-1, second, first.is_negative)
              for first, second, negative in zip((x, y), (y, x), signed, strict=True) if negative]
-    top = card.total("high", SUM_BITS, Addend(1, high), Addend(1, more), *taken, constant=OFFSET)
+    top = card.total("high", extension.SUM_BITS, Addend(1, high), Addend(1, more), *taken, constant=OFFSET)
     card.hint_sum(FIRST, "sum.low", "scratchpad", Addend(1, low))
     card.hint_sum(FIRST, "sum.middle", "scratchpad", Addend(1, middle), Addend(-1, carry))
     card.hint_sum(FIRST, "sum.high", "scratchpad", Addend(1, top), Addend(-1, more), constant=-OFFSET)
-    for (name, begin), word in zip(SCHEDULE.items(), (low, middle, top), strict=True):
-        for step, first in enumerate(range(SUMS[name] - SIZE, -1, -SIZE)):
+    for (name, begin), word in zip(extension.SCHEDULE.items(), (low, middle, top), strict=True):
+        for step, first in enumerate(range(extension.SUMS[name] - SIZE, -1, -SIZE)):
             digit = word[first : first + SIZE] if wanted else constant(0, SIZE)
             card.hint(STEPS + begin + step, f"digits.{name}", "scratchpad", digit, first=first)
 

@@ -10,28 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import Fact
+from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout, RowBlock, holding
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Case, Meaning, Stage
 from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.designs import layout as facts
 from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import source_of
-from punchcard.machines.riscv.designs.layout import (
-    address_facts,
-    aligned_fact,
-    following_fact,
-    goes_to_a_cell,
-    immediate_facts,
-    is_fault,
-    kind_fact,
-    lost_fact,
-    pending_fact,
-)
 from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction
 from punchcard.machines.riscv.numbers import ELSE, alike, tell_numbers
 from punchcard.machines.riscv.semantics import Operands
-from punchcard.machines.stages import Case, Stage
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
 
 Pending: TypeAlias = tuple[Word, Word] | None
@@ -47,13 +35,13 @@ def instruction_cases(sizes: RiscvSizes) -> tuple[Case, ...]:
     return (*known, Case(ELSE, "scratchpad", "word", 0, 0, tuple((case.mask, case.match) for case in known)))
 
 
-def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], facts: Sequence[Fact]) -> Layout:
+def middle(layout: Layout, sizes: RiscvSizes, empty: Sequence[str], more: Sequence[Fact]) -> Layout:
     """A layout in the middle of a loop: rows of bits that are passing hold them in the scratchpad, but for the `empty`."""
     def passing(block: RowBlock) -> RowBlock:
         holds = holding("bits", "scratchpad") if block.within == "bits" and block.name not in empty else block.holds
         return replace(block, holds=holds)
 
-    return Layout([passing(block) for block in layout.blocks], layout.regions, [*address_facts(sizes), *facts])
+    return Layout([passing(block) for block in layout.blocks], layout.regions, [*facts.address_facts(sizes), *more])
 
 
 class ThreeLayerStages:
@@ -66,10 +54,10 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
-            aligned_fact(), aligned_fact("next", is_fault),
-            Fact("scratchpad", partial(goes_to_a_cell, sizes, "goal"),
+            facts.aligned_fact(), facts.aligned_fact("next", facts.is_fault),
+            Fact("scratchpad", partial(facts.goes_to_a_cell, sizes, "goal"),
                  "the result goes to a word, to a register but x0, or to the sink"),
-            lost_fact(sizes, "goal")])
+            facts.lost_fact(sizes, "goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -133,8 +121,8 @@ class TwoLayerStages:
             return any_of(*(column[f"flag.{name}"].equals(0) for name in GOOD))
 
         self.middle = middle(layout, sizes, ("brought", "fetched"), [
-            aligned_fact(), aligned_fact("next", refused), kind_fact(sizes), *immediate_facts(sizes),
-            following_fact(), pending_fact(sizes)])
+            facts.aligned_fact(), facts.aligned_fact("next", refused), facts.kind_fact(sizes), *facts.immediate_facts(sizes),
+            facts.following_fact(), facts.pending_fact(sizes)])
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -167,6 +167,12 @@ def pointer_code(layout: Layout, position: int, space: int) -> list[float]:
     return [1.0 if position >> j & 1 else -1.0 for j in range(length)] + [1.0 if space else -1.0]
 
 
+def register_pointer(layout: Layout, register: Expression) -> Expression:
+    """A pointer to a register, by the five bits of its number."""
+    one, above = rows(layout, "inside"), rows(layout, "address.position").size - register.size
+    return stack(register, *[-one] * above, one)
+
+
 def looking(layout: Layout, pointer: Expression) -> Expression:
     """A query by address: the scratchpad's own pointer; any other column looks at `nothing`."""
     outside = rows(layout, "outside")

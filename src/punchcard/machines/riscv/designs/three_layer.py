@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from punchcard.card.layout import Card, Layout
 from punchcard.machines.riscv import isa
-from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking
+from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
 from punchcard.machines.riscv.designs.execute import Execute
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
 from punchcard.machines.riscv.designs.fetch import Fetch
@@ -36,7 +36,7 @@ from punchcard.machines.riscv.designs.layout import (
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
-from punchcard.transformer.expression import Expression, Rows, rows, stack
+from punchcard.transformer.expression import rows, stack
 from punchcard.transformer.precision import Precision
 
 RESET = isa.encode("jal")
@@ -102,16 +102,11 @@ class RiscvThreeLayer(RiscvDesign):
         """
         one, outside = rows(layout, "inside"), rows(layout, "outside")
         register, itself = rows(layout, f"{pointer}.register"), rows(layout, f"{pointer}.own")
-        query = stack(looking(layout, self._in_registers(layout, register, one)), itself - outside)
-        zero = self._in_registers(layout, stack(*[-one] * register.size), one)
+        query = stack(looking(layout, register_pointer(layout, register)), itself - outside)
+        zero = register_pointer(layout, stack(*[-one] * register.size))
         key = stack(rows(layout, "address") + zero, 2 * one - outside)
         return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
                       gap=OPERAND_GAP)
-
-    def _in_registers(self, layout: Layout, register: Expression, one: Rows) -> Expression:
-        """A pointer to a register."""
-        above = rows(layout, "address.position").size - register.size
-        return stack(register, *[-one] * above, one)
 
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         half, after = 1 << HALF, entry + WORD_BYTES

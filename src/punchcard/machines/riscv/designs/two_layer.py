@@ -25,7 +25,15 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
-from punchcard.machines.riscv.designs.base import PENDING, SINK, RiscvDesign, RiscvSizes, looking, pending_word
+from punchcard.machines.riscv.designs.base import (
+    PENDING,
+    SINK,
+    RiscvDesign,
+    RiscvSizes,
+    looking,
+    pending_word,
+    register_pointer,
+)
 from punchcard.machines.riscv.designs.choose import Choose
 from punchcard.machines.riscv.designs.complete import Complete, Decode
 from punchcard.machines.riscv.designs.layout import (
@@ -80,10 +88,11 @@ class RiscvTwoLayer(RiscvDesign):
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
         memory, address, one, value = (rows(layout, name) for name in ("memory", "address", "inside", "value"))
         length = sizes.pointer_bits
+        named = {field: register_pointer(layout, rows(layout, "word")[at : at + 5]) for field, at in FIELDS.items()}
         reference, following = rows(layout, "reference")[2:], rows(layout, "next")[2 : length + 2]
         return [
-            self._read(layout, self._register(layout, "rs1"), "x")
-            + self._read(layout, self._register(layout, "rs2"), "y")
+            self._read(layout, named["rs1"], "x")
+            + self._read(layout, named["rs2"], "y")
             + Choose(sizes, layout).part,
             self._read(layout, stack(reference, -one), "brought")
             + attend(query=address + stack(following, -one), key=self._key(layout), value=stack(memory + value, 2 * value),
@@ -103,12 +112,6 @@ class RiscvTwoLayer(RiscvDesign):
         return attend(query=query, key=stack(self._key(layout), rows(layout, "inside")),
                       value=rows(layout, "memory") + rows(layout, "value"), into=rows(layout, into),
                       gap=store_gap(pointer.size))
-
-    def _register(self, layout: Layout, field: str) -> Expression:
-        """A pointer to a register that the instruction names: five of its bits as they stand, and the space of registers."""
-        one, at = rows(layout, "inside"), FIELDS[field]
-        above = rows(layout, "address.position").size - 5
-        return stack(rows(layout, "word")[at : at + 5], *[-one] * above, one)
 
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))

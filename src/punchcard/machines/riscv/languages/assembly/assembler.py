@@ -21,12 +21,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.directives import Datum, Directives, Item, Section, place, segments_of
+from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place, segments_of
 from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
 from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
 from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
@@ -84,6 +84,7 @@ class _Assembly:
         self.section: Section | None = None
         self.entry: Token | None = None
         self._lines: dict[tuple[str, int], SourceLine] = {}
+        self._uppers: dict[tuple[str, int], Code] = {}  # instructions with %pcrel_hi, by section and offset
         self._setting: list[str] = []
         self._reader = Reader(source, self.names.local, self.known)
         self._directives = Directives(self)
@@ -169,7 +170,10 @@ class _Assembly:
         for code in self._reader.read(line):
             written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
             self._lines[section.name, section.length] = written
-            section.add(replace(code, expression=self.bound(code.expression)), WORD_BYTES)
+            bound = replace(code, expression=self.bound(code.expression))
+            if code.part == "pcrel_hi":
+                self._uppers[section.name, section.length] = bound
+            section.add(partial(self._encoded, bound), WORD_BYTES)
 
     def set_name(self, token: Token, expression: Expression) -> None:
         """A name for a number; it may be set again, and what is above has meant what it was then."""
@@ -241,22 +245,18 @@ class _Assembly:
         for section in sorted((s for s in self.sections.values() if s.length), key=lambda each: each.address):
             for item in section.items:
                 address = section.address + item.offset
-                yield address, item.size, self._bytes(item, address)
+                yield address, item.size, item.content(address) if callable(item.content) else item.content
 
-    def _bytes(self, item: Item, address: int) -> bytes | None:
-        content = item.content
-        if isinstance(content, Datum):
-            return self._datum(content, self.number(content.expression, address))
-        if isinstance(content, Code):
-            return encoded(content, self._operand(content, address), address, self.source).to_bytes(WORD_BYTES, "little")
-        return content
-
-    def _datum(self, datum: Datum, number: int) -> bytes:
-        bits = 8 * datum.size
+    def datum(self, token: Token, expression: Expression, size: int, address: int) -> bytes:
+        """A number of so many bytes at an address."""
+        number, bits = self.number(expression, address), 8 * size
         if not -(1 << bits - 1) <= number < 1 << bits:
-            raise datum.token.error(f"{number} does not fit {datum.size} bytes: the range is {-(1 << bits - 1)} to "
-                                    f"{(1 << bits) - 1}", self.source)
-        return (number & (1 << bits) - 1).to_bytes(datum.size, "little")
+            raise token.error(f"{number} does not fit {size} bytes: the range is {-(1 << bits - 1)} to {(1 << bits) - 1}",
+                              self.source)
+        return (number & (1 << bits) - 1).to_bytes(size, "little")
+
+    def _encoded(self, code: Code, address: int) -> bytes:
+        return encoded(code, self._operand(code, address), address, self.source).to_bytes(WORD_BYTES, "little")
 
     def _operand(self, code: Code, address: int) -> int:
         """The number of an instruction's expression; of a lower part, the distance from where the upper part stands."""
@@ -265,17 +265,15 @@ class _Assembly:
         if code.part != "pcrel_lo":
             return self.number(code.expression, address) if code.expression else 0
         at = self.number(code.expression, address)
-        upper = self._uppers.get(at)
+        upper = self._uppers_by_address.get(at)
         if upper is None:
             raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi",
                                                  self.source)
         return self.number(upper.expression, at) - at
 
     @cached_property
-    def _uppers(self) -> dict[int, Code]:
-        """The instructions with %pcrel_hi by address."""
-        return {section.address + item.offset: item.content for section in self.sections.values() for item in section.items
-                if isinstance(item.content, Code) and item.content.part == "pcrel_hi"}
+    def _uppers_by_address(self) -> dict[int, Code]:
+        return {self.sections[name].address + offset: code for (name, offset), code in self._uppers.items()}
 
     # Remarks after a semicolon
 

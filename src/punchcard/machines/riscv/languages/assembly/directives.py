@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
 from punchcard.machines.riscv.languages.assembly import expressions
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from punchcard.machines.riscv.languages.assembly.instructions import Code
 from punchcard.machines.riscv.program import Segment
 
 GROUPS = ("text", "rodata", "data", "bss")
@@ -34,22 +34,17 @@ NEAR = 64
 """A gap of fewer zeros does not make a segment of its own."""
 
 
-@dataclass(frozen=True)
-class Datum:
-    """A number of so many bytes, before it has a value."""
-
-    token: Token
-    expression: Expression
-    size: int
+Content: TypeAlias = bytes | Callable[[int], bytes] | None
+"""Bytes, or what gives them once their address is known; None: zeros."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """What is at an offset: bytes, a number, an instruction, or `size` zeros."""
+    """What is at an offset."""
 
     offset: int
     size: int
-    content: bytes | Datum | Code | None
+    content: Content
 
 
 @dataclass
@@ -63,7 +58,7 @@ class Section:
     alignment: int = WORD_BYTES
     address: int = 0
 
-    def add(self, content: bytes | Datum | Code | None, size: int) -> None:
+    def add(self, content: Content, size: int) -> None:
         if size:
             self.items.append(Item(self.length, size, content))
         self.length += size
@@ -196,7 +191,7 @@ class Directives:
         size = SIZES[name.text]
         while True:
             token = line.ahead
-            self._here.add(Datum(token, self._expression(line), size), size)
+            self._here.add(partial(self._assembly.datum, token, self._expression(line), size), size)
             if not line.take_if(","):
                 return
 

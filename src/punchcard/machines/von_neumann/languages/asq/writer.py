@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.items import (
+    MADE,
     Cell,
     CellRun,
     Expression,
@@ -20,6 +21,8 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     Label,
     MacroCall,
     Pool,
+    Summand,
+    name,
     number,
 )
 
@@ -44,11 +47,11 @@ def disassemble(image: Image) -> str:
     while address < len(words):
         if address in starts:
             prefix = f"{labels[address]}:" if address in labels else ""
-            lines.append(f"{prefix:<{indent}}{_instruction(words, address, labels)}")
+            lines.append(f"{prefix:<{indent}}{write_statement(_instruction(words, address, labels))}")
             address += INSTRUCTION
         else:
             end = next((place for place in range(address + 1, len(words)) if place in starts), len(words))
-            lines += [f"{'':<{indent}}. {' '.join(row)}" for row in _rows(_data(words, address, end, labels))]
+            lines += [f"{'':<{indent}}. {' '.join(row)}" for row in _rows(_labelled([*_data(words, address, end, labels)]))]
             address = end
     return "\n".join([*lines, ""])
 
@@ -88,42 +91,33 @@ def _labels(words: tuple[int, ...], starts: set[int]) -> dict[int, str]:
             for address in sorted(cells | targets) if address in known}
 
 
-def _instruction(words: tuple[int, ...], address: int, labels: dict[int, str]) -> str:
-    """One to three operands; one that has a label in the text keeps it."""
-    a, b, c = words[address : address + INSTRUCTION]
-    inner = [address + place in labels for place in (1, 2)]
-    count = INSTRUCTION
-    if c == address + INSTRUCTION and not inner[1]:
-        count = 1 if a == b and not inner[0] else 2
-    operands = []
-    for place, word in enumerate((a, b, c)[:count]):
-        name = labels.get(address + place)
-        own = f"{name}:" if name and place else ""
-        operands.append(own + (labels[word] if word in labels else _number(word)))
-    return " ".join(operands)
+def _instruction(words: tuple[int, ...], address: int, labels: dict[int, str]) -> list[Item]:
+    """Three cells; the jump to the next instruction is left out, unless it has a label in the text."""
+    items: list[Item] = []
+    for place, word in enumerate(words[address : address + INSTRUCTION], start=address):
+        if place in labels and place > address:
+            items.append(Label(MADE, labels[place]))
+        goes_on = place == address + 2 and word == place + 1 and place not in labels
+        next_cell = (Summand(1, "next", MADE),)
+        items.append(Cell(next_cell if goes_on else name(labels[word]) if word in labels else number(word), MADE))
+    return items
 
 
-def _data(words: tuple[int, ...], start: int, end: int, labels: dict[int, str]) -> Iterator[str]:
+def _data(words: tuple[int, ...], start: int, end: int, labels: dict[int, str]) -> Iterator[Item]:
     """Data cells with their labels; characters in a row as a string."""
     bounds = [start, *(address for address in range(start + 1, end) if address in labels), end]
     for first, last in pairwise(bounds):
-        prefix = f"{labels[first]}:" if first in labels else ""
-        for cell in _cells(words[first:last]):
-            yield prefix + cell
-            prefix = ""
+        if first in labels:
+            yield Label(MADE, labels[first])
+        codes, place = bytes(word if 0 <= word < 128 else 0 for word in words[first:last]), first
+        for text in _PRINTABLE.finditer(codes):
+            yield from (Cell(number(word), MADE) for word in words[place : first + text.start()])
+            yield CellRun(MADE, len(text.group()), text.group())
+            place = first + text.end()
+        yield from (Cell(number(word), MADE) for word in words[place:last])
 
 
-def _cells(words: tuple[int, ...]) -> Iterator[str]:
-    codes = bytes(word if 0 <= word < 128 else 0 for word in words)
-    place = 0
-    for text in _PRINTABLE.finditer(codes):
-        yield from map(_number, words[place : text.start()])
-        yield _characters(text.group())
-        place = text.end()
-    yield from map(_number, words[place:])
-
-
-def _rows(cells: Iterator[str]) -> Iterator[list[str]]:
+def _rows(cells: Sequence[str]) -> Iterator[list[str]]:
     """Data lines: a labelled cell and a string begin one."""
     row: list[str] = []
     for cell in cells:
@@ -207,7 +201,3 @@ def _characters(codes: bytes) -> str:
         else:
             parts.append(f'"{written}"')
     return " ".join(parts)
-
-
-def _number(word: int) -> str:
-    return _operand(number(word))
