@@ -139,7 +139,7 @@ def learn(
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
                   planned.inputs, planned.outputs)
     return Learned(
-        model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
+        model, history, np.array(losses[1:]), losses[0], np.array(list(map(_error, history, planned.reference.history))),
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
         ran.interrupted, planned.reference.largest,
     )
@@ -167,12 +167,10 @@ def _train(
     return history, losses, ran
 
 
-def _errors(history: list[Weights], reference: list[Weights]) -> Array:
-    def error(found: Weights, wanted: Weights) -> float:
-        largest = max(float(np.abs(value).max()) for value in wanted.values())
-        return max(float(np.abs(found[name] - value).max()) for name, value in wanted.items()) / (largest or 1.0)
-
-    return np.array([error(*pair) for pair in zip(history, reference, strict=False)])
+def _error(found: Weights, wanted: Weights) -> float:
+    """The largest difference, over the largest weight."""
+    largest = max(float(np.abs(value).max()) for value in wanted.values())
+    return max(float(np.abs(found[name] - value).max()) for name, value in wanted.items()) / (largest or 1.0)
 
 
 @dataclass(frozen=True)
