@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from punchcard.errors import CompilerError, ProgramError, SourceError
 from punchcard.files import read_whole
@@ -34,16 +34,11 @@ _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
 
 
-def assemble(text: str, source: str = "", *, base: int | None = None, **options: Any) -> RiscvProgram:
-    """The program that a C text gives; `options` are those of `compiled`."""
-    return elf.load(compiled(text, source, base=base, **options), source, base=base)
-
-
-def compiled(
+def assemble(
     text: str, source: str = "", *, folder: str | Path | None = None, cc: str | None = None, cflags: str | None = None,
     march: str | None = None, libc: str | None = None, base: int | None = None,
-) -> bytes:
-    """The ELF file that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
+) -> RiscvProgram:
+    """The program that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
     tools = toolchain.find(cc, march or ARCHITECTURES[0], libc)
     try:
         flags = [flag for flag in shlex.split(cflags or "") if flag not in LINKED]
@@ -51,7 +46,7 @@ def compiled(
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
     if base:
         flags.append(f"-Wl,--defsym=__base={base:#x}")
-    return built(tools, text, source, flags=flags, folder=folder)
+    return elf.load(built(tools, text, source, flags=flags, folder=folder), source, base=base)
 
 
 def built(
