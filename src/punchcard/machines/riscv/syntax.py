@@ -61,7 +61,7 @@ def _operand(operand: Operand, decoded: Decoded, address: int | None, name: Call
 
 def _fence(word: int) -> str:
     plain = {FENCE: "fence", FENCE_TSO: "fence.tso", PAUSE: "pause", FENCE_I: "fence.i"}
-    before, after = ("".join(letter for i, letter in enumerate(FENCE_SETS) if word >> place + 3 - i & 1) for place in (24, 20))
+    before, after = ("".join(letter for i, letter in enumerate(FENCE_SETS) if word >> last - i & 1) for last in (27, 23))
     if word in plain:
         return plain[word]
     if word & 0xF00FFFFF == 0xF and before and after:

@@ -197,10 +197,11 @@ class VonNeumannDesign(Design[AddressMap]):
         after = layout.numbers(card, "counter", "scratchpad")[..., 0]
         return layout.numbers(card, "memory", "memory"), (after - INSTRUCTION) % (1 << sizes.word_bits)
 
-    def counter(self, sizes: AddressMap, layout: Layout, card: Card) -> int:
-        """The program counter on one card, which is quick to read."""
-        after = layout.number_at(card, "counter", layout.region("scratchpad").start)
-        return (after - INSTRUCTION) % (1 << sizes.word_bits)
+
+def counter_on(card: Card, sizes: AddressMap, layout: Layout) -> int:
+    """The program counter on a card."""
+    after = layout.number_at(card, "counter", layout.region("scratchpad").start)
+    return (after - INSTRUCTION) % (1 << sizes.word_bits)
 
 
 def facts(sizes: AddressMap, offsets: tuple[str, ...]) -> list[AnyFact]:

@@ -18,8 +18,8 @@ from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
-from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
-from punchcard.machines.von_neumann.design import VonNeumannDesign
+from punchcard.machines.von_neumann.addresses import AddressMap
+from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
 from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
 OUTPUT = "output"
@@ -62,7 +62,7 @@ class VonNeumannHost(StreamHost):
     def _serve_instruction(self, loop: int, card: Card) -> None:
         events = self._events(card)
         if "counter" in events:
-            self._leave_code(self._counter(card))
+            self._leave_code(counter_on(card, self._sizes, self._layout))
         elif "source" in events or "destination" in events:
             self._look_at_operands(card)
             if self.ended is None:
@@ -75,9 +75,6 @@ class VonNeumannHost(StreamHost):
 
     def _word(self, card: Card, operand: str) -> int:
         return self._layout.number_at(card, f"word.{operand}", self._scratch)
-
-    def _counter(self, card: Card) -> int:
-        return (self._layout.number_at(card, "counter", self._scratch) - INSTRUCTION) % (1 << self._sizes.word_bits)
 
     def _leave_code(self, counter: int) -> None:
         """There is no instruction at the program counter."""
@@ -96,7 +93,8 @@ class VonNeumannHost(StreamHost):
             return
         for name in names:
             if self._sizes.data_end <= words[name] < self._sizes.first_port:
-                self.ended, self.fault = "fault", Fault(self._counter(card), name, words[name], self._sizes.memory)
+                counter = counter_on(card, self._sizes, self._layout)
+                self.ended, self.fault = "fault", Fault(counter, name, words[name], self._sizes.memory)
                 return
 
     def _write(self, words: Sequence[int]) -> None:

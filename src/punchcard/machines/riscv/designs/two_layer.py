@@ -8,7 +8,8 @@ A. Two heads read the registers x and y. Then the next program counter, the addr
 B. One head reads the word at the address. The other stores what is pending and fetches the next instruction, by a store key.
    Then the result, which is pending from here on, where it goes, and what was decoded of the fetched word.
 
-A float64 holds sums of 32 bits at once, so every sum is one formula. In all heads the scratchpad's key is where the pending word goes, so that it is found as if it were stored.
+In all heads the scratchpad's key is where the pending word goes, so that it is found as if it were stored. A float64 holds
+sums of 32 bits at once, so every sum is one formula.
 
 The store of an instruction is still pending when the next one is fetched. Where it goes to that very word, the old word must
 not be executed: a jump to itself is taken in its place. The next loop executes the jump, stores the word, and fetches again.
