@@ -62,7 +62,11 @@ class VonNeumannHost(StreamHost):
     def _serve_instruction(self, loop: int, card: Card) -> None:
         events = self._events(card)
         if "counter" in events:
-            self._leave_code(counter_on(card, self._sizes, self._layout))
+            counter, memory = counter_on(card, self._sizes, self._layout), self._sizes.memory
+            if counter >= self._sizes.halts_from:
+                self.ended = "halted"
+            else:  # there is no instruction
+                self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
         elif "source" in events or "destination" in events:
             self._look_at_operands(card)
             if self.ended is None:
@@ -75,14 +79,6 @@ class VonNeumannHost(StreamHost):
 
     def _word(self, card: Card, operand: str) -> int:
         return self._layout.number_at(card, f"word.{operand}", self._scratch)
-
-    def _leave_code(self, counter: int) -> None:
-        """There is no instruction at the program counter."""
-        if counter >= self._sizes.halts_from:
-            self.ended = "halted"
-        else:
-            memory = self._sizes.memory
-            self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
 
     def _look_at_operands(self, card: Card) -> None:
         """Halt or refuse, where an operand says so."""

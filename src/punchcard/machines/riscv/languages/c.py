@@ -28,6 +28,8 @@ OPTIONS = (
     Option("libc", "the C library; default: picolibc if it is installed", str, choices=LIBRARIES),
 )
 
+LINKING = ("-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
+           f"-Wl,-T,{RUNTIME / 'link.ld'}")
 LINKED = ("-lm", "-lc")
 """What is linked in any case, and is in other folders than those that a linker looks at."""
 _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)")
@@ -59,7 +61,7 @@ def built(
         # The line directive gives messages, __FILE__ and debug information the file's own name.
         named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
         command = [*tools.command, *tools.options, *OPTIMISATION, *flags, "-x", "c", "-", "-x", "none", *map(str, objects),
-                   *_linking(tools), "-o", str(program)]
+                   *LINKING, *tools.libraries, "-o", str(program)]
         where = Path(folder) if folder is not None and Path(folder).is_dir() else made
         ran = toolchain.run(command, text=named, folder=where)
         if ran.returncode:
@@ -76,11 +78,6 @@ def _runtime(tools: Toolchain, folder: Path) -> list[Path]:
     if ran.returncode:
         raise CompilerError(f"{tools.command[0]} does not compile the start-up files: {_first_line(ran.stderr)}")
     return sorted(folder.glob("*.o"))
-
-
-def _linking(tools: Toolchain) -> list[str]:
-    return ["-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
-            f"-Wl,-T,{RUNTIME / 'link.ld'}", *tools.libraries]
 
 
 def _refuse(said: str, source: str, tools: Toolchain) -> NoReturn:
