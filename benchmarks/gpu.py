@@ -27,8 +27,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu.batch import GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
-from punchcard.engines.lowered.gpu.device import GROUP_SIZES
-from punchcard.engines.lowered.gpu.kernel import LaunchShape
+from punchcard.engines.lowered.gpu.device import GROUP_SIZES, LaunchShape
 from punchcard.machines.subleq.fast import decode, run
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine

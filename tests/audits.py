@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from punchcard.machines.checked_run import begin, resume
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.isa import FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.result import Report

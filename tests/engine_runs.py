@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout
 from punchcard.engines import Controls, EngineCache, Run, prepare
 from punchcard.engines.lowered import Lowered
@@ -20,6 +22,15 @@ _kept: WeakKeyDictionary[LoopedTransformer, EngineCache] = WeakKeyDictionary()
 def kept_for(model: LoopedTransformer) -> EngineCache:
     """What was prepared for a model, as a machine keeps it."""
     return _kept.setdefault(model, EngineCache())
+
+
+def card_with(layout: Layout, entries: Mapping[tuple[str, str], int | list[int] | float | Tensor]) -> Tensor:
+    """A card that holds these entries, by block and region. Integers are encoded as bits, one for each column."""
+    card = layout.blank()
+    for (name, region), value in entries.items():
+        layout.put(card, name, region, value if isinstance(value, float | Tensor)
+                   else encode_unsigned(value, layout.place(name).size))
+    return card
 
 
 def run_on(name: str, model: LoopedTransformer, card: Tensor, loops: int, *, facts: Layout | None = None,

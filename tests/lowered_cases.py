@@ -12,7 +12,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.engines.base import Run
 from punchcard.primitives.bits import increment_bits, step, sum_bits
@@ -21,7 +20,7 @@ from punchcard.transformer.build import assign, attend, build, clear
 from punchcard.transformer.expression import Expression, gated, rows, stack
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import run_lowered
+from tests.engine_runs import card_with, run_lowered
 
 
 @contextmanager
@@ -127,13 +126,9 @@ def turing_machine(rules: Rules, tape: list[int], place: int, bits: int, dtype: 
         + assign(place_row, sum_bits(place_row, stack(one, *[back] * (bits - 1)), one))
         + clear(seen) + clear(written) + clear(back),
     ]
-    card = layout.blank()
-    layout.put(card, "symbol", "tape", encode_unsigned(tape, 1))
-    layout.put(card, "symbol", "head", -1.0)
-    layout.put(card, "position", "tape", encode_unsigned(list(range(len(tape))), bits))
-    layout.put(card, "place", "head", encode_unsigned(place, bits))
-    layout.put(card, "state", "head", encode_unsigned(0, STATE_BITS))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {
+        ("symbol", "tape"): tape, ("symbol", "head"): -1.0, ("position", "tape"): list(range(len(tape))),
+        ("place", "head"): place, ("state", "head"): 0, ("inside", "head"): 1.0})
     return Machine(layout, build(parts, layout.width, Precision(dtype)), card.to(dtype))
 
 
@@ -169,14 +164,10 @@ def painters(cells: int, bits: int, moves: tuple[float, ...] = (1.0, 0.0)) -> Ma
         + assign(place, sum_bits(place, by, one)),
         assign(colour, colour + gated(paint - colour, 1 - outside, 8.0)) + clear(paint),
     ]
-    card = layout.blank()
-    layout.put(card, "colour", "heads", torch.tensor([[1.0, -1.0]]))
-    layout.put(card, "colour", "tape", -1.0)
-    layout.put(card, "position", "tape", encode_unsigned(list(range(cells)), bits))
-    layout.put(card, "outside", "tape", 1.0)
-    layout.put(card, "place", "heads", encode_unsigned([0, 3], bits))
-    layout.put(card, "inside", "heads", 1.0)
-    layout.put(card, "moves", "heads", torch.tensor([list(moves)]))
+    card = card_with(layout, {
+        ("colour", "heads"): torch.tensor([[1.0, -1.0]]), ("colour", "tape"): -1.0, ("position", "tape"): list(range(cells)),
+        ("outside", "tape"): 1.0, ("place", "heads"): [0, 3], ("inside", "heads"): 1.0,
+        ("moves", "heads"): torch.tensor([list(moves)])})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -204,10 +195,6 @@ def operations(ops: list[int], bits: int, op_bits: int = 2) -> Machine:
         + assign(counter, increment_bits(counter, one)),
         assign(number, number - 2 * gated(number, 1 - turns, 8.0)) + clear(current),
     ]
-    card = layout.blank()
-    layout.put(card, "operation", "code", encode_unsigned(ops, op_bits))
-    layout.put(card, "position", "code", encode_unsigned(list(range(len(ops))), bits))
-    layout.put(card, "counter", "head", encode_unsigned(0, bits))
-    layout.put(card, "number", "head", encode_unsigned(0, 4))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {("operation", "code"): ops, ("position", "code"): list(range(len(ops))),
+                              ("counter", "head"): 0, ("number", "head"): 0, ("inside", "head"): 1.0})
     return Machine(layout, build(parts, layout.width, Precision()), card)

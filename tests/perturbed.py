@@ -117,20 +117,11 @@ def _add(name: str) -> Change:
     return change
 
 
-def _turn(name: str) -> Change:
+def _scale(name: str, by: int) -> Change:
     def change(rng: random.Random, layer: dict[str, Array]) -> str:
         at = _entry(rng, layer[name])
-        layer[name][at] *= -1
-        return f"{name}{list(at)} *= -1"
-
-    return change
-
-
-def _drop(name: str) -> Change:
-    def change(rng: random.Random, layer: dict[str, Array]) -> str:
-        at = _entry(rng, layer[name])
-        layer[name][at] = 0
-        return f"{name}{list(at)} = 0"
+        layer[name][at] *= by
+        return f"{name}{list(at)} *= {by}"
 
     return change
 
@@ -153,8 +144,8 @@ def _cool(rng: random.Random, layer: dict[str, Array]) -> str:
 
 CHANGES: tuple[Change, ...] = (
     *(_add(name) for name in ("b1", "b1", "b1", "b2", "w1", "w2", "key", "query", "value")),
-    *(_turn(name) for name in ("w1", "w2", "key", "query", "value")),
-    *(_drop(name) for name in ("w1", "w2", "b1", "key", "query", "value")),
+    *(_scale(name, -1) for name in ("w1", "w2", "key", "query", "value")),
+    *(_scale(name, 0) for name in ("w1", "w2", "b1", "key", "query", "value")),
     _swap("w2"), _swap("w1"), _swap("b1"), _cool)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from punchcard.card.column import ColumnWords, Predicate
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds, Predicate
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.machines.meaning import ColumnBefore, Meaning
@@ -29,8 +28,10 @@ if TYPE_CHECKING:
     from punchcard.proof.certificate import Certificate
 
 MOST_FREE, MOST_CARDS = 9, 96
-Sum = dict[int, float]
+Sum = Mapping[int, float]
 """A linear form: rows, with their weights."""
+Unit = tuple[Sum, float, Sum]
+"""A hidden unit: the rows that it takes, its bias, and the rows that it is added to."""
 
 
 @dataclass
@@ -125,7 +126,7 @@ def random_layer(rng: random.Random, layout: Layout) -> LayerArrays:
     work, one = rows["work"], rows["one"][0]
     sources = [row for name, own in rows.items() if name != "work" for row in own]
     heads = [_random_head(rng, rows, sources) for _ in range(rng.choice([0, 1, 1, 1, 2]))]
-    units: list[tuple[Sum, float, Sum]] = []
+    units: list[Unit] = []
     for row in work:
         units += [({row: 1.0}, 0.0, {row: -1.0}), ({row: -1.0}, 0.0, {row: 1.0})]
     bits = [row for name in ("word", "other", "pointer") for row in rows.get(name, [])]
@@ -146,12 +147,12 @@ def random_layer(rng: random.Random, layout: Layout) -> LayerArrays:
                 form = {each: float(rng.choice([-2, -1, 1, 2])) for each in rng.sample(sources + work, rng.randint(1, 4))}
                 units.append((form, rng.choice([-2, -1, 0, 1]), {row: rng.choice([-2, -1, 1, 2])}))
     bias = {rng.choice(bits): float(rng.choice([-1, 1]))} if rng.random() < 0.35 else {}
-    return _arrays(layout.width, heads, units, bias)
+    return layer_arrays(layout.width, heads, units, bias)
 
 
 def _random_head(
     rng: random.Random, rows: dict[str, list[int]], sources: list[int],
-) -> tuple[list[Sum], list[Sum], dict[tuple[int, int], float], float]:
+) -> tuple[Sequence[Sum], Sequence[Sum], dict[tuple[int, int], float], float]:
     if rng.random() < 0.6:
         scale = rng.choice([1.0, 1.0, 2.0, 0.5])
         keys = [{row: scale} for row in rows["number"]]
@@ -167,8 +168,8 @@ def _random_head(
     return keys, queries, value, rng.choice([1024.0, 1024.0, 512.0, 400.0, 380.0])
 
 
-def _arrays(width: int, heads: list[Any], units: list[tuple[Sum, float, Sum]], bias: Sum) -> LayerArrays:
-    depth = max((len(keys) for keys, *_ in heads), default=1)
+def layer_arrays(width: int, heads: list[Any], units: Sequence[Unit], bias: Sum) -> LayerArrays:
+    depth = max((len(keys) for keys, *_ in heads), default=1) or 1
     key, query = np.zeros((len(heads), depth, width)), np.zeros((len(heads), depth, width))
     value = np.zeros((len(heads), width, width))
     for number, (keys, queries, taken, _) in enumerate(heads):
@@ -181,7 +182,7 @@ def _arrays(width: int, heads: list[Any], units: list[tuple[Sum, float, Sum]], b
     for number, (form, _, given) in enumerate(units):
         w1[number, list(form)] = list(form.values())
         w2[list(given), number] = list(given.values())
-    b1, b2 = np.array([[start] for _, start, _ in units], dtype=np.float64), np.zeros((width, 1))
+    b1, b2 = np.array([start for _, start, _ in units], dtype=np.float64).reshape(-1, 1), np.zeros((width, 1))
     b2[list(bias), 0] = list(bias.values())
     return LayerArrays(key, query, value, np.array([head[3] for head in heads], dtype=np.float64), w1, b1, w2, b2)
 

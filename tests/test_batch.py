@@ -12,7 +12,7 @@ import torch
 import punchcard
 from punchcard.card.packed import PackedCard
 from punchcard.engines import BatchRunner, Controls, prepare_batch
-from punchcard.engines.lowered import card_group
+from punchcard.engines.lowered import batch_runner
 from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import LoweringError, ProgramError, PunchcardError
 from punchcard.machines.fleq import machine as fleq
@@ -78,7 +78,7 @@ def test_machines_halt_at_different_times_and_then_cost_nothing(machine: SubleqM
 
 
 def test_jobs_take_some_at_a_time(machine: SubleqMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(card_group, "MOST_CARDS", 2)
+    monkeypatch.setattr(batch_runner, "MOST_CARDS", 2)
     lengths = [5, 3000, 1, 70, 3000, 9, 12]
     for threads in (1, 2):
         batch = machine.run_batch([countdown(n) for n in lengths], max_steps=10**6, threads=threads)

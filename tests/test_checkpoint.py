@@ -21,8 +21,7 @@ import punchcard
 from punchcard.engines import ENGINES, Controls
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.machines import storage
-from punchcard.machines.checked_run import begin
-from punchcard.machines.checkpoint import KEY, CheckpointFile, load
+from punchcard.machines.checkpoint import KEY, CheckpointFile, begin, load
 from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram

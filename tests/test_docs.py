@@ -15,7 +15,7 @@ from docs.draw.svg import PICTURES
 
 import punchcard
 from punchcard.cli import main
-from punchcard.machines.subleq.minsky import text as minsky
+from punchcard.machines.subleq import minsky
 from punchcard.machines.subleq.text import assemble
 
 ROOT = Path(__file__).parent.parent

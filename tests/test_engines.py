@@ -10,11 +10,11 @@ import torch
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import ENGINES, Controls, EngineCache, prepare
+from punchcard.engines.dense import Stepping, threads
 from punchcard.engines.lowered import Lowered
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.scratchpad.incremental import Incremental
-from punchcard.engines.stepping import Stepping
 from punchcard.errors import LayoutError, LoweringError, PunchcardError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.primitives.bits import increment_bits
@@ -23,7 +23,7 @@ from punchcard.transformer.build import assign, build
 from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import run_dense, run_on
+from tests.engine_runs import card_with, run_dense, run_on
 from tests.random_programs import random_program
 
 BITS = 3
@@ -46,12 +46,9 @@ def counter_machine() -> tuple[Layout, LoopedTransformer, torch.Tensor]:
         read(pointer=counter, position=position, source=data, into=seen, via=v_new, inside=one, gate=8.0),
         assign(counter, increment_bits(counter, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "data", "tape", encode_unsigned([i % 4 for i in range(CELLS)], 2))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(1, CELLS + 1)), BITS))
-    layout.put(card, "seen", "head", -1.0)
-    layout.put(card, "counter", "head", encode_unsigned(1, BITS))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {
+        ("data", "tape"): [i % 4 for i in range(CELLS)], ("position", "tape"): list(range(1, CELLS + 1)),
+        ("seen", "head"): -1.0, ("counter", "head"): 1, ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 
@@ -60,7 +57,8 @@ def test_a_machine_from_elsewhere(name: str) -> None:
     layout, model, card = counter_machine()
     for loops in range(1, CELLS + 1):
         ran = run_on(name, model, card, loops, facts=layout)
-        assert (ran.loops, ran.reason) == (loops, "loops")
+        assert (ran.loops, ran.reason, ran.made) == (loops, "loops", {ran.engine: loops})
+        assert ran.engine == ("dense" if name == "auto" else name)
         assert decode_unsigned(layout.get(ran.card, "seen", "head")).item() == (loops - 1) % 4
         assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (loops + 1) % 8
 
@@ -119,14 +117,6 @@ def test_every_loop_is_the_model_applied_to_the_card(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_no_loops_leave_the_card(name: str) -> None:
-    layout, model, card = counter_machine()
-    ran = run_on(name, model, card, 0, facts=layout)
-    assert torch.equal(ran.card, card)
-    assert (ran.loops, ran.reason) == (0, "loops")
-
-
-@pytest.mark.parametrize("name", ENGINES)
 def test_several_patterns_and_bits_that_may_be_either(name: str) -> None:
     layout, model, card = counter_machine()
     six, odd_above_four = Pattern("counter", "head", (-1, 1, 1)), Pattern("counter", "head", (1, 0, 1))
@@ -174,25 +164,6 @@ def test_a_port_stops_the_run(name: str) -> None:
         run_on(name, model, card.unsqueeze(0), 5, facts=layout, ports={five: lambda *_: False})
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_progress_is_told(name: str) -> None:
-    layout, model, card = counter_machine()
-    told: list[int] = []
-    run_on(name, model, card, 40, facts=layout, progress=told.append)
-    assert told
-    assert told == sorted(set(told))
-    assert all(1 <= loops <= 40 for loops in told)
-    assert told[-1] == 40
-
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_the_run_says_which_engine_made_it(name: str) -> None:
-    layout, model, card = counter_machine()
-    ran = run_on(name, model, card, 3, facts=layout)
-    assert ran.engine == ("dense" if name == "auto" else name)
-    assert ran.made == {ran.engine: 3}
-
-
 def test_an_unknown_engine_is_refused_with_all_names() -> None:
     with pytest.raises(PunchcardError, match=r"unknown engine 'scratchpat' \(did you mean 'scratchpad'\?\)") as info:
         run_on("scratchpat", *counter_machine()[1:], 1)
@@ -220,7 +191,7 @@ def test_a_runner_goes_on_from_the_card_that_it_left(name: str, monkeypatch: pyt
             expected = model(expected)
         assert torch.equal(ran.card, expected)
         assert torch.equal(runner.card, expected)
-        assert (ran.loops, ran.made, ran.engine) == (loops, {runner.engine: loops}, runner.engine)
+        assert (ran.loops, ran.reason, ran.made, ran.engine) == (loops, "loops", {runner.engine: loops}, runner.engine)
         ran.card.zero_()
     ran = runner.run(100, Controls(until=Pattern("counter", "head", (1, 1, -1))))
     assert (ran.loops, ran.reason) == (6, "matched"), "from 5 on to 3, and patterns may be others in every call"
@@ -294,21 +265,12 @@ def test_what_cannot_be_lowered_runs_on_the_fastest_engine_for_its_size(cells: i
     assert prepare("auto", model, layout, card).engine == engine, "`auto` needs no leave"
 
 
-def test_dense_is_the_model_applied_again_and_again() -> None:
-    _, model, card = counter_machine()
-    expected = card
-    for _ in range(9):
-        expected = model(expected)
-    assert torch.equal(run_on("dense", model, card, 9).card, expected)
-
-
 @pytest.mark.parametrize("name", ENGINES)
-def test_threads_are_left_as_they_were(name: str) -> None:
+def test_progress_is_told_and_threads_are_left_as_they_were(name: str) -> None:
     layout, model, card = counter_machine()
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        run_on(name, model, card, 2, facts=layout)
+    told: list[int] = []
+    with threads(2):
+        run_on(name, model, card, 40, facts=layout, progress=told.append)
         assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    assert told == sorted(set(told))
+    assert 1 <= told[0] <= told[-1] == 40

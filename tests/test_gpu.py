@@ -17,12 +17,12 @@ import punchcard
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
-from punchcard.engines.lowered.gpu import batch_runner, cuda
-from punchcard.engines.lowered.gpu.autotune import AGAIN, WORTH_SECONDS, Autotuner, KernelVariant
+from punchcard.engines.lowered.gpu import batch, cuda
 from punchcard.engines.lowered.gpu.batch import BatchProgress, GpuBatch
-from punchcard.engines.lowered.gpu.kernel import LaunchShape, emit_kernel, emit_machine
+from punchcard.engines.lowered.gpu.cuda import ptx
+from punchcard.engines.lowered.gpu.device import AGAIN, WORTH_SECONDS, Autotuner, KernelVariant, LaunchShape
+from punchcard.engines.lowered.gpu.kernel import emit_kernel, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout, MemoryStrip, memory_layout
-from punchcard.engines.lowered.gpu.nvptx import ptx
 from punchcard.engines.lowered.pattern_table import pattern_terms
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
@@ -41,7 +41,7 @@ MACHINES = {design: SubleqMachine(word_bits=WORD_BITS, memory=CELLS, instruction
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDevice]:
     """What `device="cuda"` takes; it gets all of its memory back."""
     host = HostDevice()
-    monkeypatch.setattr(batch_runner, "Cuda", lambda: host)
+    monkeypatch.setattr(batch, "Cuda", lambda: host)
     yield host
     if host.held:  # looking through all objects takes long, and is needed where a test has failed, or a cycle holds one
         gc.collect()
@@ -112,7 +112,7 @@ def test_every_machine_is_the_interpreters(design: str, shape: LaunchShape | Non
 
 def test_machines_that_have_ended_cost_nothing(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups in which all have ended are not launched, and an interrupted run goes on where it was."""
-    monkeypatch.setattr("punchcard.engines.lowered.gpu.autotune.FIRST_PIECE", 4)
+    monkeypatch.setattr("punchcard.engines.lowered.gpu.device.FIRST_PIECE", 4)
     stops, goes_on = Program.create([Halt()], [0]), Program.create([Subleq(0, 0, 0), Halt()], [0])
     machine, given = MACHINES["two-layer"], [stops] * 40 + [goes_on] + [stops] * 40
     batch = batch_of(machine, given, device, LaunchShape(32, True))

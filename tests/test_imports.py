@@ -78,7 +78,7 @@ def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
 
 def lazy_imports(text: str) -> list[str]:
     """The modules in texts such as "punchcard.view.pictures:plot", which `punchcard.lazy` imports."""
-    return re.findall(r'"(punchcard(?:\.\w+)+):\w+"', text)
+    return re.findall(r'"(punchcard(?:\.\w+)+):[\w ]+"', text)
 
 
 BELOW_ALL = ("punchcard.errors", "punchcard.files", "punchcard.budget", "punchcard.arguments", "punchcard.lazy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,24 +59,14 @@ def without_facts() -> tuple[LoopedTransformer, Tensor, None]:
     return model, card, None
 
 
-def one_layer() -> tuple[LoopedTransformer, Tensor, Layout]:
-    machine = SubleqMachine(word_bits=4, memory=8, instructions=9, design="one-layer")
-    return machine.model, machine.punch(random_program(random.Random(1), 4, 8, 9)), machine.layout
+def subleq(design: str, precision: str | Precision = "float64") -> tuple[LoopedTransformer, Tensor, Layout]:
+    machine = SubleqMachine(word_bits=4, memory=5, instructions=6, design=design, precision=precision)
+    return machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6)), machine.layout
 
 
 def paper_fleq() -> tuple[LoopedTransformer, Tensor, Layout]:
     machine = FleqMachine(functions=["add", "sigmoid"], size=1, memory=6, instructions=4, design="paper")
     return machine.model, machine.punch(assemble(".data\nx scalar 1\n.code\nx = add(x, x)\nhalt")), machine.layout
-
-
-def half_precision() -> tuple[LoopedTransformer, Tensor, Layout]:
-    machine = SubleqMachine(word_bits=4, memory=4, instructions=5, design="two-layer", precision="float16")
-    return machine.model, machine.punch(random_program(random.Random(1), 4, 4, 5)), machine.layout
-
-
-def low_temperature() -> tuple[LoopedTransformer, Tensor, Layout]:
-    machine = SubleqMachine(word_bits=4, memory=5, instructions=6, design="two-layer", precision=Precision(temperature=6.0))
-    return machine.model, machine.punch(random_program(random.Random(5), 4, 5, 6)), machine.layout
 
 
 def all_active() -> tuple[LoopedTransformer, Tensor, Layout]:
@@ -101,17 +91,17 @@ def long_pointers() -> tuple[LoopedTransformer, Tensor, Layout]:
 
 @pytest.mark.parametrize(("make", "why"), [
     (without_facts, "it needs the card's layout"),
-    (one_layer, "layer 1, head 2: passive columns find other passive columns, each its own"),
+    (partial(subleq, "one-layer"), "layer 1, head 2: passive columns find other passive columns, each its own"),
     (paper_fleq, "keys or queries outside the active columns depend on a mixture of many columns"),
-    (half_precision, "there is no code for float16, only for float32 and float64"),
-    (low_temperature, "row 0 of a passive column takes from several columns"),
+    (partial(subleq, "two-layer", "float16"), "there is no code for float16, only for float32 and float64"),
+    (partial(subleq, "two-layer", Precision(temperature=6.0)), "row 0 of a passive column takes from several columns"),
     (all_active, "every region of the layout is active"),
     (with_a_gap, "the card is not what its layout declares: row 0, column 6 holds 1.0: the layout declares nothing there"),
     (long_pointers, "layer 1, head 1: a table of 40 bits is too large, the most is 26"),
 ])
-def test_what_cannot_be_lowered(make: object, why: str) -> None:
+def test_what_cannot_be_lowered(make: Callable[[], tuple[LoopedTransformer, Tensor, Layout | None]], why: str) -> None:
     """By itself the engine refuses; with a slower one in its place there is a note, and the card is the equation's."""
-    model, card, layout = make()  # type: ignore[operator]
+    model, card, layout = make()
     with pytest.raises(LoweringError) as info:
         compiled_model_of(model, card, layout)
     assert why in str(info.value)
@@ -225,23 +215,17 @@ def test_a_cell_that_a_port_spoils(design: str, counter: str, wrong: float, monk
             return True
 
         ports = after(3, spoil, machine.sizes.pointer_bits, counter)
-        seen, expected = watched(run_lowered, machine, card, ports), watched(run_dense, machine, card, ports)
-        assert all(torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
-                   for a, b in zip(seen.cards, expected.cards, strict=True))
-        assert any(NOT_DECLARED in note for note in seen.run.notes)
+        (ran, seen), (_, expected) = (watched(run, machine, card, ports) for run in (run_lowered, run_dense))
+        assert all(torch.allclose(a, b, rtol=0, atol=0, equal_nan=True) for a, b in zip(seen, expected, strict=True))
+        assert any(NOT_DECLARED in note for note in ran.notes)
 
 
-@dataclass(frozen=True)
-class Watched:
-    run: Run
-    cards: list[Tensor]
-
-
-def watched(run: Callable[..., Run], machine: SubleqMachine, card: Tensor, ports: dict[Pattern, Port]) -> Watched:
+def watched(run: Callable[..., Run], machine: SubleqMachine, card: Tensor,
+            ports: dict[Pattern, Port]) -> tuple[Run, list[Tensor]]:
     """Nine loops, and the cards after each."""
     cards: list[Tensor] = []
-    return Watched(run(machine.model, card, 9, facts=machine.layout, ports=ports,
-                       watch=lambda _, now: cards.append(now.clone())), cards)
+    return run(machine.model, card, 9, facts=machine.layout, ports=ports,
+               watch=lambda _, now: cards.append(now.clone())), cards
 
 
 def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,10 +243,7 @@ def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: 
         words[[first, first + 1]] = words[[first + 1, first]]
         return True
 
-    def leave(_: int, card: PackedCard) -> bool:
-        return True
-
-    assert runner().run(9, Controls(ports=after(3, leave, machine.sizes.pointer_bits, "following"))).loops == 9
+    assert runner().run(9, Controls(ports=after(3, lambda *_: True, machine.sizes.pointer_bits, "following"))).loops == 9
     with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
         runner().run(9, Controls(ports=after(3, move, machine.sizes.pointer_bits, "following")))
 

@@ -222,3 +222,19 @@ def test_the_engine_that_made_the_loops_is_named() -> None:
     assert ran.made["dense"] >= 9
     assert ran.notes == runner.notes
     assert ran.notes[0].startswith(f"{ran.made['dense']} loops were made by the dense engine: what is stored to row ")
+
+
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.soak)])
+def test_a_transpose_of_the_least_numbers(precision: str) -> None:
+    """A hard average of d columns: each is a d-th, which below the normal numbers is rounded. Above them nothing is."""
+    least = float(np.finfo(precision).smallest_subnormal)
+    normal = float(np.finfo(precision).smallest_normal)
+    for d in (2, 4):
+        program = assemble(f".data\nx matrix {d}x{d}\ny matrix {d}x{d}\n.code\ny = transpose(x)")
+        machine = FleqMachine.for_program(program, precision=precision)
+        for value in (least, 3 * least, 1000 * least, normal, 3.1 * normal, 2 * d * normal, 1.7 * 2 * d * normal):
+            x = np.full((d, d), value, dtype=precision).astype(np.float64)
+            given = program.with_values({"x": x})
+            dense, lowered = (machine.run(given, engine=engine).memory["y"] for engine in ("dense", "lowered"))
+            assert np.array_equal(dense, x.T), value
+            assert np.abs(lowered - x.T).max() <= (d * least if value < 2 * d * normal else 0.0), value

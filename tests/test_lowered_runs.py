@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Pattern
 from punchcard.engines.base import Run
 from punchcard.engines.controls import Port
@@ -145,20 +145,6 @@ def test_patterns_on_numbers_that_are_no_bits() -> None:
     assert served[run_lowered] == served[run_dense] != []
 
 
-def test_the_cards_that_are_watched_are_copies() -> None:
-    seen: list[tuple[int, Tensor]] = []
-    given_card = MACHINE.card.clone()
-    ran = run_lowered(MACHINE.model, given_card, 30, facts=MACHINE.layout, watch=lambda *now: seen.append(now))
-    assert torch.equal(given_card, MACHINE.card)
-    assert [loop for loop, _ in seen] == list(range(1, 31))
-    expected = MACHINE.card
-    for _, card in seen:
-        expected = MACHINE.model(expected)
-        assert torch.equal(card, expected)
-    ran.card.zero_()
-    assert torch.equal(run_lowered(MACHINE.model, MACHINE.card, 30, facts=MACHINE.layout).card, expected)
-
-
 def test_a_long_run_is_interrupted_soon() -> None:
     told: list[int] = []
     started = time.perf_counter()
@@ -169,18 +155,7 @@ def test_a_long_run_is_interrupted_soon() -> None:
     assert told[-1] == ran.loops
     assert len(told) > 3
     assert time.perf_counter() - started < 10
-    counter = decode_unsigned(MACHINE.layout.get(ran.card, "place", "head"))
-    whole = run_lowered(MACHINE.model, MACHINE.card, ran.loops, facts=MACHINE.layout)
-    assert torch.equal(whole.card, ran.card)
-    assert torch.equal(decode_unsigned(MACHINE.layout.get(whole.card, "place", "head")), counter)
-
-
-def test_a_run_in_parts_is_the_whole_run() -> None:
-    whole = run_lowered(MACHINE.model, MACHINE.card, 1000, facts=MACHINE.layout).card
-    card = MACHINE.card
-    for part in (1, 9, 90, 900):
-        card = run_lowered(MACHINE.model, card, part, facts=MACHINE.layout).card
-    assert torch.equal(card, whole)
+    assert torch.equal(run_lowered(MACHINE.model, MACHINE.card, ran.loops, facts=MACHINE.layout).card, ran.card)
 
 
 def test_batches_of_any_shape() -> None:

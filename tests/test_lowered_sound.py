@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 import torch
 
-from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines import Controls, prepare
+from punchcard.engines.lowered.analysis.tables import FEW_OTHERS, DirectLookup, longest_run
 from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.graph import operations as op
@@ -22,7 +24,7 @@ from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import assign, attend, build, clear
 from punchcard.transformer.expression import gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
-from tests.engine_runs import compiled_model_of
+from tests.engine_runs import card_with, compiled_model_of
 from tests.lowered_cases import Machine, assert_the_equation, operations
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -50,13 +52,10 @@ def sizes_on_a_tape(values: list[float], content: Content, gap: int) -> Machine:
         assign(mark, gated(relu(seen) + relu(-seen), 1 - one, 8.0)) + clear(seen)
         + assign(place, increment_bits(place, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "value", "tape", torch.tensor([values]))
-    for region in ("tape", "gap"):
-        columns = layout.region(region)
-        layout.put(card, "position", region, encode_unsigned(list(range(columns.start - 1, columns.stop - 1)), BITS))
-    layout.put(card, "place", "head", encode_unsigned(0, BITS))
-    layout.put(card, "inside", "head", 1.0)
+    numbers = list(range(len(values) + gap))
+    card = card_with(layout, {
+        ("value", "tape"): torch.tensor([values]), ("position", "tape"): numbers[: len(values)],
+        ("position", "gap"): numbers[len(values) :], ("place", "head"): 0, ("inside", "head"): 1.0})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -97,14 +96,10 @@ def meeting_heads(places: tuple[int, int], look: int) -> Machine:
         assign(mark, gated(seen, 1 - one, 16.0)) + clear(seen) + assign(look_row, increment_bits(look_row, one))
         + assign(place, sum_bits(place, stack(2 * going - one, *[-1 * one] * (BITS - 1)), one)),
     ]
-    card = layout.blank()
-    layout.put(card, "colour", "heads", torch.tensor([[1.0, -0.5]]))
-    layout.put(card, "colour", "tape", torch.tensor([[1.0, -1.0] * 8]))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), BITS))
-    layout.put(card, "look", "heads", encode_unsigned([look, look], BITS))
-    layout.put(card, "place", "heads", encode_unsigned(list(places), BITS))
-    layout.put(card, "inside", "heads", 1.0)
-    layout.put(card, "moves", "heads", torch.tensor([[1.0, 0.0]]))
+    card = card_with(layout, {
+        ("colour", "heads"): torch.tensor([[1.0, -0.5]]), ("colour", "tape"): torch.tensor([[1.0, -1.0] * 8]),
+        ("position", "tape"): list(range(16)), ("look", "heads"): [look, look], ("place", "heads"): list(places),
+        ("inside", "heads"): 1.0, ("moves", "heads"): torch.tensor([[1.0, 0.0]])})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -198,12 +193,8 @@ def thresholds() -> Machine:
         assign(mark, 2 * relu(count - 4) - 2 * relu(count - 5) - relu(one)) + clear(count) + clear(seen)
         + assign(place, increment_bits(place, one)),
     ]
-    card = layout.blank()
-    layout.put(card, "value", "tape", torch.ones(1, 1 << bits, dtype=card.dtype))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(1 << bits)), bits))
-    layout.put(card, "place", "head", encode_unsigned(0, bits))
-    layout.put(card, "inside", "head", 1.0)
-    layout.put(card, "mark", "head", -1.0)
+    card = card_with(layout, {("value", "tape"): 1.0, ("position", "tape"): list(range(1 << bits)), ("place", "head"): 0,
+                              ("inside", "head"): 1.0, ("mark", "head"): -1.0})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -227,11 +218,8 @@ def links(bits: int, first: int) -> Machine:
         attend(query=middle + position, key=position, value=link, into=end, gap=ADDRESS_GAP),
         assign(place, relu(end + 4 * one - 4) - relu(-end + 4 * one - 4)) + clear(middle) + clear(end),
     ]
-    card = layout.blank()
-    layout.put(card, "link", "tape", encode_unsigned([(5 * i + 1) % 16 for i in range(16)], bits))
-    layout.put(card, "position", "tape", encode_unsigned(list(range(16)), bits))
-    layout.put(card, "inside", "head", 1.0)
-    layout.put(card, "place", "head", encode_unsigned(first, bits))
+    card = card_with(layout, {("link", "tape"): [(5 * i + 1) % 16 for i in range(16)], ("position", "tape"): list(range(16)),
+                              ("inside", "head"): 1.0, ("place", "head"): first})
     return Machine(layout, build(parts, layout.width, Precision()), card)
 
 
@@ -255,3 +243,43 @@ def test_what_holds_nothing_shows_no_pattern() -> None:
         for engine in ("lowered", "dense"):
             ran = prepare(engine, machine.model, machine.layout, machine.card).run(5, Controls(until=pattern))
             assert (ran.loops, ran.reason) == (5, "loops"), (engine, rows_of)
+
+
+# Tables that the code does without: codes that follow each other as columns do, and a few others
+
+
+def found(direct: DirectLookup, code: int) -> int:
+    """What the code makes of a direct table."""
+    place = code - direct.first
+    return dict(direct.others).get(code, place + direct.column if 0 <= place < direct.count else -1)
+
+
+@pytest.mark.parametrize(("codes", "columns", "direct"), [
+    ([4, 5, 6], [1, 2, 3], DirectLookup(4, 3, 1)),
+    ([0, 1, 2, 31, 30], [1, 2, 3, 4, 5], DirectLookup(0, 3, 1, ((31, 4), (30, 5)))),
+    ([31, 0, 1, 2, 3], [1, 2, 3, 4, 5], DirectLookup(0, 4, 2, ((31, 1),))),
+    ([0, 1, 2, 3], [1, 2, 9, 10], DirectLookup(0, 2, 1, ((2, 9), (3, 10)))),
+    ([9], [3], DirectLookup(9, 1, 3)),
+    (list(range(0, 20, 2)), list(range(10)), None),
+    ([*range(10), 20, 22, 24, 26, 28], list(range(15)), None),
+])
+def test_runs(codes: list[int], columns: list[int], direct: DirectLookup | None) -> None:
+    assert longest_run(np.array(codes), np.array(columns)) == direct
+
+
+def test_random_runs_give_every_code_its_column() -> None:
+    rng, many = random.Random(5), 0
+    for _ in range(400):
+        codes = list(range(rng.randrange(4), rng.randrange(5, 12)))
+        for _ in range(rng.randrange(4)):
+            codes.insert(rng.randrange(len(codes) + 1), rng.randrange(20, 60))
+        codes = list(dict.fromkeys(codes))
+        columns = sorted(rng.sample(range(100), len(codes))) if rng.random() < 0.2 else list(range(7, 7 + len(codes)))
+        direct = longest_run(np.array(codes), np.array(columns))
+        if direct is None:
+            assert len(codes) > FEW_OTHERS
+            continue
+        many += 1
+        table = dict(zip(codes, columns, strict=True))
+        assert [found(direct, code) for code in range(64)] == [table.get(code, -1) for code in range(64)]
+    assert many > 200

@@ -11,9 +11,9 @@ import torch
 
 from punchcard.card.layout import Pattern
 from punchcard.engines import Controls, Port, prepare
+from punchcard.engines.controls import OutputBuffer
 from punchcard.engines.lowered import pattern_table
 from punchcard.engines.lowered.card_state import CardState
-from punchcard.engines.output_buffer import OutputBuffer
 from punchcard.errors import EncodingError, LayoutError, PunchcardError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine

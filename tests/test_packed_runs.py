@@ -11,19 +11,61 @@ import torch
 from safetensors.numpy import load_file
 
 import punchcard
-from punchcard.card.layout import Pattern
+from punchcard.card.layout import Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines import ENGINES, Controls, prepare
+from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner, prepare
+from punchcard.engines.base import Reason, Stops
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
-from punchcard.machines.checked_run import begin
+from punchcard.machines.checkpoint import begin
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from tests.packed_engine import PackedDense
+from punchcard.transformer.weights import as_module
 
 SUBTRACT = punchcard.assemble(".data\na 5\nb 9\nunused 7\n.code\nsubleq a, b, end\nsubleq a, b, end\nend: halt\n")
 ECHO = Image((-1, 12, 3, 12, -1, 6, 15, 15, 0, 0, 0, 0, 0, 0, 0, 0), labels={"byte": 12})
+
+
+class PackedDense(Runner):
+    """An engine that keeps its card packed between loops, and shows it so; the loops are the equation's."""
+
+    takes_packed = True
+
+    def __init__(self, model: Any, layout: Layout, card: Any, *, loops: int | None = None, cache: object = None) -> None:
+        self.engine, self.layout, self._model = "packed", layout, as_module(model)
+        self.take(card)
+
+    @property
+    def card(self) -> torch.Tensor:
+        return self._card.tensor()
+
+    @property
+    def raw_card(self) -> PackedCard:
+        return self._card.snapshot()
+
+    def take(self, card: Any) -> None:
+        self._card = card.copy() if isinstance(card, PackedCard) else PackedCard.of(self.layout, card)
+
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        stops = Stops.of(self._card, self.layout, controls)
+        for loop in range(1, loops + 1):
+            with torch.no_grad():
+                self._card = PackedCard.of(self.layout, self._model(self._card.tensor()))
+            if controls.watch is not None:
+                controls.watch(loop, self._card)
+            matched = stops.matched(self._card)
+            if matched is not None:
+                return self._end(loop, "matched", matched)
+            stopped = stops.serve(loop, self._card)
+            if stopped is not None:
+                return self._end(loop, "stopped", stopped)
+            if controls.is_interrupted():
+                return self._end(loop, "interrupted")
+        return self._end(loops, "loops")
+
+    def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
+        return Run(self.raw_card, loops, reason, self.engine, matched, made={self.engine: loops})
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
 from punchcard.transformer.exactness import needed_bits
-from punchcard.transformer.expression import Expression, Rows, relu, rows, stack
+from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.precision import DTYPES, Precision, as_precision
 from punchcard.transformer.softmax import hard_product
 from tests.cases import DESIGNS, random_program, soaked
@@ -114,60 +115,36 @@ def test_a_soft_temperature_works_by_error_correction(design: str, temperature: 
     assert comparison.steps > 25 * count
 
 
-class TestTheCertificate:
-    """`needed_bits` on layers made for it: every kind of sum counts."""
+LAYOUT = Layout([RowBlock("x", 1, holds=holding("bits", "all")), RowBlock("y", 1, holds=holding("bits", "all")),
+                 RowBlock("one", 1, holds=holding("one", "all")), RowBlock("out", 1)], [Region("all", 2)])
+X, Y, ONE, OUT = (rows(LAYOUT, block.name) for block in LAYOUT.blocks)
 
-    LAYOUT = Layout(
-        [RowBlock("x", 1, holds=holding("bits", "all")), RowBlock("y", 1, holds=holding("bits", "all")),
-         RowBlock("one", 1, holds=holding("one", "all")), RowBlock("out", 1)],
-        [Region("all", 2)],
-    )
 
-    def bits(self, part: Part) -> int:
-        return needed_bits([compile_layer(part, self.LAYOUT.width)], self.LAYOUT)
+@pytest.mark.parametrize(("part", "bits"), [
+    (assign(OUT, X + Y), 2),  # relu(x + y) - relu(-x - y): two terms of size up to 2 each
+    # +2^40 and -2^40 arrive one after the other: in between the sum is large
+    (attend(query=X, key=X, value=2.0**40 * ONE, into=X, gap=2)
+     + attend(query=X, key=X, value=-(2.0**40) * ONE, into=X, gap=2), 42),
+    # scores: of the first, all are multiples of 2^30
+    (attend(query=2.0**20 * X, key=2.0**10 * X, value=Y, into=OUT, gap=1), 1),
+    (attend(query=2.0**20 * X + Y, key=X, value=Y, into=OUT, gap=1), 21),
+    (attend(query=stack(2.0**20 * X, ONE), key=stack(X, 0.5 * Y), value=Y, into=OUT, gap=1), 22),
+    # values, whole and by quarters
+    (attend(query=X, key=X, value=2.0**20 * X + Y, into=OUT, gap=1), 21),
+    (attend(query=X, key=X, value=2.0**20 * X + Y, into=OUT, gap=1, winners=4), 23),
+    # a unit that is always closed: its own sum must be exact
+    (assign(OUT, OUT + relu(2.0**20 * X + Y - 2.0**22 * ONE)), 23),
+    # the edge of float64
+    (assign(OUT, OUT + relu(2.0**52 * X + Y)), 53), (assign(OUT, OUT + relu(2.0**53 * X + Y)), 54),
+])
+def test_every_kind_of_sum_needs_bits(part: Part, bits: int) -> None:
+    assert needed_bits([compile_layer(part, LAYOUT.width)], LAYOUT) == bits
 
-    def rows(self) -> list[Rows]:
-        return [rows(self.LAYOUT, block.name) for block in self.LAYOUT.blocks]
 
-    def test_small_sums(self) -> None:
-        x, y, _, out = self.rows()
-        assert self.bits(assign(out, x + y)) == 2, "relu(x + y) - relu(-x - y): two terms of size up to 2 each"
-
-    def test_heads_that_cancel(self) -> None:
-        """+2^40 and -2^40 arrive one after the other: in between the sum is large."""
-        x, _, one, _ = self.rows()
-        part = (attend(query=x, key=x, value=2.0**40 * one, into=x, gap=2)
-                + attend(query=x, key=x, value=-(2.0**40) * one, into=x, gap=2))
-        assert self.bits(part) == 42
-
-    def test_scores(self) -> None:
-        x, y, one, out = self.rows()
-        assert self.bits(attend(query=2.0**20 * x, key=2.0**10 * x, value=y, into=out, gap=1)) == 1, "a multiple of 2^30"
-        assert self.bits(attend(query=2.0**20 * x + y, key=x, value=y, into=out, gap=1)) == 21
-        assert self.bits(attend(query=stack(2.0**20 * x, one), key=stack(x, 0.5 * y), value=y, into=out, gap=1)) == 22
-
-    def test_values(self) -> None:
-        x, y, _, out = self.rows()
-        assert self.bits(attend(query=x, key=x, value=2.0**20 * x + y, into=out, gap=1)) == 21
-        assert self.bits(attend(query=x, key=x, value=2.0**20 * x + y, into=out, gap=1, winners=4)) == 23
-
-    def test_hidden_units(self) -> None:
-        x, y, one, out = self.rows()
-        never = relu(2.0**20 * x + y - 2.0**22 * one)
-        assert self.bits(assign(out, out + never)) == 23, "it is always closed, but its own sum must be exact"
-
-    def test_at_the_edge_of_float64(self) -> None:
-        x, y, _, out = self.rows()
-        edge = Expression(x.linear * 2.0**52 + y.linear, x.constant, x.outer, x.inner, x.bias)
-        assert self.bits(assign(out, out + relu(edge))) == 53
-        edge = Expression(x.linear * 2.0**53 + y.linear, x.constant, x.outer, x.inner, x.bias)
-        assert self.bits(assign(out, out + relu(edge))) == 54
-
-    @pytest.mark.parametrize(("design", "bits"), [("paper", 11), ("two-layer", 11), ("one-layer", 9)])
-    def test_long_cards_need_bits_too(self, design: str, bits: int) -> None:
-        """L + 3 in the designs that count with pointers, where the pointers are longer than the words."""
-        machine = SubleqMachine(word_bits=2, memory=100, instructions=150, design=design)
-        assert machine.needed_bits == bits
+@pytest.mark.parametrize(("design", "bits"), [("paper", 11), ("two-layer", 11), ("one-layer", 9)])
+def test_long_cards_need_bits_too(design: str, bits: int) -> None:
+    """L + 3 in the designs that count with pointers, where the pointers are longer than the words."""
+    assert SubleqMachine(word_bits=2, memory=100, instructions=150, design=design).needed_bits == bits
 
 
 def test_too_soft_a_temperature_fails() -> None:
@@ -177,22 +154,20 @@ def test_too_soft_a_temperature_fails() -> None:
         compare(machine, [program], 50)
 
 
-def test_bad_precision_is_refused() -> None:
-    with pytest.raises(PrecisionError, match=r"unknown number format 'flaot32' \(did you mean 'float32'\?\)"):
-        as_precision("flaot32")
-    with pytest.raises(PrecisionError, match=r"torch.int64 is not a number format"):
-        Precision(torch.int64)
-    with pytest.raises(PrecisionError, match="temperature -1"):
-        Precision(temperature=-1)
-    for gate in (0.0, 1.0, -4.0, 9.0):
-        with pytest.raises(PrecisionError, match=f"gate {gate}: it must be a power of two, 8 or more"):
-            Precision(gate=gate)
-    with pytest.raises(PrecisionError, match=r"temperature 1e.06 makes scores up to .*, float16 holds 65504"):
-        SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6))
-    with pytest.raises(PrecisionError, match=r"'paper' design with word_bits=4, .* needs .* or fewer columns than 64"):
-        SubleqMachine(word_bits=4, precision="bfloat16")
-    assert Precision("float32").dtype == torch.float32
-    with pytest.raises(SizeError, match="word_bits=51"):
-        SubleqMachine(word_bits=51)
-    with pytest.raises(PrecisionError, match=r"'one-layer' design with word_bits=2, .* bfloat16 has 8"):
-        SubleqMachine(word_bits=2, design="one-layer", precision="bfloat16")
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: as_precision("flaot32"), r"unknown number format 'flaot32' \(did you mean 'float32'\?\)"),
+    (lambda: Precision(torch.int64), r"torch.int64 is not a number format"),
+    (lambda: Precision(temperature=-1), "temperature -1"),
+    *((lambda gate=gate: Precision(gate=gate), f"gate {gate}: it must be a power of two, 8 or more")
+      for gate in (0.0, 1.0, -4.0, 9.0)),
+    (lambda: SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6)),
+     r"temperature 1e.06 makes scores up to .*, float16 holds 65504"),
+    (lambda: SubleqMachine(word_bits=4, precision="bfloat16"),
+     r"'paper' design with word_bits=4, .* needs .* or fewer columns than 64"),
+    (lambda: SubleqMachine(word_bits=2, design="one-layer", precision="bfloat16"),
+     r"'one-layer' design with word_bits=2, .* bfloat16 has 8"),
+    (lambda: SubleqMachine(word_bits=51), "word_bits=51"),
+])
+def test_bad_precision_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises((PrecisionError, SizeError), match=message):
+        make()

@@ -165,14 +165,11 @@ def test_a_machine_that_does_not_say_what_it_means() -> None:
 
 
 def test_a_number_format_that_rounds_is_refused() -> None:
-    """The step is right over the integers, and float32 has too few bits: said by the last claim, without a card."""
-    machine = SubleqMachine(word_bits=20, memory=3, instructions=4, design="two-layer")
-    short = type(machine.weights)(machine.weights.width, "float32", machine.weights.layers)
-    machine.precision.__dict__["name"] = "float32"
-    found = prove(machine, weights=short)
-    assert not found.proven
-    assert found.failed is not None
-    assert found.failed.startswith("bits: sums need 26 bits, float32 has 24")
+    """The step is right over the integers, and float16 has too few bits: said by the last claim, without a card."""
+    machine = SubleqMachine(word_bits=6, memory=3, instructions=4, design="two-layer")
+    found = prove(machine, weights=type(machine.weights)(machine.weights.width, "float16", machine.weights.layers))
+    assert found.failed == "bits: sums need 12 bits, float16 has 11"
+    assert found.counterexample is None
 
 
 def test_a_temperature_that_is_too_low_is_refuted() -> None:

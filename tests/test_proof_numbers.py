@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("z3")
 
 import z3
 
+from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend
 from punchcard.machines.riscv import isa
@@ -101,10 +103,15 @@ def test_a_sum_that_is_too_long_is_refused() -> None:
         it.products.total("middle", 4, [Addend(-1, x)])
 
 
+@cache
+def riscv_layout() -> Layout:
+    return RiscvMachine(memory=64).layout
+
+
 @pytest.mark.parametrize("name", WIDE)
 def test_products_and_quotients_of_the_table_are_those_that_proofs_know(name: str) -> None:
-    machine = RiscvMachine(memory=64)
-    card = ProofMeaning(SeenColumns(machine.layout, machine.layout.blank().numpy()))
+    layout = riscv_layout()
+    card = ProofMeaning(SeenColumns(layout, layout.blank().numpy()))
     x, y = z3.BitVecs("x y", 32)
     first, second = card.word(x), card.word(y)
     found = card.term(isa.OPERATIONS[name](first, second))

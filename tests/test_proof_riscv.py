@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from punchcard.card.facts import Fact
 from punchcard.cli import main
 from punchcard.errors import ProofError
+from punchcard.machines.meaning import Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.numbers import ELSE
-from punchcard.machines.stages import Stage
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.mutations import mutations

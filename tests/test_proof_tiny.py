@@ -15,28 +15,18 @@ from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
 from punchcard.card.facts import AnyFact, Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
-from punchcard.machines.stages import Stage
+from punchcard.machines.meaning import Stage
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.words.word import FALSE, TRUE, constant
+from punchcard.words.word import FALSE, TRUE, Word, constant
 
 pytest.importorskip("z3", reason="proofs need z3")
 
-from tests.random_machines import TinyMachine, prove_tiny
-
-Unit = tuple[Mapping[int, float], float, Mapping[int, float]]
-"""A hidden unit: the rows that it takes, its bias, and the rows that it is added to."""
+from tests.random_machines import TinyMachine, Unit, layer_arrays, prove_tiny
 
 
 def layer(width: int, *units: Unit, value: Mapping[tuple[int, int], float] | None = None) -> LayerArrays:
     """A layer; with a value, by rows that take and rows that give, a head gives every column the mean of all."""
-    w1, b1, w2 = np.zeros((len(units), width)), np.zeros((len(units), 1)), np.zeros((width, len(units)))
-    for place, (takes, bias, gives) in enumerate(units):
-        w1[place, list(takes)], b1[place], w2[list(gives), place] = list(takes.values()), bias, list(gives.values())
-    heads = int(value is not None)
-    none, values = np.zeros((heads, 1, width)), np.zeros((heads, width, width))
-    for (to, of), weight in (value or {}).items():
-        values[0, to, of] = weight
-    return LayerArrays(none, none, values, np.ones(heads), w1, b1, w2, np.zeros((width, 1)))
+    return layer_arrays(width, [] if value is None else [([], [], value, 1.0)], units, {})
 
 
 def flipped(row: int) -> Sequence[Unit]:
@@ -101,8 +91,12 @@ def real_layout(*rows: str, size: int = 1) -> Layout:
     return Layout(blocks, [Region("instruction", 1), Region("cell", 1)], facts)
 
 
+def split(card: Any, region: str = "instruction", place: Word | None = None) -> None:
+    card.split(region, place or constant(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+
+
 def nothing_changes(card: Any) -> None:
-    card.split("instruction", constant(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+    split(card)
     for region in card.columns.contents:
         card.expect_contents(region, "stays", lambda column: FALSE, lambda column: column.held)
 
@@ -111,8 +105,8 @@ class RealMachine(TinyMachine):
     design = None
 
 
-def real_machine(layout: Layout, *layers: LayerArrays) -> Any:
-    return RealMachine(layout, Weights(layout.width, "float64", list(layers)), nothing_changes)
+def real_machine(layout: Layout, *layers: LayerArrays, meaning: Any = nothing_changes) -> Any:
+    return RealMachine(layout, Weights(layout.width, "float64", list(layers)), meaning)
 
 
 def leftover(it: Any, value: float) -> float:
@@ -208,16 +202,14 @@ def test_what_shows_nothing_once_the_loop_has_ended() -> None:
     """All instructions become 1, and so does what shows one of them. But the pointer leaves the instructions."""
     layout = showing({"bit": 1})
     becomes_one = [({row: -1.0}, 0.0, {row: 2.0}) for row in (0, 1)]
-    it = RealMachine(layout, Weights(4, "float64", [layer(4, *becomes_one, *flipped(3))]))
 
     def meaning(card: Any) -> None:
-        card.split("instructions", card.shared("head", "by"), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        split(card, "instructions", card.shared("head", "by"))
         card.expect_contents("instructions", "becomes 1", lambda column: TRUE, lambda column: [card.constant(1.0)])
         card.expect("current", "head", constant(1, 1))
         card.expect("by", "head", lambda column: column["by"] ^ 2)
 
-    it.meaning = meaning
-    found = prove_tiny(cast(Any, it))
+    found = prove_tiny(real_machine(layout, layer(4, *becomes_one, *flipped(3)), meaning=meaning))
     assert found.failed == "zero: again: current in head is the told that by names"
 
 
@@ -231,15 +223,13 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
     layout = Layout([RowBlock("data", 1, holds=holding("real", "instructions"))], [Region("instructions", 2)],
                     [Contents("told", "instructions", ("data",), {"bit": 1})])
     more = float(factor - 1)
-    it = RealMachine(layout, Weights(1, "float64", [layer(1, ({0: 1.0}, 0.0, {0: more}), ({0: -1.0}, 0.0, {0: -more}))]))
 
     def meaning(card: Any) -> None:
-        card.split("instructions", constant(0, card.place_bits), {"zero": {"bit": 0}, "one": {"bit": 1}})
+        split(card, "instructions")
         card.expect_contents("instructions", "is multiplied", lambda column: TRUE,
                    lambda column: [form * Fraction(factor) for form in column.held])
 
-    it.meaning = meaning
-    found = prove_tiny(cast(Any, it))
+    found = prove_tiny(real_machine(layout, layer(1, *copied(0, 0, sign=more)), meaning=meaning))
     assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")
 
 
@@ -253,8 +243,8 @@ def test_a_step_that_says_what_a_part_holds_beside_real_numbers(turned: bool) ->
         nothing_changes(card)
         card.expect("pair.other", "head", lambda column: ~column["pair.other"])
 
-    it = RealMachine(layout, Weights(3, "float64", [layer(3, *(flipped(2) if turned else ()))]), meaning)
-    assert prove_tiny(cast(Any, it)).failed == (None if turned else "zero: step: pair in head is what the step says")
+    it = real_machine(layout, layer(3, *(flipped(2) if turned else ())), meaning=meaning)
+    assert prove_tiny(it).failed == (None if turned else "zero: step: pair in head is what the step says")
 
 
 def test_a_block_and_its_part_are_not_both_said() -> None:

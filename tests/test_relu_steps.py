@@ -18,7 +18,7 @@ MOST = 6
 def test_steps_of_a_piecewise_linear_function(unit: Fraction) -> None:
     """What is found is the function at every integer; None is right: a slope or too many steps."""
     rng, found = random.Random(2), 0
-    for _ in range(1500):
+    for _ in range(500):
         low = rng.randint(-20, 5)
         high = low + rng.randint(0, 24)
         units = [(rng.choice((-4, -2, -1, 1, 2, 4)), rng.choice((-2, -1, 1, 2)), rng.randint(-20, 20))
@@ -40,7 +40,7 @@ def test_steps_of_a_piecewise_linear_function(unit: Fraction) -> None:
         found += len(steps) > 1
         assert few == (steps if len(steps) <= MOST + 1 else None)
         assert [next(v for place, v in reversed(steps) if place <= at) for at in range(low, high + 1)] == values
-    assert found > 200
+    assert found > 70
 
 
 def test_periods_of_steps() -> None:

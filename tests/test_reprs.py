@@ -12,7 +12,7 @@ from punchcard.formatting import format_value, join_some
 from punchcard.learning.model import Model
 from punchcard.learning.programs.network import Network
 from punchcard.learning.training import Learned
-from punchcard.machines.checked_run import begin
+from punchcard.machines.checkpoint import begin
 from punchcard.machines.result import Report
 from punchcard.transformer.precision import Precision
 from tests.cases import EXAMPLES, load_subleq

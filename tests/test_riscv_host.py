@@ -20,7 +20,7 @@ from punchcard import api
 from punchcard.card.layout import Card
 from punchcard.cli import main
 from punchcard.errors import PunchcardError
-from punchcard.machines import checked_run, checkpoint
+from punchcard.machines import checkpoint
 from punchcard.machines.result import Report
 from punchcard.machines.riscv.host import CardGuest, RiscvHost
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
@@ -179,7 +179,7 @@ def marks() -> tuple[Mark, ...]:
     """A run after each of its loops, as a killed run would have left it in a file."""
     kept: list[Mark] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checked_run, "CheckpointFile",
+        patch.setattr(checkpoint, "CheckpointFile",
                       lambda *of: SimpleNamespace(write=lambda mark, found: kept.append(mark)))
         run(ECHO, input=b"a", checkpoint="nowhere", every=1, check=False)
     assert [mark.loops for mark in kept] == [*range(22)]

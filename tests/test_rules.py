@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement, permutations, product
 import numpy as np
 import pytest
 
+from punchcard.engines.lowered.bits import builder as word_rules
 from punchcard.engines.lowered.bits import node_rules, steps
-from punchcard.engines.lowered.bits import rules as word_rules
 from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total
@@ -17,8 +17,8 @@ from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
+from punchcard.engines.lowered.graph.rules import value_of as node_value
 from punchcard.engines.lowered.rules import TABLES
 from punchcard.words.word import Word, select
 from tests.test_words import total_value

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import decode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
@@ -26,7 +26,7 @@ from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import active_columns
 from tests import fleq_cases
 from tests.cases import DESIGNS
-from tests.engine_runs import run_dense, run_scratchpad
+from tests.engine_runs import card_with, run_dense, run_scratchpad
 from tests.random_programs import random_program
 from tests.test_engines import counter_machine
 
@@ -45,12 +45,13 @@ def cards_of(
     return seen, ran.notes
 
 
-def assert_the_equation(model: LoopedTransformer, card: Tensor, layout: Layout, loops: int = LOOPS) -> tuple[str, ...]:
-    """Every card is bit for bit what the model makes of the one before."""
+def assert_the_equation(model: LoopedTransformer, card: Tensor, layout: Layout, loops: int = LOOPS, *,
+                        off: float = 0.0) -> tuple[str, ...]:
+    """Every card is what the model makes of the one before: bit for bit, or `off` by no more, and 1e-12 of the number."""
     seen, notes = cards_of(model, card, layout, loops)
     for loop, found in enumerate(seen, start=1):
         card = model(card)
-        assert torch.equal(found, card), f"loop {loop}"
+        assert torch.allclose(found, card, rtol=1e-12, atol=off) if off else torch.equal(found, card), f"loop {loop}"
     return notes
 
 
@@ -76,11 +77,6 @@ def test_narrow_number_formats_bit_for_bit(precision: str, word_bits: int) -> No
     assert assert_the_equation(machine.model, card, machine.layout, 12) == ()
 
 
-def test_a_machine_from_elsewhere_bit_for_bit() -> None:
-    layout, model, card = counter_machine()
-    assert assert_the_equation(model, card, layout) == ()
-
-
 @pytest.mark.parametrize("design", DESIGNS)
 def test_only_the_scratchpad_and_a_few_columns_are_computed(design: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = SubleqMachine(word_bits=8, memory=60, instructions=65, design=design)
@@ -88,9 +84,9 @@ def test_only_the_scratchpad_and_a_few_columns_are_computed(design: str, monkeyp
     computed: list[int] = []
     finish = Incremental._finish
 
-    def counting(self: Incremental, layer: object, heads: object, columns: Tensor, *rest: object) -> None:
+    def counting(self: Incremental, layer: object, columns: Tensor, *rest: object) -> None:
         computed.append(len(columns))
-        finish(self, layer, heads, columns, *rest)  # type: ignore[arg-type]
+        finish(self, layer, columns, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Incremental, "_finish", counting)
     cards_of(machine.model, machine.punch(random_program(random.Random(1), 8, 60, 65)), machine.layout)
@@ -187,11 +183,8 @@ def flashes() -> tuple[Layout, LoopedTransformer, Tensor]:
         + assign(seen, seen + gated(via - seen, 1 - inside, 8.0)) + clear(via) + clear(mark)
         + assign(counter, increment_bits(counter, inside)),
     ]
-    card = layout.blank()
-    layout.put(card, "position", "tape", encode_unsigned(list(range(8)), 3))
-    layout.put(card, "counter", "head", encode_unsigned(0, 3))
-    layout.put(card, "place", "head", encode_unsigned(5, 3))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {("position", "tape"): list(range(8)), ("counter", "head"): 0, ("place", "head"): 5,
+                              ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 
@@ -220,10 +213,7 @@ def test_soft_heads_within_the_error_bound_of_the_functions(design: str, heads: 
                           range=fleq_cases.RANGE)
     tolerance = 4 * max((machine.bound(name) for name in functions if name in PRODUCTS), default=0.0)
     card = machine.punch(fleq_cases.random_program(random.Random(heads), machine, 30))
-    seen, _ = cards_of(machine.model, card, machine.layout, 8)
-    for loop, found in enumerate(seen, start=1):
-        card = machine.model(card)
-        assert torch.allclose(found, card, rtol=1e-12, atol=tolerance + 1e-12), f"loop {loop}"
+    assert_the_equation(machine.model, card, machine.layout, 8, off=tolerance + 1e-12)
 
 
 def test_a_batch_of_cards_with_soft_heads() -> None:
@@ -231,24 +221,16 @@ def test_a_batch_of_cards_with_soft_heads() -> None:
                           range=fleq_cases.RANGE)
     rng = random.Random(8)
     card = torch.stack([machine.punch(fleq_cases.random_program(rng, machine, 20)) for _ in range(3)])
-    seen, notes = cards_of(machine.model, card, machine.layout, 8)
-    for found in seen:
-        card = machine.model(card)
-        assert torch.allclose(found, card, rtol=1e-12, atol=1e-12)
+    notes = assert_the_equation(machine.model, card, machine.layout, 8, off=1e-12)
     assert any("without a clear winner; full softmax for these" in note for note in notes)
 
 
 def test_a_low_temperature_keeps_the_full_softmax() -> None:
     machine = SubleqMachine(word_bits=4, memory=5, instructions=6, design="two-layer", precision=Precision(temperature=6.0))
     card = machine.punch(random_program(random.Random(5), 4, 5, 6))
-    seen, notes = cards_of(machine.model, card, machine.layout, 6)
-    for found in seen:
-        card = machine.model(card)
-        assert torch.allclose(found, card, rtol=1e-12, atol=1e-12)
-    assert notes == (
-        "layer 1, heads 1, 2: passive columns have queries without a clear winner; full softmax for these",
-        "layer 2, head 1: passive columns have queries without a clear winner; full softmax for these",
-    )
+    notes = assert_the_equation(machine.model, card, machine.layout, 6, off=1e-12)
+    assert notes == tuple(f"{where}: passive columns have queries without a clear winner; full softmax for these"
+                          for where in ("layer 1, heads 1, 2", "layer 2, head 1"))
 
 
 # Where the fast way does not apply
@@ -276,12 +258,9 @@ def tags_that_move(counting: bool) -> tuple[Layout, LoopedTransformer, Tensor]:
         + assign(tag, flip_bits(tag)),
         assign(counter, increment_bits(counter, inside)) if counting else clear(v_new),
     ]
-    card = layout.blank()
-    layout.put(card, "data", "tape", encode_unsigned([i % 4 for i in range(8)], 2))
-    layout.put(card, "tag", "tape", encode_unsigned([(3 * i) % 8 for i in range(8)], 3))
-    layout.put(card, "seen", "head", -1.0)
-    layout.put(card, "counter", "head", encode_unsigned(2, 3))
-    layout.put(card, "inside", "head", 1.0)
+    card = card_with(layout, {
+        ("data", "tape"): [i % 4 for i in range(8)], ("tag", "tape"): [(3 * i) % 8 for i in range(8)],
+        ("seen", "head"): -1.0, ("counter", "head"): 2, ("inside", "head"): 1.0})
     return layout, build(parts, layout.width, Precision()), card
 
 

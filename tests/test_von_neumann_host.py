@@ -13,7 +13,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Card
 from punchcard.engines import ENGINES, Controls, prepare
-from punchcard.engines.output_buffer import OutputBuffer
+from punchcard.engines.controls import OutputBuffer
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost

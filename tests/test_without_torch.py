@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "punchcard"
-NEED_TORCH = ("transformer/model.py", "trace.py", "engines/dense.py", "engines/stepping.py", "engines/scratchpad/",
+NEED_TORCH = ("transformer/model.py", "trace.py", "engines/dense.py", "engines/scratchpad/",
               "engines/lowered/", "benchmark/", "machines/lockstep.py",
               "export/hugging_face_model.py", "export/layer.py", "export/differentiable.py", "python/arrays/layer.py")
 """The equation, what watches or measures it, and engines. They are imported when they are used."""
@@ -36,7 +36,7 @@ for name in ("multiply.subleq", "newton.fleq", "von_neumann/sort.asq"):
     assert not machine.readout(program, card).at_halt
     machine.save(sys.argv[1])
     assert type(machine).load(sys.argv[1]).weights.digest() == machine.weights.digest()
-    begun = punchcard.api.begin(program, machine)
+    begun = punchcard.machines.checkpoint.begin(program, machine)
     punchcard.machines.checkpoint.CheckpointFile(sys.argv[1], machine, program, begun.plan).write(begun.mark)
     assert punchcard.machines.checkpoint.load(sys.argv[1]).mark.raw_card.equals(card)
     told = CliRunner().invoke(punchcard.cli.command_line(), ["info", "examples/" + name, "--json"])

@@ -11,8 +11,7 @@ import pytest
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder, is_flag
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.packing import alike, family, pack
-from punchcard.engines.lowered.bits.steps import Total
-from punchcard.engines.lowered.bits.sums import aligned
+from punchcard.engines.lowered.bits.steps import Total, aligned
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
@@ -27,8 +26,8 @@ from punchcard.engines.lowered.bits.table import (
 )
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.domains import value_of as node_value
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
+from punchcard.engines.lowered.graph.rules import value_of as node_value
 from punchcard.words.word import Word
 from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of
 

@@ -13,8 +13,6 @@ from punchcard.engines import NO_CONTROLS, Controls
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines.base import AnyMachine
-from punchcard.machines.checked_run import begin
-from punchcard.machines.checked_run import resume as resume_run
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint
 from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
@@ -146,9 +144,9 @@ def run(
         raise PunchcardError(f"{', '.join(options)}: options are for building a machine, but a machine is given")
     if every is not None and checkpoint is None:
         raise PunchcardError(f"every={every}: checkpoint, the file to write, is missing")
-    start = begin(program, machine or build(program, machines=machines, **options), engine=engine, max_steps=max_steps,
-                  check=check, every=DEFAULT_EVERY if every is None else every)
-    return resume_run(start, checkpoint, input=input, output=output, controls=controls)
+    start = checkpoints.begin(program, machine or build(program, machines=machines, **options), engine=engine,
+                              max_steps=max_steps, check=check, every=DEFAULT_EVERY if every is None else every)
+    return checkpoints.resume(start, checkpoint, input=input, output=output, controls=controls)
 
 
 @checked
@@ -187,7 +185,7 @@ def resume(
     elif objects or machine is not None:
         raise PunchcardError(f"{', '.join(objects) or 'machine'}: a loaded checkpoint already has its machine")
     saved = saved.planned(engine=engine, max_steps=max_steps, check=check, every=every)
-    return resume_run(saved, checkpoint, input=input, output=output, controls=controls)
+    return checkpoints.resume(saved, checkpoint, input=input, output=output, controls=controls)
 
 
 @checked

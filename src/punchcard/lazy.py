@@ -34,8 +34,14 @@ class LazyFunction:
 def lazy_names(
     package: str, places: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], Mapping[str, str]]:
-    """`__getattr__` and `__dir__` of a package whose names are imported when they are first used; and where each is."""
-    homes = {place.rpartition(":" if ":" in place else ".")[2]: place for place in places}
+    """`__getattr__` and `__dir__` of a package whose names are imported when they are first used; and where each is.
+
+    A place is "module:name name", or a module.
+    """
+    homes: dict[str, str] = {}
+    for place in places:
+        module, _, names = place.partition(":")
+        homes |= {name: f"{module}:{name}" for name in names.split()} or {module.rpartition(".")[2]: module}
 
     def find(name: str) -> Any:
         if name not in homes:

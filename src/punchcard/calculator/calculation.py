@@ -29,7 +29,7 @@ from punchcard.calculator.expression import quotient
 from punchcard.calculator.functions import STANDARD, base_name
 from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.machines.checked_run import begin, resume
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.catalogue import TERMS
 from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram, FleqState

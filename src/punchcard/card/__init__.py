@@ -1,5 +1,5 @@
 """The card: names for its rows and columns, and integers as ±1 bits. The room is imported as a whole."""
 
-from punchcard.card import facts, holder
+from punchcard.card import facts, layout
 
-__all__ = ["facts", "holder"]
+__all__ = ["facts", "layout"]

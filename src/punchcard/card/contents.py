@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,14 @@ class AnyFact(ABC):
     """What a layout declares of the columns of a region."""
 
     region: str
+    rows: str
+    says: ClassVar[str]
+    """What it says in words, by its own fields."""
 
     @property
-    @abstractmethod
     def about(self) -> str:
         """What it says, in words."""
+        return self.says.format(self)
 
     def check(self, layout: Layout) -> None:
         """Refuse a fact that this layout cannot have."""
@@ -43,9 +46,9 @@ class AnyFact(ABC):
     def truths(self, layout: Layout, card: Card) -> Truths:
         """Whether it holds, in each column of its region."""
 
-    @abstractmethod
     def mentions(self, layout: Layout) -> set[str]:
         """The rows of its region that it is about."""
+        return {self.rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +58,10 @@ class Constants(AnyFact):
     rows: str
     region: str
     values: AnyArray
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} in {self.region} holds its constants"
+    says: ClassVar[str] = "{0.rows} in {0.region} holds its constants"
 
     def truths(self, layout: Layout, card: Card) -> Truths:
         return _everywhere(layout.array(card, self.rows, self.region) == self.values)
-
-    def mentions(self, layout: Layout) -> set[str]:
-        return {self.rows}
 
 
 @dataclass(frozen=True)
@@ -73,17 +70,11 @@ class Uniform(AnyFact):
 
     rows: str
     region: str
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} is the same in all columns of {self.region}"
+    says: ClassVar[str] = "{0.rows} is the same in all columns of {0.region}"
 
     def truths(self, layout: Layout, card: Card) -> Truths:
         entries = layout.array(card, self.rows, self.region)
         return _everywhere(entries == entries[..., :1])
-
-    def mentions(self, layout: Layout) -> set[str]:
-        return {self.rows}
 
 
 @dataclass(frozen=True)
@@ -139,10 +130,7 @@ class CopiesContents(AnyFact):
     region: str
     contents: str
     by: str
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} in {self.region} is the {self.contents} that {self.by} names"
+    says: ClassVar[str] = "{0.rows} in {0.region} is the {0.contents} that {0.by} names"
 
     def of(self, layout: Layout) -> Contents:
         """The contents that are copied."""

@@ -1,27 +1,107 @@
 """Facts about a card when a loop begins that say more than which rows hold bits: which numbers are there.
 
 A layout declares them, `Layout.violations` checks them on a card, and a proof assumes them when a loop begins and shows that
-they hold again when it ends. A `Fact` is a predicate over the words of one column (`card.column`). What engines and proofs
-look up is declared: numbers that a block holds, copies of what other columns hold, rows that indicate something.
+they hold again when it ends. A `Fact` is a predicate over the words of one column, evaluated on cards with NumPy and in
+proofs with z3:
+
+    Fact("scratchpad", lambda column: column["halted"].equals(1) | column.names(column["counter"], "instructions"),
+         "the program counter is that of an instruction, unless the machine has halted")
+
+What engines and proofs look up is declared: numbers that a block holds, copies of what other columns hold, rows that
+indicate something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING
+from functools import partial, reduce
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords, Predicate, rows_of, truths
 from punchcard.card.contents import AnyFact as AnyFact
-from punchcard.card.contents import Truths, read_numbers
+from punchcard.card.contents import Truths, read_numbers, word_size
+from punchcard.card.encoding import Words, pointer_bits
 from punchcard.errors import LayoutError
-from punchcard.words.word import Word, constant
+from punchcard.words.renderer import evaluate_arrays
+from punchcard.words.word import Word, any_of, constant, variable, variables_of
 
 if TYPE_CHECKING:
     from punchcard.card.layout import Card, Layout
+
+
+OWN_NUMBER = "(column)"
+"""The name of the variable that is a column's own number; no row block has it."""
+
+
+class ColumnWords:
+    """The words of any column of a region, as variables. `offset`: which column it is, counted from the region's first."""
+
+    def __init__(self, layout: Layout, region: str, offset: int | None = None) -> None:
+        self._layout, self._region, self._offset = layout, region, offset
+
+    def __getitem__(self, rows: str) -> Word:
+        """The bits at a block's rows, or at a part, as an unsigned number."""
+        return variable(rows, word_size(self._layout, rows, self._region))
+
+    @property
+    def offset(self) -> int:
+        """Which column of its region it is, where the predicate is made for each."""
+        if self._offset is None:
+            raise LayoutError("a predicate that depends on the column's offset: declare the fact with each=True")
+        return self._offset
+
+    @property
+    def number(self) -> Word:
+        """The column's own number on the card."""
+        return variable(OWN_NUMBER, pointer_bits(self._layout.columns))
+
+    def own_number(self, size: int) -> Word:
+        """The same, modulo 2^size."""
+        number = self.number
+        return number.extend(size) if size > number.size else number[:size]
+
+    def names(self, pointer: Word, *regions: str) -> Word:
+        """Whether a number is that of a column of one of these regions."""
+        return any_of(*(pointer.at_least(span.start) & pointer.less(span.stop)
+                        for span in map(self._layout.region, regions)))
+
+    def spans(self, first: Word, count: Word, *regions: str) -> Word:
+        """Whether `count` columns from a number on belong to one of these regions; no columns do."""
+        size = max(first.size, count.size, pointer_bits(self._layout.columns)) + 2  # no sum is cut, and no end
+        begin, end = first.extend(size), first.extend(size) + count.extend(size)
+        return any_of(count.equals(0), *(begin.at_least(span.start) & end.less(span.stop + 1)
+                                         for span in map(self._layout.region, regions)))
+
+
+Predicate: TypeAlias = Callable[[ColumnWords], Word]
+"""What a column's words must satisfy: a word of one bit."""
+
+
+def rows_of(condition: Word) -> set[str]:
+    """The rows that a condition is about."""
+    return {str(name) for name in variables_of(condition) if name != OWN_NUMBER}
+
+
+class _Numbers(dict[Hashable, Words]):
+    """The numbers at rows of a region's columns, or of one of them, read when they are asked for."""
+
+    def __init__(self, layout: Layout, card: Card, region: str, columns: slice) -> None:
+        place = layout.region(region)
+        super().__init__({OWN_NUMBER: np.arange(place.start, place.stop, dtype=np.uint64)[columns]})
+        self._read = partial(read_numbers, layout, card, region)
+        self._columns = columns
+
+    def __missing__(self, rows: Hashable) -> Words:
+        self[rows] = found = self._read(str(rows))[..., self._columns].astype(np.uint64)
+        return found
+
+
+def truths(condition: Word, layout: Layout, card: Card, region: str, offset: int | None = None) -> Truths:
+    """Whether a condition holds, in each column of a region, or in the one with this offset."""
+    columns = slice(None) if offset is None else slice(offset, offset + 1)
+    return np.atleast_1d(evaluate_arrays(condition, _Numbers(layout, card, region, columns)) != 0)
 
 
 @dataclass(frozen=True)
@@ -40,10 +120,7 @@ class Fact(AnyFact):
     unless: Predicate | None = None
     promised: bool = False
     each: bool = False
-
-    @property
-    def about(self) -> str:
-        return self.statement
+    says: ClassVar[str] = "{0.statement}"
 
     def condition(self, layout: Layout, offset: int | None = None) -> Word:
         """What a column's words satisfy when a loop begins."""
@@ -79,10 +156,7 @@ class Holds(AnyFact):
     rows: str
     region: str
     numbers: Sequence[int]
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} in {self.region} holds its numbers"
+    says: ClassVar[str] = "{0.rows} in {0.region} holds its numbers"
 
     def number(self, layout: Layout) -> Word:
         """The number that a column holds, by the column's own."""
@@ -105,9 +179,6 @@ class Holds(AnyFact):
         wanted = np.asarray(self.numbers) % (1 << layout.place(self.rows).size)
         return np.asarray(layout.numbers(card, self.rows, self.region) == wanted)
 
-    def mentions(self, layout: Layout) -> set[str]:
-        return {self.rows}
-
 
 @dataclass(frozen=True)
 class Copies(AnyFact):
@@ -117,10 +188,7 @@ class Copies(AnyFact):
     region: str
     of: str
     by: str
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} in {self.region} is {self.of} of the column that {self.by} names"
+    says: ClassVar[str] = "{0.rows} in {0.region} is {0.of} of the column that {0.by} names"
 
     def sources(self, layout: Layout) -> list[str]:
         """The regions that have what is copied."""
@@ -150,10 +218,7 @@ class Indicates(AnyFact):
     rows: str
     region: str
     predicates: Callable[[ColumnWords], Sequence[Word]]
-
-    @property
-    def about(self) -> str:
-        return f"{self.rows} in {self.region} indicates what it should"
+    says: ClassVar[str] = "{0.rows} in {0.region} indicates what it should"
 
     def conditions(self, layout: Layout, offset: int) -> Sequence[Word]:
         """The conditions of a column."""

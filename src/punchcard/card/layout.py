@@ -463,6 +463,22 @@ def as_tensor(card: Card) -> Tensor:
     return card
 
 
+class CardHolder:
+    """A value with a card: `raw_card` as the engine gave it, `card` as a tensor."""
+
+    raw_card: Card
+
+    @cached_property
+    def card(self) -> Tensor:
+        """The card as a tensor, made on first use."""
+        return as_tensor(self.raw_card)
+
+    @property
+    def packed(self) -> PackedCard | None:
+        """The raw card if it is packed, or None."""
+        return self.raw_card if isinstance(self.raw_card, PackedCard) else None
+
+
 def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[str, slice]:
     placed: dict[str, slice] = {}
     end = 0

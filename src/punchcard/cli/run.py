@@ -65,9 +65,10 @@ def run(
     elif every is not None and checkpoint is None:
         raise PunchcardError("--every needs --checkpoint FILE")
     else:
-        from punchcard.machines.checked_run import begin
+        program, machine = load_and_build(file, given_options(given), registry, settings)
+        from punchcard.machines.checkpoint import begin
 
-        saved = begin(*load_and_build(file, given_options(given), registry, settings))
+        saved = begin(program, machine)
     if input_ is not None and not saved.machine.has_ports:
         raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
     if checkpoint is not None and resume is None:
@@ -101,7 +102,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
-    from punchcard.machines.checked_run import resume
+    from punchcard.machines.checkpoint import resume
 
     ports = saved.machine.has_ports
     with (

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import auto
-from punchcard.engines.base import Engine, Run, Runner
+from punchcard.engines.base import Engine, EngineCache, Run, Runner
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.lazy import LazyFunction
 from punchcard.transformer.weights import Model, as_module
@@ -27,28 +26,13 @@ BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
 GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
-    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch_runner:GpuBatchRunner"),
+    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
     "auto": auto.gpu_batch,
 }
 """The same with `device="cuda"`."""
 
-__all__ = [
-    "ENGINES",
-    "NO_CONTROLS",
-    "BatchRunner",
-    "Controls",
-    "Engine",
-    "EngineCache",
-    "NoCopyWatch",
-    "Port",
-    "Run",
-    "Runner",
-    "Watch",
-    "check_engine",
-    "prepare",
-    "prepare_batch",
-    "takes_packed",
-]
+__all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
+           "Runner", "Watch", "check_engine", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,

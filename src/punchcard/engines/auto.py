@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Run, Runner, taking_packed
+from punchcard.engines.base import EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LoweringError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from punchcard.engines.dense import Stepping
     from punchcard.engines.lowered.gpu.device import Device
-    from punchcard.engines.stepping import Stepping
     from punchcard.transformer.weights import Model
 
 FEW_LOOPS = 64
@@ -104,7 +103,7 @@ def batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: 
 def gpu_batch(model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
               cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> BatchRunner:
     """The batch runner on a GPU; what it declines, card by card, is left to the CPU."""
-    from punchcard.engines.lowered.gpu.batch_runner import GpuBatchRunner
+    from punchcard.engines.lowered.gpu.batch import GpuBatchRunner
 
     fast = GpuBatchRunner(model, layout, cards, cache=cache, device=device)
     return FallbackBatchRunner(fast, lambda card: lowered_or_slower(model, layout, card, cache=cache),

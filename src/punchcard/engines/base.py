@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
-from punchcard.card.holder import CardHolder
-from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from punchcard.engines.lowered.compiled_model import CompiledModel
 
 Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "declined"]
 
@@ -145,3 +145,16 @@ class Stops:
             if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
                 return pattern
         return None
+
+
+@dataclass
+class EngineCache:
+    """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
+
+    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
+    empty.
+    """
+
+    model: object = None
+    """The digest of the weights, and the description of the layout."""
+    compiled_models: list[CompiledModel] = field(default_factory=list)

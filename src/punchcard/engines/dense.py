@@ -1,17 +1,102 @@
-"""The dense engine: the equation, literally. X <- TF(W; X), T times (algorithm "Looped Transformer")."""
+"""The dense engine: the equation, literally. X <- TF(W; X), T times (algorithm "Looped Transformer").
+
+`Stepping`: what it shares with the scratchpad engine. One loop after the other in Python, and a look at the card after each.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import torch
 from torch import Tensor
 
 from punchcard.budget import require
-from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.engine_cache import EngineCache
-from punchcard.engines.stepping import Stepping
+from punchcard.card.layout import Card, Layout, Pattern, as_tensor
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
+from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
 from punchcard.transformer.model import LoopedTransformer
 
 FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
+
+
+class Stepping(Runner):
+    """What engines of one loop at a time share. `one_thread`: matrices so small that more threads make torch slower."""
+
+    def __init__(self, engine: str, layout: Layout | None, card: Tensor, *, one_thread: bool) -> None:
+        if layout is not None:
+            layout.check(card)
+        self.engine, self.layout, self.one_thread = engine, layout, one_thread
+        self._why_this: tuple[str, ...] = ()
+
+    def noting(self, why: str) -> Self:
+        """The same runner, with a note on why it was taken."""
+        self._why_this = (why,)
+        self.notes = (why, *self.own_notes)
+        return self
+
+    @abstractmethod
+    def loop(self) -> None:
+        """X <- TF(W; X)."""
+
+    @property
+    @abstractmethod
+    def view(self) -> Tensor:
+        """The card, which must not be changed."""
+
+    @property
+    def own_notes(self) -> tuple[str, ...]:
+        """Why a loop is slower than it might be with this engine."""
+        return ()
+
+    @property
+    def card(self) -> Tensor:
+        return self.view.clone(memory_format=torch.contiguous_format)
+
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
+        with torch.no_grad(), threads(1 if self.one_thread else torch.get_num_threads()):
+            for loop in range(1, loops + 1):
+                self.loop()
+                if watch is not None:
+                    watch(loop, card_for(watch, self.view))
+                matched = stops.matched(self.view)
+                if matched is not None:
+                    return self._end(loop, "matched", matched)
+                stopped = self._serve(stops, loop)
+                if stopped is not None:
+                    return self._end(loop, "stopped", stopped)
+                controls.report(loop)
+                if controls.is_interrupted():
+                    return self._end(loop, "interrupted")
+            return self._end(loops, "loops")
+
+    def _serve(self, stops: Stops, loop: int) -> Pattern | None:
+        """Ports work on a copy of the card, which then takes the card's place."""
+        if not stops.at_port(self.view):
+            return None
+        card = self.card
+        stopped = stops.serve(loop, card)
+        self.take(card)
+        return stopped
+
+    def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
+        self.notes = (*self._why_this, *self.own_notes)
+        return Run(self.card, loops, reason, self.engine, matched, self.notes, made={self.engine: loops})
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch use this many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Dense(Stepping):

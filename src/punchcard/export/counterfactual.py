@@ -87,7 +87,7 @@ class PairMaker:
     def pairs(self, count: int, seed: int, cells: Mapping[str, Any] | None = None) -> list[CounterfactualPair]:
         """So many pairs, those that matter first; `cells` are the changed values by name; default: chosen at random."""
         generator = np.random.default_rng(seed)
-        from punchcard.engines.stepping import threads
+        from punchcard.engines.dense import threads
 
         with equation.one_thread(), threads(1):  # small matrices: more threads are slower
             found = [self._pair(*chosen) for chosen in self._chosen(generator, count, cells)]

@@ -160,7 +160,7 @@ class Disguised:
         """Run programs beside the interpreter, and compare every loop; a disguise that breaks one is refused."""
         import torch
 
-        from punchcard.engines.stepping import threads
+        from punchcard.engines.dense import threads
 
         machine, made, drifts = self.machine, 0, [0.0] * loops
         with torch.no_grad(), threads(1):  # cards are small: more threads wait for each other

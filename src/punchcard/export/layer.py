@@ -22,7 +22,7 @@ from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_yo
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
 from punchcard.export.lockstep import require_values
 from punchcard.machines.base import Machine
-from punchcard.machines.real_variables import RealVariable
+from punchcard.machines.display_values import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision
-from punchcard.machines.checked_run import begin, resume
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.dry_run import dry_run

@@ -26,16 +26,13 @@ from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_y
 from punchcard.machines import storage, weight_cache
 from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison
 from punchcard.machines.design import Design
-from punchcard.machines.display_values import DisplayValue, values_of_layout
+from punchcard.machines.display_values import DisplayValue, Listing, RealVariable, lines_of, values_of_layout
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import Listing, lines_of
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
-from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
-from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Input, Output, Read, Write, reader
 from punchcard.transformer.build import Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits

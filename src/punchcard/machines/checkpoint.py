@@ -1,7 +1,8 @@
-"""Checkpoints: a run as a file, from which it goes on to the same last card, bit for bit.
+"""A run that is compared with the plain interpreter and kept in a file, from which it goes on to the same last card.
 
-    saved = checkpoint.load("long.checkpoint")
-    saved.mark.loops, saved.program, saved.machine
+    start = begin(program, machine)              a run before its first loop
+    report = resume(start, "long.checkpoint")    its loops
+    saved = load("long.checkpoint")              the run as it was last kept
 
 A loop depends on nothing but the card and the weights, and the weights on nothing but the machine's description. So the
 file holds the card as it is, the description, the program as text, the number of loops, what was read and written, and how
@@ -21,15 +22,16 @@ import numpy as np
 from punchcard.card.formats import AnyArray, as_array, name_of
 from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines import check_engine
+from punchcard.engines import NO_CONTROLS, Controls, NoCopyWatch, check_engine
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import sweep
 from punchcard.machines import storage
 from punchcard.machines.base import NO_LIMIT, AnyMachine
 from punchcard.machines.comparison import Check
 from punchcard.machines.registry import Registry, installed
-from punchcard.machines.running import DEFAULT_ENGINE, Mark
-from punchcard.machines.streams import Traffic
+from punchcard.machines.result import Report
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, in_turn
+from punchcard.machines.streams import Input, Output, Traffic, reader, writer
 from punchcard.transformer.weights import Weights
 
 FORMAT = 3
@@ -114,6 +116,44 @@ class CheckpointFile:
                        "found": None if found is None else dict(found)}
         tensors = {**_fields(mark.raw_card), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
         storage.write(self.path, tensors, KEY, description)
+
+
+def begin(
+    program: Any, machine: AnyMachine, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
+    check: bool | Check | None = None, every: int = DEFAULT_EVERY,
+) -> Checkpoint:
+    """A run before its first loop; `resume` makes its loops."""
+    machine.check_type(program)
+    machine.check_room(engine)
+    limit = machine.default_max_steps if max_steps is None else max_steps
+    return Checkpoint(machine, program, Mark(machine.pack(program)), Plan(limit, every, machine.check_mode(check), engine))
+
+
+def resume(
+    start: Checkpoint, path: str | Path | None = None, *, input: Input = b"", output: Output | None = None,
+    controls: Controls = NO_CONTROLS,
+) -> Report[Any]:
+    """Go on from a checkpoint as its plan says; `path` is the file that the run is kept in."""
+    machine, program, plan, mark = start.machine, start.program, start.plan, start.mark
+    comparison = None if plan.check is None else machine.comparison(program, mark, plan.check, start.found)
+    read, write = reader(input, len(mark.traffic.read)), writer(output)
+    keep: PeriodicAction | None = None
+    if path is not None:
+        file = CheckpointFile(path, machine, program, plan)
+        file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
+        keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else comparison.kept()))
+    if comparison is not None:
+        read, write = comparison.reading(read), writer(comparison.writing(write))
+        asked = controls.is_interrupted
+        controls = replace(controls, interrupted=lambda: comparison.stops or asked())
+        if comparison.watches:
+            look = NoCopyWatch(comparison.watch) if comparison.needs_no_copy else comparison.watch
+            controls = replace(controls, watch=look if controls.watch is None else in_turn(look, controls.watch))
+    result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, input=read, output=write,
+                         controls=controls, keep=keep, guarded=comparison is None or not comparison.guards)
+    if comparison is None:
+        return Report(result)
+    return comparison.report(replace(result, reason="stopped") if comparison.stops else result)
 
 
 def load(

@@ -1,4 +1,6 @@
-"""What a view shows of a card: values, where they are, and how they are read. Data only, no tensor.
+"""What a view shows of a card and a program: values, where they are and how they are read; the lines of the source.
+
+Data only, no tensor.
 
 A machine says it once (`Machine.display_values`). Python, the page and the terminal all read values by the rules below:
 
@@ -9,10 +11,11 @@ A machine says it once (`Machine.display_values`). Python, the page and the term
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from punchcard.card.layout import Layout, RowBlock
 
@@ -22,6 +25,7 @@ DIGITS = 6
 MOST_BITS = 64
 MOST_COLUMNS = 256
 """Of a region of larger size the layout alone names no values: a person could not read them."""
+_LINE_END = re.compile(r"\r\n|\r|\n")
 EntriesAt: TypeAlias = Callable[[int], Sequence[float]]
 """All entries of a column, by its number."""
 
@@ -184,3 +188,41 @@ def _values_of_block(layout: Layout, block: RowBlock, column: int, group: str, *
         if numbers or rows.stop - rows.start <= MOST_BITS:
             found.append(DisplayValue(name, group, name, column, kind="numbers" if numbers else "unsigned"))
     return found
+
+
+@dataclass(frozen=True)
+class RealVariable:
+    """A named matrix of real numbers. It is punched into the first block of rows, and is the sum of all of them.
+
+    A column that has just been written may wait in other rows than the ones it was punched in, so there may be several.
+    """
+
+    columns: slice
+    rows: tuple[slice, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As tensors have it: a matrix of one column is a vector, one of a single number is a number."""
+        height, width = self.rows[0].stop - self.rows[0].start, self.columns.stop - self.columns.start
+        return () if (height, width) == (1, 1) else (height,) if width == 1 else (height, width)
+
+
+class ListedInstruction(NamedTuple):
+    """An instruction: its program counter, its line in the source (from 1, or None if unknown), and its text."""
+
+    number: int
+    line: int | None
+    text: str
+
+
+class Listing(NamedTuple):
+    """The lines of a program and its instructions, in the order of their numbers."""
+
+    lines: Sequence[str]
+    instructions: Sequence[ListedInstruction] = ()
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a source, as languages and compilers count them: a form feed, say, ends none."""
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]

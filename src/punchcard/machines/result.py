@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
-from punchcard.card.holder import CardHolder
-from punchcard.card.layout import Card, Layout
+from punchcard.card.layout import Card, CardHolder, Layout
 from punchcard.errors import PunchcardError, shortened
 from punchcard.formatting import format_value, join_some, plural
 

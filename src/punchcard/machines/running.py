@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from punchcard.card.holder import CardHolder
-from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
 from punchcard.errors import LoweringError, PunchcardError

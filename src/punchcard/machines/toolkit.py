@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import pointer_bits
-from punchcard.card.facts import AnyFact, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.base import AsPrecision, Machine
@@ -25,55 +24,10 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, all_of, any_of, constant, join
 
 __all__ = [
-    "ADDRESS_GAP",
-    "AnyFact",
-    "AsPrecision",
-    "Card",
-    "Cards",
-    "ColumnWords",
-    "Design",
-    "Expression",
-    "Fact",
-    "Holds",
-    "Interpreter",
-    "Kind",
-    "Language",
-    "Layout",
-    "Machine",
-    "Meaning",
-    "Option",
-    "Part",
-    "Pattern",
-    "Precision",
-    "ProgramError",
-    "PunchcardError",
-    "Read",
-    "Region",
-    "Result",
-    "RowBlock",
-    "Rows",
-    "SourceError",
-    "Stepper",
-    "Timing",
-    "Word",
-    "Workload",
-    "Write",
-    "all_of",
-    "any_of",
-    "assign",
-    "attend",
-    "by_name",
-    "clear",
-    "clip_where",
-    "constant",
-    "gated",
-    "holding",
-    "join",
-    "pointer_bits",
-    "relu",
-    "rows",
-    "stack",
-    "store_factor",
-    "store_gap",
+    "ADDRESS_GAP", "AnyFact", "AsPrecision", "Card", "Cards", "ColumnWords", "Design", "Expression", "Fact", "Holds",
+    "Interpreter", "Kind", "Language", "Layout", "Machine", "Meaning", "Option", "Part", "Pattern", "Precision",
+    "ProgramError", "PunchcardError", "Read", "Region", "Result", "RowBlock", "Rows", "SourceError", "Stepper",
+    "Timing", "Word", "Workload", "Write", "all_of", "any_of", "assign", "attend", "by_name", "clear", "clip_where",
+    "constant", "gated", "holding", "join", "pointer_bits", "relu", "rows", "stack", "store_factor", "store_gap",
     "sum_bits",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import z3
 
@@ -37,6 +37,16 @@ class ColumnGroup:
 
 Win = tuple[ColumnGroup, Term]
 """Columns that win, and when."""
+RegionScores = dict[str, Form]
+"""The score of any column of a region."""
+
+
+class LayerHead(NamedTuple):
+    """A head: its layer and its number there, counted from 0."""
+
+    layer: int
+    number: int
+    weights: HeadWeights
 
 
 class Attention:
@@ -56,20 +66,20 @@ class Attention:
         self._taken: dict[object, list[Form]] = {}
         self._keys: dict[object, dict[int, Form]] = {}
 
-    def take(self, number: int, head: int, weights: HeadWeights, column: Column) -> list[Form]:
+    def take(self, head: LayerHead, column: Column) -> list[Form]:
         """What a head gives to a column."""
-        query = [weighted(row, self._loop.after(column, number)) for row in weights.query]
+        query = [weighted(row, self._loop.after(column, head.layer)) for row in head.weights.query]
         own = None if self.columns.is_listed(column.region) else column
-        key = number, head, column.region, own, tuple(entry.key for entry in query)
+        key = head.layer, head.number, column.region, own, tuple(entry.key for entry in query)
         if key not in self._taken:
-            self._taken[key] = self._look(number, head, weights, column, query)
+            self._taken[key] = self._look(head, column, query)
         return self._taken[key]
 
-    def _look(self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form]) -> list[Form]:
+    def _look(self, head: LayerHead, column: Column, query: Sequence[Form]) -> list[Form]:
         """What a column with this query takes: of the groups that surely win, their mean; else something between all."""
-        groups = self._groups(number, head, weights, column, query)
-        far = {region: self._score(number, head, weights, other, query) for region, other in self.others.items()}
-        groups, far = self._near(groups, far, weights.gap)
+        groups = self._groups(head, column, query)
+        far = {region: self._score(head, other, query) for region, other in self.others.items()}
+        groups, far = self._near(groups, far, head.weights.gap)
         if not self._loop.has_reals:  # the order in which a claim names them; with real numbers the fixed ones are first
             order = [region.name for region in self.layout.regions]
             groups.sort(key=lambda group: -1 if column in group.columns else order.index(group.columns[0].region))
@@ -78,19 +88,17 @@ class Attention:
         elif any(self.relus.is_real(score) for score in (*far.values(), *(group.score for group in groups))):
             wins = []
         else:
-            groups = self._hopeful(groups, weights.gap)
-            wins = self._wins(weights, groups, far)
+            groups = self._hopeful(groups, head.weights.gap)
+            wins = self._wins(head.weights.gap, groups, far)
         rest = z3.simplify(z3.Not(z3.Or(*(condition for _, condition in wins))))
         unsure = not z3.is_false(rest) and (not wins or self.solver.possible(rest))
         if unsure and not self._loop.has_reals:
-            self.solver.never(f"layer {number + 1}, head {head + 1}: {column.name} finds one column, or shares two, and no "
-                              "other comes near", rest)
-        self._note(number, head, column, [group for group, _ in wins], unsure)
-        return self._given(number, weights, groups, far, wins, rest if unsure else None)
+            where = f"layer {head.layer + 1}, head {head.number + 1}"
+            self.solver.never(f"{where}: {column.name} finds one column, or shares two, and no other comes near", rest)
+        self._note(head, column, [group for group, _ in wins], unsure)
+        return self._given(head, groups, far, wins, rest if unsure else None)
 
-    def _near(
-        self, groups: list[ColumnGroup], far: dict[str, Form], gap: Fraction,
-    ) -> tuple[list[ColumnGroup], dict[str, Form]]:
+    def _near(self, groups: list[ColumnGroup], far: RegionScores, gap: Fraction) -> tuple[list[ColumnGroup], RegionScores]:
         """Groups of one score each, and other columns, without those that lose whatever the bits are."""
         best = max((self.relus.span(group.score)[0] for group in groups if z3.is_true(group.when)), default=None)
         if best is not None:
@@ -105,9 +113,7 @@ class Attention:
 
     # Whom a column might find
 
-    def _groups(
-        self, number: int, head: int, weights: HeadWeights, column: Column, query: Sequence[Form],
-    ) -> list[ColumnGroup]:
+    def _groups(self, head: LayerHead, column: Column, query: Sequence[Form]) -> list[ColumnGroup]:
         """Columns that might win: listed ones by their keys, the column itself, and those that the query names.
 
         A query names a column where its entries are the bits of a code, and a region's keys are the codes of its columns.
@@ -117,13 +123,13 @@ class Attention:
         for region in self.layout.regions:
             if self.columns.is_listed(region.name):
                 for each in self.columns.pool(region.name):
-                    keys = self._key(number, head, weights, each)
+                    keys = self._key(head, each)
                     by_key.setdefault(tuple((place, form.key) for place, form in keys.items()), []).append(each)
         for columns in by_key.values():
-            score = self._score(number, head, weights, columns[0], query)
+            score = self._score(head, columns[0], query)
             found.append(ColumnGroup(tuple(columns), z3.BoolVal(True), score))
         own = [] if self.columns.is_listed(column.region) else [(column.region, column.place)]
-        named = [(name, place) for name in self.others for place in self._named(number, weights, name, query)]
+        named = [(name, place) for name in self.others for place in self._named(head, name, query)]
         places: list[tuple[str, Term]] = []
         for name, place in (*own, *named):
             place = z3.simplify(place)
@@ -133,7 +139,7 @@ class Attention:
             if when is not None:
                 places.append((name, place))
                 target = self.columns.at(name, place)
-                found.append(ColumnGroup((target,), when, self._score(number, head, weights, target, query)))
+                found.append(ColumnGroup((target,), when, self._score(head, target, query)))
         return found
 
     def _when(self, region: str, place: Term, others: Sequence[Term]) -> Term | None:
@@ -150,26 +156,26 @@ class Attention:
                 return None
         return when
 
-    def _key(self, number: int, head: int, weights: HeadWeights, column: Column) -> dict[int, Form]:
-        found = self._keys.get((number, head, column))
+    def _key(self, head: LayerHead, column: Column) -> dict[int, Form]:
+        found = self._keys.get((head.layer, head.number, column))
         if found is None:
-            rows = self._loop.after(column, number)
-            forms = ((place, weighted(row, rows)) for place, row in enumerate(weights.key) if row)
+            rows = self._loop.after(column, head.layer)
+            forms = ((place, weighted(row, rows)) for place, row in enumerate(head.weights.key) if row)
             found = {place: form for place, form in forms if form.terms or form.constant}
-            self._keys[number, head, column] = found
+            self._keys[head.layer, head.number, column] = found
         return found
 
-    def _score(self, number: int, head: int, weights: HeadWeights, target: Column, query: Sequence[Form]) -> Form:
+    def _score(self, head: LayerHead, target: Column, query: Sequence[Form]) -> Form:
         score = NOTHING
-        for place, key in self._key(number, head, weights, target).items():
+        for place, key in self._key(head, target).items():
             if query[place].terms or query[place].constant:
                 score += self.relus.product(key, query[place])
         return score
 
-    def _named(self, number: int, weights: HeadWeights, region: str, query: Sequence[Form]) -> list[Term]:
+    def _named(self, head: LayerHead, region: str, query: Sequence[Form]) -> list[Term]:
         """The numbers of columns that a query names in a region."""
         other = self.others[region]
-        keys = [weighted(row, self._loop.after(other, number)) for row in weights.key]
+        keys = [weighted(row, self._loop.after(other, head.layer)) for row in head.weights.key]
         return [place for code in self.columns.codes(other) for place in self._decoded(code, keys, query)]
 
     def _decoded(self, code: ColumnCode, keys: Sequence[Form], query: Sequence[Form]) -> list[Term]:
@@ -208,42 +214,43 @@ class Attention:
                 left = rivals
         return left
 
-    def _wins(self, weights: HeadWeights, groups: list[ColumnGroup], far: dict[str, Form]) -> list[Win]:
+    def _wins(self, gap: Fraction, groups: list[ColumnGroup], far: RegionScores) -> list[Win]:
         """Groups that surely win, alone or with another, and when: they lead all other groups, and all other columns."""
         wins: list[Win] = []
         matches = [self._match(group) for group in groups]
         for i, group in enumerate(groups):
             others = [matches[j] for j in range(len(groups)) if j != i]
-            self._win(wins, weights, group, [group], groups, far,
-                      [matches[i], z3.And(group.when, *(z3.Not(match) for match in others))])
+            wins += self._win(gap, group, [group], groups, far,
+                              [matches[i], z3.And(group.when, *(z3.Not(match) for match in others))])
         for i, one in enumerate(groups):
             for j in range(i):
                 both = ColumnGroup((*groups[j].columns, *one.columns), z3.And(one.when, groups[j].when), one.score)
                 if len(both.columns) == 2:
-                    self._win(wins, weights, both, [one, groups[j]], groups, far,
-                              [matches[i], matches[j], z3.And(matches[i], matches[j])])
+                    wins += self._win(gap, both, [one, groups[j]], groups, far,
+                                      [matches[i], matches[j], z3.And(matches[i], matches[j])])
         return wins
 
-    def _win(
-        self, wins: list[Win], weights: HeadWeights, group: ColumnGroup, members: list[ColumnGroup],
-        groups: list[ColumnGroup], far: dict[str, Form], simpler: list[Term],
-    ) -> None:
-        """Keep a win that can occur, by the simplest condition that says when."""
+    def _win(self, gap: Fraction, group: ColumnGroup, members: list[ColumnGroup], groups: list[ColumnGroup],
+             far: RegionScores, simpler: list[Term]) -> list[Win]:
+        """A win, if it can occur, by the simplest condition that says when."""
         if not self._may_share(group):
-            return
+            return []
         tied = [equal(member.score - group.score, self.bits) for member in members[1:]]
-        leads = [z3.Or(z3.Not(other.when), self._leads(group.score, other.score, weights.gap))
+        leads = [z3.Or(z3.Not(other.when), self._leads(group.score, other.score, gap))
                  for other in groups if all(other is not member for member in members)]
         condition = z3.simplify(z3.And(group.when, *tied, *leads))
         if z3.is_false(condition) or not self.solver.possible(condition):
-            return
-        if not all(self._beaten(weights, group, condition, groups, region, score) for region, score in far.items()):
-            return
-        for term in simpler:
-            if len(groups) > 1 and self.solver.holds(condition == term):
-                condition = z3.simplify(term)
-                break
-        wins.append((group, condition))
+            return []
+        for region, score in far.items():  # does it lead any column of the region, too?
+            other = self.others[region]
+            distinct = [z3.Not(z3.And(each.when, other.place == column.place)) for each in groups for column in each.columns
+                        if column.region == region]
+            if self.solver.possible(condition, *distinct, z3.Not(self._leads(group.score, score, gap))):
+                return []
+        for term in simpler if len(groups) > 1 else ():
+            if self.solver.holds(condition == term):
+                return [(group, z3.simplify(term))]
+        return [(group, condition)]
 
     def _may_share(self, group: ColumnGroup) -> bool:
         """Whether what so many columns share is followed: on a card of bits it is one column, or two."""
@@ -255,20 +262,10 @@ class Attention:
                  for bit, weight in group.score.terms.items()]
         return z3.simplify(z3.And(group.when, *agree))
 
-    def _beaten(
-        self, weights: HeadWeights, group: ColumnGroup, condition: Term, groups: list[ColumnGroup], region: str, score: Form,
-    ) -> bool:
-        """Whether a group that leads all others leads any column of a region too."""
-        other = self.others[region]
-        distinct = [z3.Not(z3.And(each.when, other.place == column.place)) for each in groups for column in each.columns
-                    if column.region == region]
-        return not self.solver.possible(condition, *distinct, z3.Not(self._leads(group.score, score, weights.gap)))
-
     # What it takes
 
     def _given(
-        self, number: int, weights: HeadWeights, groups: list[ColumnGroup], far: dict[str, Form], wins: list[Win],
-        rest: Term | None,
+        self, head: LayerHead, groups: list[ColumnGroup], far: RegionScores, wins: list[Win], rest: Term | None,
     ) -> list[Form]:
         """The value of those who win; where nobody surely does, something between the values of all."""
         # where none is left over, the first is taken unless another wins
@@ -277,13 +274,13 @@ class Attention:
         rest = None if rest is None else self.relus.named(rest)
         hull = [each for group in groups for each in group.columns] + [self.others[region] for region in far]
         taken = [NOTHING] * self.layout.width
-        for place, row in enumerate(weights.value):
+        for place, row in enumerate(head.weights.value):
             if row:
-                total = self._mean(number, row, first) if first is not None else NOTHING
-                means = [(self._mean(number, row, group), condition) for group, condition in wins]
+                total = self._mean(head.layer, row, first) if first is not None else NOTHING
+                means = [(self._mean(head.layer, row, group), condition) for group, condition in wins]
                 total = (self._gated_sum if self._loop.has_reals else self._chosen)(total, means)
                 if rest is not None:
-                    total += self._between(number, place, row, hull, rest)
+                    total += self._between(head.layer, place, row, hull, rest)
                 taken[place] = total
         return taken
 
@@ -325,14 +322,14 @@ class Attention:
             return gated(where, Form(low), self.bits)
         return self.bits.real(Real(f"row {place} of a mean in layer {number + 1}", low, high), where)
 
-    def _note(self, number: int, head: int, column: Column, groups: list[ColumnGroup], unsure: bool) -> None:
+    def _note(self, head: LayerHead, column: Column, groups: list[ColumnGroup], unsure: bool) -> None:
         """Keep what a column finds, for the claim that says so."""
-        shares = self.shares[number]
-        shares[head] = max(shares[head], *(len(group.columns) for group in groups), 1)
-        found = self.finds.setdefault((number, head), {}).setdefault(column.region, [])
+        shares, place = self.shares[head.layer], (head.layer, head.number)
+        shares[head.number] = max(shares[head.number], *(len(group.columns) for group in groups), 1)
+        found = self.finds.setdefault(place, {}).setdefault(column.region, [])
         for group in groups:
             text = " and ".join(dict.fromkeys("itself" if each is column else each.region for each in group.columns))
             if text not in found:
                 found.append(text)
         if unsure:
-            self.soft.setdefault((number, head), set()).add(column.region)
+            self.soft.setdefault(place, set()).add(column.region)

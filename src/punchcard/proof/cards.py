@@ -15,7 +15,7 @@ import z3
 from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
-from punchcard.machines.stages import Case
+from punchcard.machines.meaning import Case
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Real, Term

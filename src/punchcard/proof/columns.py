@@ -13,12 +13,11 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.column import OWN_NUMBER, ColumnWords, rows_of
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds, Indicates
+from punchcard.card.facts import OWN_NUMBER, AnyFact, ColumnWords, Copies, Fact, Holds, Indicates, rows_of
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
-from punchcard.machines.stages import Case
+from punchcard.machines.meaning import Case
 from punchcard.proof.column import Column, ColumnCode, has_bits, is_unknown, joined, masked, unknown, with_parts
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver

@@ -11,7 +11,7 @@ from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
-from punchcard.machines.stages import Stage
+from punchcard.machines.meaning import Stage
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term

@@ -17,7 +17,7 @@ import z3
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
-from punchcard.machines.stages import Stage
+from punchcard.machines.meaning import Stage
 from punchcard.proof.cards import Chosen, make_card, make_real_card, smallest_words
 from punchcard.proof.concrete import says_what_it_means, stage_step, whole_loop
 from punchcard.proof.solver import Failed, Undecided

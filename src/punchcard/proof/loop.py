@@ -18,7 +18,7 @@ from typing import overload
 import numpy as np
 
 from punchcard.errors import ProofError
-from punchcard.proof.attention import Attention
+from punchcard.proof.attention import Attention, LayerHead
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Form, Term, signed, weighted
@@ -153,7 +153,7 @@ class SymbolicLoop:
         """What a head gives to a column."""
         key = number, head
         if key not in column.taken:
-            column.taken[key] = self.heads.take(number, head, self.layers[number].heads[head], column)
+            column.taken[key] = self.heads.take(LayerHead(number, head, self.layers[number].heads[head]), column)
         return column.taken[key]
 
     def _after_heads(self, number: int, column: Column, place: int) -> Form:

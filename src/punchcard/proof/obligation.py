@@ -1,7 +1,7 @@
 """A part of a proof: the layers of one stage, for all cards or for one case of them.
 
 Columns of a region are alike: one of them, with an unknown number, stands for all. Where a stage has cases, what depends on
-them is shown for each, and all else once: see `punchcard.machines.stages`.
+them is shown for each, and all else once: see `punchcard.machines.meaning`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import z3
 from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.machines.stages import Case, Stage
+from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.certificate import Claims
 from punchcard.proof.column import Column, has_bits, with_parts
 from punchcard.proof.columns import Columns

@@ -25,7 +25,7 @@ from punchcard.card.facts import Fact
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
-from punchcard.machines.stages import Case, Stage
+from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.certificate import Claims, Progress
 from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample

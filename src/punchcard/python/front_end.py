@@ -24,7 +24,7 @@ import numpy as np
 from punchcard.arguments import check_options
 from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.base import Machine
-from punchcard.machines.checked_run import begin, resume
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE

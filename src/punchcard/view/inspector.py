@@ -186,7 +186,7 @@ class LoopInspector:
         else:
             import torch
 
-            from punchcard.engines.stepping import threads
+            from punchcard.engines.dense import threads
 
             with torch.no_grad(), threads(1):
                 found = [as_array(stage) for stage in weights.module.stages(torch.from_numpy(card).to(weights.module.dtype))]

@@ -27,8 +27,7 @@ from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.machines.display_values import UNREADABLE, DisplayValue
-from punchcard.machines.listing import ListedInstruction, Listing
+from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
 from punchcard.view import search
 from punchcard.view.about import about_reply
 from punchcard.view.formulas import Formulas

@@ -1,26 +1,236 @@
-"""The lowered engine for many cards: one call of the generated code runs some of them, and every core makes calls."""
+"""The lowered engine for many cards: one call of the generated code runs some of them, and every core makes calls.
+
+In a run, cards wait in line. A job takes some of them to a thread; a card that comes back is in line again, is served by its
+ports, or has ended. What needs more code (a case that was not met before) waits until all threads are idle: no thread runs
+code that is being replaced. The generated code runs outside of Python's lock, so threads use all cores.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from punchcard.card.layout import Card, Layout
+import numpy as np
+
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Run, Stops
+from punchcard.engines.base import EngineCache, Reason, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.engine_cache import EngineCache
-from punchcard.engines.lowered.batch_run import BatchRun, CardEnd
-from punchcard.engines.lowered.card_group import CardGroup
-from punchcard.engines.lowered.compiled_model import CompiledModel
+from punchcard.engines.lowered.card_state import DONE, MATCHED, CardMemory, CardState
+from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
 from punchcard.engines.lowered.engine import as_packed, compiled_models, find_or_compile, packed_card
-from punchcard.engines.lowered.thread_pool import ThreadPool, cores
+from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
+
+JOBS_A_THREAD = 2
+"""One that is worked on, and one that waits, so that no thread does."""
+SLICE_SECONDS = 0.05
+"""What a job should take: long beside handing it out, short for who waits to interrupt."""
+SHORTEST = 16
+"""A job is no shorter than one part in so many of that."""
+FIRST_LOOPS = 1 << 10
+"""Loops of a job, all cards together, of which nothing is known yet."""
+MOST_CARDS = 256
+"""Cards of a job: each makes enough loops at a time to be worth fetching from memory."""
+
+
+class CardGroup:
+    """The cards of a batch that share compiled code, by their rows in the memory.
+
+    `numbers` says which cards of the batch they are, `left` how many loops to make. Rows in `queue` wait for a job, rows in
+    `unfit` are not what the code was made for.
+    """
+
+    def __init__(self, compiled_model: CompiledModel, cards: Sequence[tuple[int, PackedCard]]) -> None:
+        self.compiled_model, self.memory = compiled_model, CardMemory(compiled_model, len(cards))
+        self.numbers = [number for number, _ in cards]
+        self.states = [CardState(compiled_model, card, self.memory, row) for row, (_, card) in enumerate(cards)]
+        self.left: Pointers = np.zeros(len(cards), dtype=np.int64)
+        self.queue: deque[int] = deque()
+        self.unfit: list[int] = []
+        self._patterns, self._loops = NOTHING, FIRST_LOOPS
+        arrays = self.memory.buffers, self.memory.visits, self.memory.reports
+        self._sizes = np.array([array.strides[0] for array in arrays])
+
+    def begin(self, rows: Sequence[int], loops: int, patterns: Sequence[Pattern]) -> None:
+        """Queue these cards for so many loops; each stops when a pattern is on it."""
+        self._patterns = pattern_table(self.compiled_model, patterns)
+        self.left[rows] = loops
+        self.queue = deque(row for row in rows if loops and self.states[row].fits)
+        self.unfit = [row for row in rows if loops and not self.states[row].fits]
+        self.reset_pace()
+
+    def reset_pace(self) -> None:
+        """Begin again with short jobs: more may be in the way, and threads come back for it."""
+        self._loops = FIRST_LOOPS
+
+    def job(self, sharers: int) -> Job:
+        """The first cards in line, such that there are so many jobs, for a number of loops that takes a short while.
+
+        A job makes at most half of what is left to make, so that towards the end no thread waits long for another.
+        """
+        count = min(-(-len(self.queue) // sharers), MOST_CARDS)
+        rows = np.array([self.queue.popleft() for _ in range(count)], dtype=np.int64)
+        left = self.left[rows]
+        loops = min(self._loops, max(self._loops // SHORTEST, int(left.max()) * count // 2))
+        return Job(self, rows, np.stack([rows, np.minimum(left, max(1, loops // count))], axis=1))
+
+    def take_back(self, job: Job) -> list[int]:
+        """Cards that may go on are in line again; the rows of those that stopped before their last loop."""
+        self.left[job.rows] -= job.made
+        made = int(job.made.sum())
+        if made:
+            self._loops = max(1, min(4 * self._loops, int(made * SLICE_SECONDS / max(job.seconds, 1e-6))))
+        stopped = self.memory.reports[job.rows, 0] != DONE
+        self.queue.extend(job.rows[~stopped & (self.left[job.rows] > 0)].tolist())
+        found: list[int] = job.rows[stopped].tolist()
+        return found
+
+    def call(self, table: Pointers) -> None:
+        """Run some cards: row by row a card and the loops to make, which become the loops made."""
+        compiled_model, memory = self.compiled_model, self.memory
+        compiled_model.call_many(
+            memory.buffers.ctypes.data, compiled_model.driver_pointers.ctypes.data, memory.visits.ctypes.data,
+            memory.reports.ctypes.data, self._sizes.ctypes.data, table.ctypes.data, len(table), self._patterns.ctypes.data,
+            compiled_model.cases.ctypes.data, CASES)
+
+
+@dataclass
+class Job:
+    """Some cards of a group, by their rows; the table has the loops to make too, which become those made."""
+
+    group: CardGroup
+    rows: Pointers
+    table: Pointers
+    seconds: float = 0.0
+
+    @property
+    def made(self) -> Pointers:
+        return self.table[:, 1]
+
+    def work(self) -> None:
+        started = time.perf_counter()
+        self.group.call(self.table)
+        self.seconds = time.perf_counter() - started
+
+
+@dataclass(frozen=True)
+class CardEnd:
+    """Why a card makes no more loops."""
+
+    reason: Reason
+    matched: Pattern | None = None
+    note: str = ""
+
+
+class BatchRun:
+    """The groups of a batch while they run; `ends` says, by a card's number, why it ended before its last loop.
+
+    `stops` has the patterns of all cards, `ports` the same with the ports of each card, or nothing.
+    """
+
+    def __init__(self, groups: Sequence[CardGroup], threads: int, loops: int, ports: Sequence[Stops], stops: Stops) -> None:
+        self.groups, self.threads, self.loops, self.ports, self.stops = groups, threads, loops, ports, stops
+        self.ends: dict[int, CardEnd] = {}
+        self.made = 0
+        self._jobs: dict[Future[None], Job] = {}
+        """Jobs that are out."""
+        self._failed: list[tuple[CardGroup, int]] = []
+
+    def run(self, controls: Controls) -> None:
+        """Until no card is in line, and no job is out. At the end, also by Ctrl-C, all threads have left the cards alone."""
+        pool = ThreadPoolExecutor(self.threads)
+        try:
+            for group in self.groups:
+                for row in group.unfit:
+                    self._decline(group, row)
+            self._hand_out(pool)
+            while self._jobs:
+                self._take_back()
+                controls.report(self.made)
+                if controls.is_interrupted():
+                    self._all_back()
+                    waiting = [(group, row) for group in self.groups for row in group.queue]
+                    for group, row in [*self._failed, *waiting]:
+                        self.ends[group.numbers[row]] = CardEnd("interrupted")
+                    return
+                if self._failed:
+                    self._all_back()
+                    self._recover()
+                self._hand_out(pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _hand_out(self, pool: ThreadPoolExecutor) -> None:
+        """Jobs for every thread, from the longest line."""
+        while (free := JOBS_A_THREAD * self.threads - len(self._jobs)) > 0:
+            group = max(self.groups, key=lambda one: len(one.queue))
+            if not group.queue:
+                return
+            job = group.job(free)
+            self._jobs[pool.submit(job.work)] = job
+
+    def _take_back(self) -> None:
+        """What stopped has come to its end, is served by a port, or is broken: it waits to be recovered."""
+        for future in wait(self._jobs, return_when=FIRST_COMPLETED).done:
+            job = self._jobs.pop(future)
+            future.result()
+            self.made += int(job.made.sum())
+            group = job.group
+            for row in group.take_back(job):
+                status, pattern = group.memory.reports[row, :2].tolist()
+                if status != MATCHED:
+                    self._failed.append((group, row))
+                elif pattern < len(self.stops.until):
+                    self.ends[group.numbers[row]] = CardEnd("matched", self.stops.until[pattern])
+                else:
+                    self._serve(group, row)
+
+    def _serve(self, group: CardGroup, row: int) -> None:
+        """Call the ports of a card; it is in line again, unless the code does not apply to it any more."""
+        state, number = group.states[row], group.numbers[row]
+        stopped = self.ports[number].serve(self.loops - int(group.left[row]), state.show())
+        state.resume(None)
+        if stopped is not None:
+            self.ends[number] = CardEnd("stopped", stopped)
+        elif group.left[row] and not state.fits:
+            self._decline(group, row)
+        elif group.left[row]:
+            group.queue.append(row)
+
+    def _decline(self, group: CardGroup, row: int) -> None:
+        self.ends[group.numbers[row]] = CardEnd("declined", note=group.states[row].why())
+
+    def _all_back(self) -> None:
+        """No thread is in the code, and no job is out."""
+        for future in [future for future in self._jobs if future.cancel()]:
+            job = self._jobs.pop(future)
+            job.group.queue.extendleft(reversed(job.rows.tolist()))
+        while self._jobs:
+            self._take_back()
+
+    def _recover(self) -> None:
+        """Find out what was in the way of the first broken card. If it can go on, the others of its group try again: what
+        was in their way may be gone, and their reports are about code that may be gone.
+        """
+        recovered: set[int] = set()
+        for group, row in self._failed:
+            if id(group) in recovered or group.states[row].recover():
+                recovered.add(id(group))
+                group.reset_pace()
+                group.queue.append(row)
+            else:
+                self._decline(group, row)
+        self._failed = []
+
 
 Members: TypeAlias = list[tuple[int, PackedCard]]
 """Cards and their numbers in the batch."""
@@ -74,6 +284,11 @@ class CompiledBatchRunner(BatchRunner):
         return Run(card, 0, "declined", self.engine, notes=(why,), made={self.engine: 0})
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
@@ -99,7 +314,7 @@ class LoweredBatchRunner(CompiledBatchRunner):
             rows = [row for number in numbers if number in self.places for of, row in [self.places[number]] if of is group]
             group.begin(rows, loops, (*stops.until, *stops.ports))
         own_stops = [replace(stops, ports=own) for own in ports or ()]
-        batch_run = BatchRun(self.groups, ThreadPool(self.threads), loops, own_stops, stops)
+        batch_run = BatchRun(self.groups, self.threads, loops, own_stops, stops)
         batch_run.run(controls)
         more = sum(group.compiled_model.compile_seconds - was for group, was in zip(self.groups, before, strict=True))
         self.compile_seconds += more

@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -18,16 +19,15 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis import tables
-from punchcard.engines.lowered.analysis.buffer_layout import Field, Fields, StateWord, buffer_layout
-from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot
-from punchcard.engines.lowered.analysis.passive import Passive
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
+from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
-from punchcard.engines.lowered.analysis.requirements import CardRequirements
-from punchcard.engines.lowered.analysis.symbolic import NotUniform, SharedLayers, Trace
+from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.code_cache import Notes
-from punchcard.engines.lowered.codegen.driver import emit_driver
+from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
 from punchcard.engines.lowered.graph.builder import Graph
@@ -75,27 +75,19 @@ class CompiledModel:
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.layers, self.graph)
-        self.selectors = self.columns.selectors()
+        self.selectors = self.columns.selectors
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
-        self.shared = self._share()
-        fields = Fields(self.layout, self.columns.passive_regions, np.dtype(self.number).itemsize)
-        self.places = buffer_layout(self.layout, fields, self.columns.slots, self.shared.passing)
+        self.shared = SharedLayers(len(self.layers)) if self.passive.settles else self.columns.share_layers()
+        self.places = BufferLayout(self.layout, self.columns.passive_places.values(), np.dtype(self.number).itemsize,
+                                   self.columns.slots, self.shared.passing)
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
-        self.direct = all(field.bits for field in fields.all)
+        self.direct = all(field.bits for field in self.places.fields)
         self.empty = not self.direct
         self.requirements = CardRequirements(self.passive, self.card)
         described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
-
-    def _share(self) -> SharedLayers:
-        """What the cases of a loop share."""
-        cut = self.columns.cut(self.layers) if not self.passive.settles else len(self.layers)
-        passing = self.columns.passing(self.layers[:cut]) if cut < len(self.layers) else None
-        if passing is None:
-            return SharedLayers(len(self.layers))
-        return SharedLayers(cut, passing, *self.columns.common(self.layers, passing))
 
     def _get_driver(self) -> None:
         """The driver, and no cases yet."""
@@ -125,7 +117,7 @@ class CompiledModel:
 
     def _notes(self, plan: LoopPlan) -> Notes:
         direct = self.kind_of_code(plan).direct
-        return {"tables": [t.describe() for t in plan.tables], "direct": [d is not None for d in direct]}
+        return {"tables": [asdict(t) for t in plan.tables], "direct": [d is not None for d in direct]}
 
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
@@ -181,9 +173,8 @@ class CompiledModel:
 
     def _follow(self, buffer: Buffer) -> dict[StateSlot, Numbers]:
         """The numbers that follow from the selectors, as they are now."""
-        rows = self.columns.following()
         return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
-                for slot, at in self.places.slots.items() if slot.row in rows}
+                for slot, at in self.places.slots.items() if self.columns.block_of[slot.row].follows}
 
     def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
         bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
@@ -191,8 +182,8 @@ class CompiledModel:
         def build() -> tuple[ir.Module, Notes]:
             plan = self._trace(bits, follow=follow)
             read = self.driver.notes.get("read")
-            if read is not None:
-                plan.keep_passing({slot for slot in self.shared.passing if slot.row in read})
+            if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
+                plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
             return module, self._notes(plan)
@@ -202,7 +193,7 @@ class CompiledModel:
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)
-        place = (key * 0x9E3779B97F4A7C15 % (1 << 64) >> 40) % CASES
+        place = (key * HASH % (1 << 64) >> HASH_SHIFT) % CASES
         while self.cases[place, 1]:
             place = (place + 1) % CASES
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
@@ -240,7 +231,7 @@ class CompiledModel:
             found = self.places.word_of(slot)
             if found is not None:
                 masks[found[0]] = masks.get(found[0], 0) | 1 << found[1]
-        return [(field, self.columns_of(group), at // 8, masks[field, group])
+        return [(field, self.columns.of_group(group), at // 8, masks[field, group])
                 for (field, group), at in self.places.words.items()]
 
     def begin(self, buffer: Buffer, card: PackedCard) -> None:
@@ -249,8 +240,8 @@ class CompiledModel:
         for field, columns, at, _ in self.state_words:
             states[at] = _words(card, field)[columns[0]]
         for slot, place in self.places.slots.items():
-            field, i = self.places.fields.of_row[slot.row]
-            self._numbers(buffer, place, slot.width)[:] = _entries(card, field, i, self.columns_of(slot.group)[: slot.width])
+            columns = self.columns.of_group(slot.group)[: slot.width]
+            self._numbers(buffer, place, slot.width)[:] = row_of(card, slot.row, columns)
 
     def finish(self, buffer: Buffer, card: PackedCard) -> None:
         """States back to the active columns of a card."""
@@ -260,16 +251,11 @@ class CompiledModel:
             for column in columns:
                 words[column] = words.item(column) & ~mask | state
         for slot, place in self.places.slots.items():
-            field, i = self.places.fields.of_row[slot.row]
-            _put_entries(card, field, i, self.columns_of(slot.group), self._numbers(buffer, place, slot.width))
+            field, i = self.places.of_row[slot.row]
+            _put_entries(card, field, i, self.columns.of_group(slot.group), self._numbers(buffer, place, slot.width))
 
     def _numbers(self, buffer: Buffer, at: int, width: int) -> AnyArray:
         return buffer[at : at + width * np.dtype(self.number).itemsize].view(self.number)
-
-    def columns_of(self, group: int | None) -> list[int]:
-        """The columns that carry a state of a group, or of all groups."""
-        groups = self.columns.groups if group is None else [self.columns.groups[group]]
-        return [column for g in groups for column in range(g.start, g.stop)]
 
     def look_up(self, asked: list[Lookup], report: list[tuple[int, int]]) -> bool:
         """Whether a loop that failed is tried again, with more entries in a table or fewer assumptions."""
@@ -284,7 +270,7 @@ class CompiledModel:
                 self.filled[table][place] = column
                 filled = True
             outside |= self.direct and (column == -1 or filled)
-            empty |= not self.empty and any(start <= column < stop for field in self.places.fields.all
+            empty |= not self.empty and any(start <= column < stop for field in self.places.fields
                                             for start, stop in field.missing)
         if outside or empty:
             self.direct, self.empty = self.direct and not outside, self.empty or empty
@@ -298,13 +284,6 @@ def _words(card: PackedCard, field: Field) -> AnyArray:
     """The words of a field, column by column."""
     array = card.fields[field.block]
     return array if array.ndim == 1 else array[:, field.offset // 8]
-
-
-def _entries(card: PackedCard, field: Field, row: int, columns: list[int]) -> AnyArray:
-    """One row of a field in some columns, as numbers."""
-    if not field.bits:
-        return card.fields[field.block][columns, row]
-    return 2.0 * (_words(card, field)[columns] >> row & 1) - 1.0
 
 
 def _put_entries(card: PackedCard, field: Field, row: int, columns: list[int], values: AnyArray) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import Reason, Run, Runner, Stops
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
 from punchcard.engines.controls import NO_CONTROLS, Controls, Watch, card_for
-from punchcard.engines.engine_cache import EngineCache
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
@@ -141,23 +140,17 @@ class Lowered(Runner):
 
     def _in_step(self, count: int) -> tuple[int, int | None]:
         """A batch: a pattern counts only when each card shows one."""
-        made = [0] * len(self.states)
-        matched: list[int | None] = [None] * len(self.states)
-        target = 0  # no card stops before this loop, and none goes beyond the largest one
-        while True:
-            for i, state in enumerate(self.states):
-                if made[i] < target:
-                    made[i] += self._one(state, made[i], target - made[i], stop=False)[0]
-                    matched[i] = self._matched(state)
-                if matched[i] is None and made[i] < count:
-                    done, matched[i] = self._one(state, made[i], count - made[i], stop=True)
-                    made[i] += done
-            if len(set(made)) == 1:
-                if made[0]:
-                    matched = [self._matched(state) if at is None else at
-                               for state, at in zip(self.states, matched, strict=True)]
-                return made[0], (None if None in matched else matched[-1])
-            target = max(made)
+        made, first = 0, self.states[0]
+        while True:  # no card can be the last to show a pattern before the first one does
+            done, _ = self._one(first, made, count - made, stop=True)
+            for state in self.states:
+                if state is not first:
+                    self._one(state, made, done, stop=False)
+            made += done
+            matched = [self._matched(state) for state in self.states]
+            if None not in matched or made == count:
+                return made, None if None in matched else matched[-1]
+            first = self.states[matched.index(None)]
 
     def _matched(self, state: CardState) -> int | None:
         found = self.stops.matched(state.tensor()) if self.stops.until else None

@@ -11,11 +11,10 @@ from operator import or_
 import numpy as np
 
 from punchcard.card.layout import Pattern
-from punchcard.engines.controls import Port
+from punchcard.engines.controls import OutputBuffer, Port
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
-from punchcard.engines.output_buffer import OutputBuffer
 
 NOTHING = np.zeros(4, dtype=np.int64)
 """The table of no patterns."""
@@ -70,7 +69,7 @@ def buffer_place(compiled_model: CompiledModel, buffer: OutputBuffer) -> tuple[i
     """
     layout, places = compiled_model.layout, compiled_model.places
     rows = layout.rows(buffer.rows)
-    parts = [places.fields.of_row.get(row) for row in range(rows.start, rows.stop)]
+    parts = [places.of_row.get(row) for row in range(rows.start, rows.stop)]
     first = parts[0]
     passive = buffer.column in compiled_model.columns.passive and not compiled_model.passive.settles
     if first is None or not first[0].bits or any(part is None or part[0] != first[0] for part in parts) or not passive:
@@ -108,9 +107,9 @@ class PatternTerm:
         if self.state is not None:
             return places.words[self.state]
         if self.slot is not None:
-            return places.slots[self.slot[0]] + self.slot[1] * places.fields.real
+            return places.slots[self.slot[0]] + self.slot[1] * places.real
         if self.field is None:
-            return places.nothing
+            return 0  # the room in front of the first array, which holds 0
         first = places.arrays[self.field.block] + self.column * self.field.stride
         return first + (self.field.offset if self.field.bits else self.row * self.field.item)
 
@@ -122,14 +121,14 @@ def pattern_terms(compiled_model: CompiledModel, pattern: Pattern) -> list[Patte
     words: dict[PatternTerm, tuple[int, int]] = {}
     numbers: list[PatternTerm] = []
     for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):
-        if row not in places.fields.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
+        if row not in places.of_row or pattern.region not in layout.place(pattern.rows).block.holds:
             return [PatternTerm(wanted=1)]
         slot = next((s for s in compiled_model.columns.slots
-                     if s.row == row and column in compiled_model.columns_of(s.group)), None)
-        field, i = places.fields.of_row[row]
+                     if s.row == row and column in compiled_model.columns.of_group(s.group)), None)
+        field, i = places.of_row[row]
         word = None if slot is None else places.word_of(slot)
         if slot is not None and word is None:
-            numbers.append(PatternTerm(slot=(slot, compiled_model.columns_of(slot.group).index(column)), wanted=bit))
+            numbers.append(PatternTerm(slot=(slot, compiled_model.columns.of_group(slot.group).index(column)), wanted=bit))
         elif word is None and not field.bits:
             numbers.append(PatternTerm(field=field, column=column, row=i, wanted=bit))
         else:

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, Layout, as_tensor
-from punchcard.engines.engine_cache import EngineCache
+from punchcard.engines.base import EngineCache
+from punchcard.engines.dense import Stepping
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
-from punchcard.engines.stepping import Stepping
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.weights import active_columns
 

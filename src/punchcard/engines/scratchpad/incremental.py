@@ -13,7 +13,7 @@ column takes from, its winners, is found once (see `winners`) and holds as long 
 columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
 up when that happens too often. A loop costs O(n) for the scores of the active columns, and the layers' work for few.
 
-Shapes are as in `taken`: P cards of n columns, N columns in all.
+Shapes are as in `winners`: P cards of n columns, N columns in all.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from punchcard.engines.scratchpad.passive_heads import BatchColumns, HeadMatches, give_up, search
+from punchcard.engines.scratchpad.winners import BatchColumns, HeadMatches, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
 COLUMNS_AT_ONCE = 8192
@@ -48,7 +48,10 @@ class TooLarge(Exception):
 
 @dataclass
 class HeadState:
-    """One head: its weights without the rows of zeros, and the keys and queries of all columns, (size, N)."""
+    """One head: its weights without the rows of zeros, the keys and queries of all columns, (size, N), and their matches.
+
+    In each loop: `taken` is what the active columns took (rows, active), `scores` are those of the active keys (active, N).
+    """
 
     name: tuple[int, int]
     temperature: Tensor
@@ -58,18 +61,10 @@ class HeadState:
     keys: Tensor
     queries: Tensor
     searches: int = 0
-    found: HeadMatches | None = None
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Attended:
-    """One head in one loop: what the active columns took (rows, active), and the scores of the active keys (active, N)."""
-
-    head: HeadState
-    found: HeadMatches
-    taken: Tensor
-    scores: Tensor
+    found: HeadMatches = field(init=False)
+    taken: Tensor = field(init=False)
+    scores: Tensor = field(init=False)
 
 
 @dataclass(frozen=True)
@@ -178,23 +173,20 @@ class Incremental:
         """One layer. `dirty` are the passive columns that came in changed; those that go out changed are returned."""
         again = dirty.clone()
         moved = dirty.nonzero().squeeze(1)
-        stale = self._ask(layer, moved)
-        attended = []
-        for head, changed in zip(layer.heads, stale, strict=True):
-            if head.found is None or changed:
+        for head, changed in zip(layer.heads, self._ask(layer, moved), strict=True):
+            if not head.searches or changed:
                 head.found = self._search(head)
                 again |= self.columns.is_passive
-            attended.append(Attended(head, head.found, self._attend_fully(head, head.found, again),
-                                     self._touch(head, head.found, again)))
+            head.taken, head.scores = self._attend_fully(head, again), self._touch(head, again)
             if moved.shape[0]:
                 for column in head.found.winners:
                     again |= dirty.index_select(0, column)
         again &= self.columns.is_passive
         first, *more = _parts(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
         out = dirty.clone()
-        self._finish(layer, attended, torch.cat([self.columns.active, first]), self.columns.active.shape[0], out)
+        self._finish(layer, torch.cat([self.columns.active, first]), self.columns.active.shape[0], out)
         for part in more:
-            self._finish(layer, attended, part, 0, out)
+            self._finish(layer, part, 0, out)
         return out
 
     def _ask(self, layer: LayerState, moved: Tensor) -> list[bool]:
@@ -218,11 +210,11 @@ class Incremental:
     def _search(self, head: HeadState) -> HeadMatches:
         """Find out what the passive columns take from, and say where that is not a few columns."""
         head.searches += 1
+        rows = len(head.into)
         if head.searches > MOST_SEARCHES:
             head.note = "keys or queries change outside the active columns; full softmax"
-            return give_up(head.queries, self.columns, len(head.into))
-        found = search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height,
-                             rows=len(head.into))
+            return give_up(head.queries, self.columns, rows)
+        found = search(head.keys, head.queries, float(head.temperature), self.columns, width=self.height, rows=rows)
         if len(found.sharing):
             head.note = "passive columns have queries without a clear winner; full softmax for these"
         elif head.searches > 1:
@@ -231,9 +223,9 @@ class Incremental:
 
     # Attention
 
-    def _attend_fully(self, head: HeadState, found: HeadMatches, again: Tensor) -> Tensor:
+    def _attend_fully(self, head: HeadState, again: Tensor) -> Tensor:
         """The softmax over all n keys, for the active columns and for the queries without a clear winner."""
-        size = head.keys.shape[0]
+        size, found = head.keys.shape[0], head.found
         active = head.queries.index_select(1, self.columns.active).view(size, self.columns.cards, self.columns.active_a_card)
         queries = torch.cat([active, found.questions], -1).transpose(0, 1)
         keys = self.columns.by_card(head.keys).transpose(0, 1)
@@ -260,7 +252,7 @@ class Incremental:
         values = values.view(values.shape[0], self.columns.cards, used.shape[0]).transpose(0, 1)
         return (values @ weights.index_select(1, used)).transpose(0, 1)
 
-    def _touch(self, head: HeadState, found: HeadMatches, again: Tensor) -> Tensor:
+    def _touch(self, head: HeadState, again: Tensor) -> Tensor:
         """The scores of the active keys; columns in which one has a weight, now or in the loop before, are done again."""
         size, active = head.keys.shape[0], self.columns.active_a_card
         if not active:
@@ -268,40 +260,38 @@ class Incremental:
         keys = head.keys.index_select(1, self.columns.active).view(size, self.columns.cards, active).permute(1, 2, 0)
         scores = keys @ self.columns.by_card(head.queries).transpose(0, 1)
         scores = scores.transpose(0, 1).reshape(active, again.shape[0])
-        touched = (scores.amax(0) if active > 1 else scores[0]) > found.floor
-        again |= touched
-        again |= found.touched
-        found.touched = touched
+        touched = (scores.amax(0) if active > 1 else scores[0]) > head.found.floor
+        again |= touched | head.found.touched
+        head.found.touched = touched
         return scores
 
-    def _finish(self, layer: LayerState, attended: list[Attended], columns: Tensor, active: int, changed: Tensor) -> None:
+    def _finish(self, layer: LayerState, columns: Tensor, active: int, changed: Tensor) -> None:
         """What the layer makes of some columns, the active ones first; marks those that come out changed."""
         entries, rest = self._entries(layer.input, columns), columns[active:]
-        for head in attended:
+        for head in layer.heads:
             taken = self._taken(head, rest)
-            entries.index_add_(0, head.head.into, torch.cat([head.taken, taken], 1) if active else taken)
+            entries.index_add_(0, head.into, torch.cat([head.taken, taken], 1) if active else taken)
         hidden = torch.relu(layer.w1 @ entries + layer.b1)
         new = entries.index_select(0, layer.written) + layer.w2 @ hidden + layer.b2
         changed[rest] |= (new[:, active:] != self._entries(layer.output, rest)).any(0)
         self._put(layer.output, columns, new)
 
-    def _taken(self, attended: Attended, columns: Tensor) -> Tensor:
+    def _taken(self, head: HeadState, columns: Tensor) -> Tensor:
         """What passive columns take: (rows, columns)."""
-        found = attended.found
+        found = head.found
         if not found.sharing.shape[0]:
-            return self._taken_from_few(attended, columns)
-        taken = self.store.new_empty(len(attended.head.into), len(columns))
+            return self._taken_from_few(head, columns)
+        taken = self.store.new_empty(len(head.into), len(columns))
         shared = found.shared[columns]
         few, many = (shared < 0).nonzero().squeeze(1), (shared >= 0).nonzero().squeeze(1)
-        taken[:, few] = self._taken_from_few(attended, columns[few])
+        taken[:, few] = self._taken_from_few(head, columns[few])
         taken[:, many] = found.answers[:, columns[many] // self.columns.count, shared[many]]
         return taken
 
-    def _taken_from_few(self, attended: Attended, columns: Tensor) -> Tensor:
+    def _taken_from_few(self, head: HeadState, columns: Tensor) -> Tensor:
         """The softmax over the winners and the active keys."""
-        head, found = attended.head, attended.found
-        who = found.winners.index_select(1, columns)
-        scores = torch.cat([found.winning(head.keys, head.queries, columns), attended.scores.index_select(1, columns)])
+        who = head.found.winners.index_select(1, columns)
+        scores = torch.cat([head.found.winning(head.keys, head.queries, columns), head.scores.index_select(1, columns)])
         weights = torch.softmax(head.temperature * scores, 0)
         own, others = weights[: who.shape[0]], weights[who.shape[0] :]
         values = head.value @ self._entries(head.source, who.flatten())

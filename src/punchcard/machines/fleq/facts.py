@@ -7,9 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import AnyFact, Fact, Holds, Indicates
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Indicates
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes

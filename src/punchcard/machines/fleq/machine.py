@@ -17,7 +17,7 @@ from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_y
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import by_name
-from punchcard.machines.display_values import DisplayValue
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, RealVariable, lines_of
 from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
@@ -33,9 +33,7 @@ from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.step_errors import Audit, StepErrors
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
-from punchcard.machines.real_variables import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import Mark, PeriodicAction
 from punchcard.machines.streams import Read, Write

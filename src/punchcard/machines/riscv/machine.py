@@ -18,11 +18,10 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
-from punchcard.machines.display_values import DisplayValue, Pending
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, Pending, lines_of
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import ListedInstruction, Listing, lines_of
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
@@ -39,7 +38,6 @@ from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.stages import Stage
 from punchcard.machines.streams import Read, Write
 
 MOST_LISTED = 20_000

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from punchcard.machines.meaning import Addend, Meaning
+from punchcard.machines.meaning import Addend, Case, Meaning
 from punchcard.machines.riscv.designs import extension
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import Class
 from punchcard.machines.riscv.designs.extension import DIGITS, QUOTIENTS, SIZE
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS, Instruction
-from punchcard.machines.stages import Case
 from punchcard.words.word import Word, constant
 
 ELSE = "anything else"

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import Fact
+from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout, RowBlock, holding
-from punchcard.machines.meaning import Meaning
+from punchcard.machines.meaning import Case, Meaning, Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs import layout as facts
 from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
@@ -21,7 +20,6 @@ from punchcard.machines.riscv.designs.decode import source_of
 from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction
 from punchcard.machines.riscv.numbers import ELSE, alike, tell_numbers
 from punchcard.machines.riscv.semantics import Operands
-from punchcard.machines.stages import Case, Stage
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
 
 Pending: TypeAlias = tuple[Word, Word] | None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from punchcard.errors import ProgramError
 from punchcard.machines.kind import Kind, Language, Option, Timing
 from punchcard.machines.source import parse_integer
-from punchcard.machines.subleq import text
+from punchcard.machines.subleq import minsky, text
 from punchcard.machines.subleq.isa import Program
-from punchcard.machines.subleq.minsky import text as minsky
 
 DESIGNS = ("paper", "two-layer", "one-layer")
 

@@ -14,10 +14,9 @@ from punchcard.card.packed import PackedCard
 from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
-from punchcard.machines.display_values import DisplayValue
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, lines_of
 from punchcard.machines.interpreter import Quick
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
@@ -135,7 +134,7 @@ class SubleqMachine(Machine[Program, State]):
         return FastSubleq(program, self.sizes.word_bits, self.sizes.memory)
 
     def in_c(self, program: Program) -> Quick[State]:
-        from punchcard.machines.subleq.in_c import SubleqInC
+        from punchcard.machines.subleq.fast import SubleqInC
 
         return SubleqInC(program, self.sizes.word_bits, self.sizes.memory)
 

@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import Numbers
-from punchcard.card.facts import AnyFact, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.machines.design import Design
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap

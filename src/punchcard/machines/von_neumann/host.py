@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.engines import Port
-from punchcard.engines.output_buffer import OutputBuffer
+from punchcard.engines.controls import OutputBuffer
 from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write

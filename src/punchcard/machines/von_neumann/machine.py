@@ -18,10 +18,9 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
-from punchcard.machines.display_values import DisplayValue
+from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, lines_of
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
-from punchcard.machines.listing import ListedInstruction, Listing, lines_of
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.running import Mark

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from punchcard.card.layout import Content, Layout, RowBlock
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Content, Layout, Place, RowBlock
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.card_rows import row_of
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
@@ -38,6 +40,10 @@ class ActiveGroup:
     def width(self) -> int:
         return self.stop - self.start
 
+    @property
+    def columns(self) -> list[int]:
+        return list(range(self.start, self.stop))
+
 
 @dataclass(frozen=True)
 class StateSlot:
@@ -54,51 +60,60 @@ class StateSlot:
     passing: bool = False
 
 
+@dataclass(frozen=True)
+class SharedLayers:
+    """What the cases of a loop share: all layers from `cut` on, and some of the first one.
+
+    passing   the rows that the layers before the cut write, all of them bits
+    taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
+    """
+
+    cut: int
+    passing: Sequence[StateSlot] = ()
+    taken: Sequence[StateSlot] = ()
+    given: Sequence[StateSlot] = ()
+
+
 class CardColumns:
     """Active groups and passive columns of a card, with their rows at the beginning of a loop."""
 
     def __init__(self, layout: Layout, layers: list[LayerLists], card: PackedCard, uniform: bool = True) -> None:
-        self.layout, self.card = layout, card
+        self.layout, self.card, self.layers, self.uniform = layout, card, layers, uniform
         if sum(b.size for b in layout.blocks) < layout.width or sum(r.size for r in layout.regions) < layout.columns:
             raise LoweringError("the layout says nothing about some rows or columns, which lie between others")
-        asked = {row for layer in layers for head in layer.heads for side in (head.key, head.query)
-                 for entries in side for row, _ in entries}
-        self.active = [r.name for r in layout.regions if any(
-            r.name in b.changes and asked & set(range(*span(layout, b.name))) for b in layout.blocks)]
+        self.block_of = {row: block for block in layout.blocks for row in rows_of(layout, block.name)}
+        changing = {region for layer in layers for row in layer.matched for region in self.block_of[row].changes}
+        self.active = [r.name for r in layout.regions if r.name in changing]
         if not self.active:
             raise LoweringError("no region of the layout changes what a head asks for: there is nothing to lower")
-        self.passive_regions = [r.name for r in layout.regions if r.name not in self.active]
-        self.groups: list[ActiveGroup] = []
-        for region in layout.regions:
-            if region.name in self.active:
-                at = layout.region(region.name).start
-                for size in region.groups or (1,) * region.size:
-                    self.groups.append(ActiveGroup(region.name, at, at + size))
-                    at += size
-        self.passive = np.concatenate([np.arange(*_columns(layout, name)) for name in self.passive_regions]
-                                    or [np.zeros(0, dtype=np.int64)])
-        if not len(self.passive):
+        self.passive_places = {r.name: layout.region(r.name) for r in layout.regions if r.name not in self.active}
+        self.passive_regions = list(self.passive_places)
+        if not self.passive_regions:
             raise LoweringError("every region of the layout is active")
+        self.groups = [ActiveGroup(r.name, *ends) for r in layout.regions if r.name in self.active for ends in pairwise(
+            accumulate(r.groups or (1,) * r.size, initial=layout.region(r.name).start))]
+        self.active_columns = self.of_group(None)
+        self.passive = np.concatenate([np.arange(place.start, place.stop) for place in self.passive_places.values()])
+        self.changing = {row for row, block in self.block_of.items() if set(block.changes) & set(self.passive_regions)}
+        """Rows that a loop may change in passive columns."""
+        self.selectors = [row for block in layout.blocks for part in block.selects
+                          for row in rows_of(layout, f"{block.name}.{part}")]
+        """Rows that decide what the rest of a loop does."""
         self.slots: list[StateSlot] = []
-        self.uniform = uniform
-        self.layers = layers
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
+
+    def of_group(self, group: int | None) -> list[int]:
+        """The columns of a group, or of all groups."""
+        return [column for g in (self.groups if group is None else [self.groups[group]]) for column in g.columns]
 
     def active_rows(self, graph: Graph) -> list[Rows]:
         """The rows of every group when a loop begins."""
         self.slots = []
-        found: list[Rows] = []
-        shared = self.shared_rows()
+        shared, found = self.shared_rows(), []
         for number, group in enumerate(self.groups):
-            rows: Rows = {}
-            for block in self.layout.blocks:
-                content = block.holds.get(group.region)
-                if content is None:
-                    continue
-                limit = limit_of(block, content)
-                for row in range(*span(self.layout, block.name)):
-                    rows[row] = self._active_row(graph, row, number, content, limit, row in shared)
+            rows = {row: self._active_row(graph, row, number, row in shared)
+                    for row, block in self.block_of.items() if group.region in block.holds}
             found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
         return found
 
@@ -106,12 +121,8 @@ class CardColumns:
         """Rows that every active column holds, with the same value in all of them on this card and after every loop."""
         if not self.uniform:
             return set()
-        columns = [c for g in self.groups for c in range(g.start, g.stop)]
-        return {
-            row for block in self.layout.blocks if set(self.active) <= set(block.changes)
-            for row in range(*span(self.layout, block.name))
-            if row not in self.parted and bool(np.all((found := row_of(self.card, row, columns)) == found[0]))
-        }
+        return {row for row, block in self.block_of.items() if set(self.active) <= set(block.changes)
+                and row not in self.parted and is_even(self.card, row, self.active_columns)}
 
     @cached_property
     def parted(self) -> set[int]:
@@ -119,16 +130,15 @@ class CardColumns:
 
         A column takes by its query: equal queries find the same. Rows that are 0 between loops are equal again there.
         """
-        columns = [c for g in self.groups for c in range(g.start, g.stop)]
-        if len(columns) == 1:
+        if len(self.active_columns) == 1:
             return set()
         fixed, carried = set[int](), set[int]()
-        for block in self.layout.blocks:
-            rows, contents = range(*span(self.layout, block.name)), {block.holds.get(region) for region in self.active}
-            if contents == {"fixed"}:
-                fixed |= {row for row in rows if not _equal(row_of(self.card, row, columns))}
+        for row, block in self.block_of.items():
+            contents = {block.holds.get(region) for region in self.active}
+            if contents == {"fixed"} and not is_even(self.card, row, self.active_columns):
+                fixed.add(row)
             elif contents & {"bits", "real"}:
-                carried |= set(rows)
+                carried.add(row)
         found = fixed
         while True:
             after = set(found)
@@ -138,15 +148,16 @@ class CardColumns:
                 return found
             found = fixed | found | after & carried
 
-    def _active_row(self, graph: Graph, row: int, number: int, content: str, limit: float, shared: bool) -> Linear:
-        group = self.groups[number]
+    def _active_row(self, graph: Graph, row: int, number: int, shared: bool) -> Linear:
+        group, block = self.groups[number], self.block_of[row]
+        content = block.holds[group.region]
         if content == "one":
             return constant(1.0)
         if content == "fixed":
-            values = row_of(self.card, row, list(range(group.start, group.stop)))
+            values = row_of(self.card, row, group.columns)
             self.assumed.append(values.tobytes())
             return constant(values)
-        slot = StateSlot(row, None if shared else number, 1 if shared else group.width, content, limit)
+        slot = StateSlot(row, None if shared else number, 1 if shared else group.width, content, limit_of(block, content))
         if slot not in self.slots:
             self.slots.append(slot)
         return Linear({graph.node(STATE, (), slot): 1.0})
@@ -154,22 +165,21 @@ class CardColumns:
     def passive_rows(self, graph: Graph) -> Rows:
         """The rows of any passive column when a loop begins: what is true of all of them."""
         rows: Rows = {}
-        for block in self.layout.blocks:
-            contents: set[str | None] = {block.holds.get(name) for name in self.passive_regions}
-            if contents == {None}:
+        for row, block in self.block_of.items():
+            if set(self.passive_regions).isdisjoint(block.holds):
                 continue
-            for row in range(*span(self.layout, block.name)):
-                domain = self._domain(row, contents)
-                if domain is not None and len(domain) == 1:
-                    rows[row] = constant(domain[0])
-                    continue
-                limit = max(limit_of(block, "real"), 1.0) if domain is None else 0.0
-                ends = (-limit, limit) if domain is None else (domain[0], domain[-1])
-                rows[row] = Linear({graph.node(LOAD, (), row, ends=ends, domain=domain): 1.0})
+            domain = self._domain(row, block)
+            if domain is not None and len(domain) == 1:
+                rows[row] = constant(domain[0])
+                continue
+            limit = max(limit_of(block, "real"), 1.0) if domain is None else 0.0
+            ends = (-limit, limit) if domain is None else (domain[0], domain[-1])
+            rows[row] = Linear({graph.node(LOAD, (), row, ends=ends, domain=domain): 1.0})
         return rows
 
-    def _domain(self, row: int, contents: set[str | None]) -> tuple[float, ...] | None:
+    def _domain(self, row: int, block: RowBlock) -> tuple[float, ...] | None:
         """The values of a row in passive columns, where they are few."""
+        contents = {block.holds.get(name) for name in self.passive_regions}
         if "real" in contents:
             return None
         found: set[float] = set()
@@ -182,97 +192,55 @@ class CardColumns:
                 found |= {"bits": {-1.0, 1.0}, "one": {1.0}}.get(content or "", {0.0})
         return tuple(sorted(found)) if len(found) <= FEW else None
 
-    def changing_rows(self) -> set[int]:
-        """Rows that a loop may change in passive columns."""
-        return {row for block in self.layout.blocks if set(block.changes) & set(self.passive_regions)
-                for row in range(*span(self.layout, block.name))}
-
     def contents_at(self, column: int) -> dict[int, float]:
         """The rows of one passive column that are known from the layout: 0 and 1."""
-        region = next(n for n in self.passive_regions if _columns(self.layout, n)[0] <= column < _columns(self.layout, n)[1])
-        known: dict[int, float] = {}
-        for block in self.layout.blocks:
-            content = block.holds.get(region)
-            if content in (None, "one"):
-                known.update(dict.fromkeys(range(*span(self.layout, block.name)), 1.0 if content == "one" else 0.0))
-        return known
+        region = next(name for name, place in self.passive_places.items() if place.start <= column < place.stop)
+        return {row: 1.0 if region in block.holds else 0.0 for row, block in self.block_of.items()
+                if block.holds.get(region) in (None, "one")}
 
-    def limits(self) -> dict[int, tuple[str, float]]:
-        """For every row that a passive column may change: what must be true of a value stored there."""
-        found: dict[int, tuple[str, float]] = {}
-        for block in self.layout.blocks:
-            contents = {block.holds.get(name) for name in self.passive_regions}
-            kind = "real" if "real" in contents else "bits" if "bits" in contents else "fixed"
-            for row in range(*span(self.layout, block.name)):
-                found[row] = (kind, limit_of(block, "real"))
-        return found
+    def limit_at(self, row: int) -> tuple[str, float]:
+        """What must be true of a value that is stored to a row of a passive column."""
+        block = self.block_of[row]
+        contents = {block.holds.get(name) for name in self.passive_regions}
+        return "real" if "real" in contents else "bits" if "bits" in contents else "fixed", limit_of(block, "real")
 
     def closed(self, rows: Iterable[int]) -> list[str]:
         """Passive regions in which one of these rows must stay what it is: a store there is against the facts."""
-        kinds = self.limits()
-        wanted = set(rows)
-        return [
-            name for name in self.passive_regions if any(
-                block.holds.get(name) not in (("real",) if kinds[row][0] == "real" else ("bits", "real"))
-                for block in self.layout.blocks for row in range(*span(self.layout, block.name)) if row in wanted)
-        ]
+        open_to = {row: ("real",) if self.limit_at(row)[0] == "real" else ("bits", "real") for row in rows}
+        return [name for name in self.passive_regions
+                if any(self.block_of[row].holds.get(name) not in kinds for row, kinds in open_to.items())]
 
-    def following(self) -> set[int]:
-        """Rows whose entries follow from those of the selectors, as the layout says."""
-        return {row for block in self.layout.blocks if block.follows for row in range(*span(self.layout, block.name))}
-
-    def selectors(self) -> list[int]:
-        """Rows that decide what the rest of a loop does."""
-        return [row for block in self.layout.blocks for part in block.selects
-                for row in range(*span(self.layout, f"{block.name}.{part}"))]
-
-    def cut(self, layers: list[LayerLists]) -> int:
+    def share_layers(self) -> SharedLayers:
         """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
         each of the active columns by itself. Selectors that active columns do not carry from loop to loop are met too late.
+        Of the first layer, what its heads take and what its units give may be the same for all cases as well.
         """
-        chosen = set(self.selectors())
-        used = [number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)]
-        cut = max(used, default=len(layers))
-        deciding = [b for b in self.layout.blocks if b.selects]
-        carried = all(b.holds.get(region) == "bits" for b in deciding for region in self.active)
-        if not chosen or not carried or len(self.groups) > 1 or self.groups[0].width > 1:
-            return len(layers)
-        return cut if self.passing(layers[:cut]) is not None else len(layers)
-
-    def common(self, layers: list[LayerLists], passing: Sequence[StateSlot]) -> tuple[list[StateSlot], list[StateSlot]]:
-        """What of the first layer is the same for all cases, of what is passing: what its heads take, and its units give."""
-        first, chosen = layers[0], set(self.selectors())
-        sides = [entries for head in first.heads for entries in (*head.key, *head.query, *head.value.values())]
-        if any(row in chosen for entries in sides for row, _ in entries):
-            return [], []
-        taken, free = {row for head in first.heads for row in head.value}, first.free_of(chosen)
+        layers, chosen = self.layers, set(self.selectors)
+        carried = all(self.block_of[row].holds.get(region) == "bits" for row in chosen for region in self.active)
+        cut = max((number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)), default=len(layers))
+        passing = self._passing(layers[:cut])
+        if not chosen or not carried or len(self.active_columns) > 1 or cut == len(layers) or passing is None:
+            return SharedLayers(len(layers))
+        first = layers[0]
+        taken = {row for head in first.heads for row in head.value}
         given = {row for entries in first.outputs for row, _ in entries}
-        if taken & given:
-            return [], []
-        return [s for s in passing if s.row in taken], [s for s in passing if s.row in free - taken]
+        if chosen & first.attended or taken & given:
+            return SharedLayers(cut, passing)
+        free = first.free_of(chosen)
+        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free])
 
-    def passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
+    def _passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
         """The rows that these layers, the first of a loop, write in active columns; None if one is not declared a bit."""
         found = []
         for row in sorted({row for layer in layers for row in layer.written}):
-            block = next(b for b in self.layout.blocks if row in range(*span(self.layout, b.name)))
+            block = self.block_of[row]
             held = {block.holds.get(name) for name in self.active}
-            if held == {"bits"} or (held == {None} and block.within == "bits"):
-                found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
-            else:
+            if held != {"bits"} and not (held == {None} and block.within == "bits"):
                 return None
+            found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
         return found
-
-    def bits_within(self) -> dict[int, int]:
-        """Rows that hold ±1 in the middle of a loop, where they are not 0; and the first row of their block."""
-        return {row: self.layout.rows(block.name).start for block in self.layout.blocks if block.within == "bits"
-                for row in range(*span(self.layout, block.name))}
-
-
-def _equal(values: Array) -> bool:
-    return bool(np.all(values == values[0]))
 
 
 def limit_of(block: RowBlock, content: Content) -> float:
@@ -286,11 +254,53 @@ def within(linear: Linear, limit: float) -> bool:
     return bool(np.all(low >= -limit)) and bool(np.all(high <= limit))
 
 
-def span(layout: Layout, rows: str) -> tuple[int, int]:
-    place = layout.rows(rows)
-    return place.start, place.stop
+def rows_of(layout: Layout, name: str) -> range:
+    """The rows of a block, or of a part of one."""
+    place = layout.rows(name)
+    return range(place.start, place.stop)
 
 
-def _columns(layout: Layout, region: str) -> tuple[int, int]:
-    place = layout.region(region)
-    return place.start, place.stop
+# Entries of a packed card by the numbers of their rows
+
+
+def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int]) -> Array:
+    """One row in some columns, as numbers."""
+    place, field, i = _place(card, row)
+    if field is None:
+        return np.zeros(len(columns))
+    if field.dtype.kind == "f":
+        return field[columns, i].astype(np.float64)
+    result: Array = 2.0 * _bits(field, i, columns) - 1.0
+    for start, stop in place.empty:
+        result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
+    return result
+
+
+def is_even(card: PackedCard, row: int, columns: list[int]) -> bool:
+    """Whether a row holds the same in some columns."""
+    values = row_of(card, row, columns)
+    return bool(np.all(values == values[0]))
+
+
+def signs_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
+    """Whether a row holds +1 in some columns, in order; None where it does not hold ±1 in all of them."""
+    place, field, i = _place(card, row)
+    empty = any(bool(np.any((columns >= start) & (columns < stop))) for start, stop in place.empty)
+    if field is None or field.dtype.kind == "f" or empty:
+        return None
+    return _bits(field, i, columns).astype(bool)
+
+
+def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
+    """The block of a row, its field on the card, and which of its rows it is."""
+    places = (card.layout.place(block.name) for block in card.layout.blocks)
+    place = next(place for place in places if place.rows.start <= row < place.rows.stop)
+    return place, card.fields.get(place.block.name), row - place.rows.start
+
+
+def _bits(field: AnyArray, i: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
+    words: AnyArray = field if field.ndim == 1 else field[:, i // 64]
+    together = len(columns) > 1 and columns[-1] - columns[0] == len(columns) - 1
+    chosen = words[columns[0] : columns[-1] + 1] if together else words[columns]
+    bits: AnyArray = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
+    return bits

@@ -6,20 +6,23 @@ columns is settled once for a card, and the only question left in a loop is whet
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.card_rows import row_of, signs_of
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, span, within
-from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Indices, Vectors, distinct
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
+from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.domains import value_of
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
+from punchcard.engines.lowered.graph.rules import value_of
 from punchcard.errors import LoweringError
 
 
@@ -61,8 +64,8 @@ class PassiveHead:
 
     def summary(self) -> bytes:
         """All that the code depends on."""
-        numbers = [self.least_score, self.greatest_score]
-        return np.concatenate([numbers, *self.key_range.arrays(), *self.query_range.arrays()]).tobytes()
+        ranges = [array for of in (self.key_range, self.query_range) for array in (of.low, of.high, of.size)]
+        return np.concatenate([self.score, *ranges]).tobytes()
 
 
 @dataclass
@@ -83,7 +86,7 @@ class Passive:
         self._found: dict[object, Match | None] = {}
         self.read: set[int] = set()
         """Rows that keys and queries of passive columns depend on."""
-        self.changing = columns.changing_rows()
+        self.changing = columns.changing
         self.layers: list[PassiveLayer] = []
         self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
@@ -133,16 +136,14 @@ class Passive:
 
     def _check_declared(self, region: str) -> None:
         """What the layout declares constant in a region is the same after a loop, also where it is not in others."""
-        layout = self.columns.layout
         known, contents = {}, {}
-        for block in layout.blocks:
+        for row, block in self.columns.block_of.items():
             content = block.holds.get(region)
-            for row in range(*span(layout, block.name)):
-                free = region in block.changes and not (content == "bits" and block.real)
-                contents[row] = "changes" if free else content
-                if content in (None, "one"):
-                    known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
-                                  if node.op is LOAD})
+            free = region in block.changes and not (content == "bits" and block.real)
+            contents[row] = "changes" if free else content
+            if content in (None, "one"):
+                known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
+                              if node.op is LOAD})
         for row, linear in self.settles.items():
             now = self.graph.gathered(self.graph.substitute(linear, known))
             before = self.graph.gathered(self.graph.substitute(self.begin.get(row, Linear()), known))
@@ -151,9 +152,9 @@ class Passive:
 
     def keeps_limits(self, card: PackedCard) -> bool:
         """Whether all numbers of a card stay within their limits when they settle."""
-        limits, known = self.columns.limits(), {}
+        known: dict[Node, Array] = {}
         for row, linear in self.settles.items():
-            kind, limit = limits[row]
+            kind, limit = self.columns.limit_at(row)
             if kind == "real" and not within(linear, limit):
                 for node in leaves(linear, LOAD):
                     if node not in known:
@@ -223,25 +224,25 @@ class Passive:
                 raise
             except LoweringError:
                 self._found[name] = None
-        found = self._found[name]
+        found, own, default = self._found[name], False, moved
         if found is None:
-            self.columns.assumed.append(b"loose")
             default = {row: self.graph.unknown((where, row), -UNBOUNDED, UNBOUNDED) for row in weights.value}
-            result = PassiveHead(weights, keys, queries, (0.0, 0.0), self._few(keys), moved, False, default, loose=True)
-            self.columns.assumed.append(result.summary())
-            return result
-        own = found.one is None
-        default = moved if found.one is None else self._at(moved, int(self.columns.passive[found.one]), where)
-        few = self._few(keys)
-        self.columns.assumed.append(b"own" if own else str(found.one).encode())
-        result = PassiveHead(weights, keys, queries, found.score, few, moved, own, default)
-        self.columns.assumed.append(result.summary())
+        elif found.one is None:
+            own = True
+        else:
+            default = self._at(moved, int(self.columns.passive[found.one]), where)
+        score = (0.0, 0.0) if found is None else found.score
+        result = PassiveHead(weights, keys, queries, score, self._few(keys), moved, own, default, loose=found is None)
+        self.columns.assumed += [b"loose" if found is None else str(found.one).encode(), result.summary()]
         return result
 
     def _few(self, keys: Vectors) -> list[DistinctKey] | None:
-        few = few_keys(keys, self.columns.passive)
-        for key in few or ():
-            self.columns.assumed.append(key.vector.tobytes() + bytes(f"{key.count > 1} {key.column}", "ascii"))
+        """The different keys, if there are few."""
+        found = keys.few()
+        if found is None:
+            return None
+        few = [DistinctKey(v, int(n), int(self.columns.passive[f])) for v, f, n in zip(*found, strict=True)]
+        self.columns.assumed += [key.vector.tobytes() + f"{key.count > 1} {key.column}".encode() for key in few]
         return few
 
     def _at(self, moved: Rows, column: int, where: str) -> Rows:
@@ -256,14 +257,6 @@ class Passive:
             if not value.is_zero:
                 found[row] = value
         return found
-
-
-def few_keys(keys: Vectors, columns: Indices) -> list[DistinctKey] | None:
-    """The different keys, if there are few."""
-    found = keys.few()
-    if found is None:
-        return None
-    return [DistinctKey(v, int(n), int(columns[f])) for v, f, n in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -324,3 +317,48 @@ def _by_code(queries: Vectors, keys: Vectors, lead: float) -> Match | None:
         return None
     best = float(np.abs(products).sum())
     return Match(None, (best, best))
+
+
+class CardRequirements:
+    """The requirements on the cards of one machine: static rows, limits of numbers, active columns that hold the same."""
+
+    def __init__(self, passive: Passive, card: PackedCard) -> None:
+        columns, read, layout = passive.columns, passive.read, passive.columns.layout
+        self.passive = passive
+        self.static: list[tuple[str, slice, AnyArray]] = []
+        self.limits: list[tuple[str, float]] = []
+        for block in layout.blocks:
+            field, rows = card.fields.get(block.name), layout.rows(block.name)
+            if field is None:
+                continue
+            if field.dtype.kind == "f":
+                self.limits.append((block.name, limit_of(block, "real")))
+            for region, content in block.holds.items():
+                asked = region not in columns.active and bool(read & set(range(rows.start, rows.stop)))
+                if content == "fixed" or (asked and content != "one"):
+                    place = layout.region(region)
+                    self.static.append((block.name, place, field[place].copy()))
+        self.alike = sorted(columns.shared_rows())
+        self.active = columns.active_columns
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A name for the static rows."""
+        digest = hashlib.sha256()
+        for name, place, values in self.static:
+            digest.update(f"{name} {place.start} {values.dtype} {values.shape}".encode())
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.digest()
+
+    def hold(self, card: PackedCard, *, everywhere: bool = True) -> bool:
+        """Whether the code was made for cards like this; or at least for its active columns."""
+        columns: Any = slice(None) if everywhere else self.active
+        if any(not bool(np.all(np.abs(card.fields[name][columns]) <= limit)) for name, limit in self.limits):
+            return False
+        if everywhere and any(not np.array_equal(card.fields[name][place], values) for name, place, values in self.static):
+            return False
+        if everywhere and not self.passive.keeps_limits(card):
+            return False
+        if len(self.active) == 1:
+            return True
+        return all(is_even(card, row, self.active) for row in self.alike)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punchcard.engines.lowered.analysis.columns import StateSlot
@@ -32,9 +32,6 @@ class Lookup:
     least: float
     exact: float | None = None
     closed: tuple[str, ...] = ()
-
-    def describe(self) -> dict[str, object]:
-        return asdict(self)
 
     @classmethod
     def restore(cls, data: dict[str, Any]) -> Lookup:
@@ -87,13 +84,6 @@ class LoopPlan:
         """Rows that an earlier part of the loop has left, and that this one looks at."""
         rows = [row for store in self.stores for row in store.rows.values()]
         return {node.data.row for node in reachable([*self.forms(), *rows]) if node.op is STATE and node.data.passing}
-
-    def keep_passing(self, wanted: set[StateSlot]) -> None:
-        """Leave nothing for a later part of the loop but what it looks at; with whole words, of which nothing gets lost.
-
-        That the rest are bits is a check of its own.
-        """
-        self.states = {slot: linear for slot, linear in self.states.items() if slot in wanted}
 
     def forms(self) -> list[Linear]:
         """All that active columns compute."""

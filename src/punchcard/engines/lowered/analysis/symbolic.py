@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from punchcard.engines.lowered.analysis.attention import ActiveHead, LayerContext, Offer
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK
-from punchcard.engines.lowered.analysis.columns import CardColumns, StateSlot, within
+from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, within
 from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
@@ -26,20 +25,6 @@ MOST_CHOICES = 16
 
 class NotUniform(LoweringError):
     """Active columns that began alike came to hold different values."""
-
-
-@dataclass(frozen=True)
-class SharedLayers:
-    """What the cases of a loop share: all layers from `cut` on, and some of the first one.
-
-    passing   the rows that the layers before the cut write, all of them bits
-    taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
-    """
-
-    cut: int
-    passing: Sequence[StateSlot] = ()
-    taken: Sequence[StateSlot] = ()
-    given: Sequence[StateSlot] = ()
 
 
 class Trace:
@@ -60,8 +45,10 @@ class Trace:
         self.plan = LoopPlan(settles=passive.settles)
         self.groups = columns.active_rows(graph)
         self.begin = [dict(rows) for rows in self.groups]
-        self.within = columns.bits_within()
-        self.selectors = columns.selectors()
+        self.within = {row: columns.layout.rows(block.name).start for row, block in columns.block_of.items()
+                       if block.within == "bits"}
+        """Rows that hold ±1 in the middle of a loop, where they are not 0; and the first row of their block."""
+        self.selectors = columns.selectors
         self.selected = False
         self.heads: list[ActiveHead] = []
         self.offers: list[dict[int, list[Offer]]] = []
@@ -284,7 +271,6 @@ class Trace:
         if self.stored_in is not None:
             raise LoweringError(f"layers {self.stored_in + 1} and {number + 1} both store, or two heads of one")
         self.stored_in = number
-        limits = self.columns.limits()
         for row, linear in changed.items():
             if leaves(linear, UNKNOWN):
                 raise LoweringError(f"row {row} of a passive column may take from several active ones at once")
@@ -295,20 +281,20 @@ class Trace:
         for table in offer.index.data:
             if table >= 0:
                 self.plan.close(table, self.columns.closed(changed))
-        settled = self._later(changed, limits)
+        settled = self._later(changed)
         used = {node for linear in (*changed.values(), *settled.values()) for node in leaves(linear, GIVEN)}
         self.plan.stores.append(Store(offer.index, offer.mask, changed, {n: v for n, v in given.items() if n in used},
-                                      {row: limits[row] for row in {*changed, *settled}}, settled))
+                                      {row: self.columns.limit_at(row) for row in {*changed, *settled}}, settled))
 
-    def _later(self, changed: Rows, limits: Mapping[int, tuple[str, float]]) -> Rows:
+    def _later(self, changed: Rows) -> Rows:
         """Numbers that settle after a store, as they will be, where nothing shows that they stay within their limits."""
         passive, result = self.passive, {}
         now = {node: changed.get(row, passive.end.get(row, Linear())) for row, linear in passive.begin.items()
                for node in linear.terms}
         for row, linear in passive.settles.items():
-            kind, limit = limits[row]
+            kind, limit = self.columns.limit_at(row)
             after = self.graph.gathered(self.graph.substitute(linear, now))
-            known = any(after.same(stored) and limits[other][1] <= limit for other, stored in changed.items())
+            known = any(after.same(stored) and self.columns.limit_at(other)[1] <= limit for other, stored in changed.items())
             if kind == "real" and not known and not within(after, limit):
                 result[row] = after
         return result
@@ -322,7 +308,9 @@ class Trace:
             if linear.is_constant and low == high:
                 handed[row] = constant(low)
                 continue
-            node = self.graph.node(GIVEN, (), (*name, row, low, high, _common_domain(linear)))
+            single = linear.single
+            domain = single[0].domain if single is not None and single[1] == 1.0 else None
+            node = self.graph.node(GIVEN, (), (*name, row, low, high, domain))
             given[node] = linear
             handed[row] = Linear({node: 1.0})
         return given, _halves(own, handed) if offer.tie else handed
@@ -408,11 +396,6 @@ def _halves(own: Rows, other: Rows) -> Rows:
         for row, linear in rows.items():
             result.setdefault(row, Linear()).add(linear, 0.5)
     return result
-
-
-def _common_domain(linear: Linear) -> tuple[float, ...] | None:
-    single = linear.single
-    return single[0].domain if single is not None and single[1] == 1.0 else None
 
 
 def _range(linear: Linear, offer: Offer) -> tuple[float, float]:

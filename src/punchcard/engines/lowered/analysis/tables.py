@@ -39,26 +39,31 @@ class DirectLookup:
 
 def direct(table: Lookup, passive: Passive) -> DirectLookup | None:
     """How a table can be done without: the codes of passive columns follow each other as the columns do, but for a few."""
-    head = passive.layers[table.layer].heads[table.head]
-    if not table.dims:
+    codes, columns, is_open = _codes(table, passive), passive.columns.passive, ~_closed(table, passive)
+    if not table.dims or codes is None or not is_open.any():
         return None
-    if table.kind == "store":
-        vectors, columns = head.queries, passive.columns.passive
-        for place in map(passive.columns.layout.region, table.closed):
-            columns = columns[(columns < place.start) | (columns >= place.stop)]
-        chosen = np.searchsorted(passive.columns.passive, columns)
-        if not distinct(vectors.codes(table.dims)):
-            return None
-    else:
-        vectors, columns, chosen = head.keys, passive.columns.passive, np.arange(len(passive.columns.passive))
-        if vectors.signs is None or not _stands_out(table, head):
-            return None
-    codes = vectors.codes(table.dims)[chosen]
-    found = longest_run(codes, columns) if len(codes) and distinct(codes) else None
+    found = longest_run(codes[is_open], columns[is_open])
     if found is None:
         return None
     least = found.column - found.first
     return replace(found, inside=least >= -1 and least + (1 << len(table.dims)) - 1 <= passive.columns.layout.columns)
+
+
+def _codes(table: Lookup, passive: Passive) -> Indices | None:
+    """The codes of all passive columns, where no two are alike, and who asks for one finds its column."""
+    head = passive.layers[table.layer].heads[table.head]
+    if table.kind == "find" and (head.keys.signs is None or not table.dims or not _stands_out(table, head)):
+        return None
+    codes = (head.queries if table.kind == "store" else head.keys).codes(table.dims)
+    return codes if distinct(codes) else None
+
+
+def _closed(table: Lookup, passive: Passive) -> npt.NDArray[np.bool_]:
+    """Which passive columns nothing may be stored to by a table."""
+    closed = np.zeros(len(passive.columns.passive), dtype=bool)
+    for place in map(passive.columns.layout.region, table.closed):
+        closed |= (passive.columns.passive >= place.start) & (passive.columns.passive < place.stop)
+    return closed
 
 
 def longest_run(codes: Indices, columns: Indices) -> DirectLookup | None:
@@ -94,25 +99,18 @@ def _lead(table: Lookup, head: PassiveHead) -> float:
 
 def fill(table: Lookup, passive: Passive) -> Entries:
     """All entries of a store table; of a find table, those codes that a passive column holds. Others are -1."""
-    head = passive.layers[table.layer].heads[table.head]
+    head, codes = passive.layers[table.layer].heads[table.head], _codes(table, passive)
     entries = np.full(1 << len(table.dims), -1, dtype=np.int32)
     columns = passive.columns.passive
-    if table.kind == "store":
-        codes = head.queries.codes(table.dims)
-        if not distinct(codes):
-            where = f"layer {table.layer + 1}, head {table.head + 1}"
-            raise LoweringError(f"{where}: several passive columns take from one active one")
-        closed = [np.arange(place.start, place.stop) for place in map(passive.columns.layout.region, table.closed)]
-        entries[codes] = np.where(np.isin(columns, np.concatenate(closed)), CLOSED, columns) if closed else columns
+    if codes is not None:
+        entries[codes] = np.where(_closed(table, passive), CLOSED, columns)
         return entries
+    if table.kind == "store":
+        where = f"layer {table.layer + 1}, head {table.head + 1}"
+        raise LoweringError(f"{where}: several passive columns take from one active one")
     if not table.dims:
         entries[0] = find(table, passive, 0)
         return entries
-    if head.keys.signs is not None and _stands_out(table, head):
-        codes = head.keys.codes(table.dims)
-        if distinct(codes):
-            entries[codes] = columns
-            return entries
     dims, sizes, rest = list(table.dims), np.array(table.sizes), np.array(table.rest)
     keys = head.keys.matrix
     sides = np.abs(keys[:, dims])

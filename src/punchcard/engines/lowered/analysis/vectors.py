@@ -32,9 +32,6 @@ class VectorRanges:
     high: Array
     size: Array
 
-    def arrays(self) -> tuple[Array, Array, Array]:
-        return self.low, self.high, self.size
-
     @property
     def largest(self) -> Array:
         """How large an entry of each dimension may be."""
@@ -146,7 +143,7 @@ class Vectors:
 
 def distinct(codes: Indices) -> bool:
     """Whether no code is there twice."""
-    if in_line(codes) or len(codes) < 2:
+    if len(codes) < 2 or bool(np.all(codes[1:] - codes[:-1] == 1)):  # each is the one before plus 1
         return True
     most = int(codes.max())
     if most > 16 * len(codes) + 4096:
@@ -154,11 +151,6 @@ def distinct(codes: Indices) -> bool:
     seen = np.zeros(most + 1, dtype=bool)
     seen[codes] = True
     return int(np.count_nonzero(seen)) == len(codes)
-
-
-def in_line(codes: Indices) -> bool:
-    """Whether each code is the one before plus 1."""
-    return bool(np.all(codes[1:] - codes[:-1] == 1))
 
 
 def code_numbers(bits: Array) -> Indices:

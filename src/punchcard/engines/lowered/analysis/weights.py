@@ -75,10 +75,19 @@ class LayerLists:
         rows = {row for head in self.heads for row in head.value} | {row for row, _ in self.b2}
         return rows | {row for entries in self.outputs for row, _ in entries}
 
+    @cached_property
+    def matched(self) -> set[int]:
+        """Rows that heads match by."""
+        return {row for head in self.heads for entries in (*head.key, *head.query) for row, _ in entries}
+
+    @cached_property
+    def attended(self) -> set[int]:
+        """Rows that heads read."""
+        return self.matched | {row for head in self.heads for entries in head.value.values() for row, _ in entries}
+
     def combines(self, rows: set[int]) -> bool:
         """Whether some of the rows matter beside others: in a head, or in a unit that has more than one input."""
-        sides = [entries for head in self.heads for entries in (*head.key, *head.query, *head.value.values())]
-        return any(row in rows for entries in (*sides, *(e for e in self.inputs if len(e) > 1)) for row, _ in entries)
+        return bool(rows & self.attended) or any(row in rows for e in self.inputs if len(e) > 1 for row, _ in e)
 
     def free_of(self, rows: set[int]) -> set[int]:
         """The rows that the feed-forward writes, and none of its units that look at certain rows does."""
@@ -175,8 +184,7 @@ def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
             for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
         )
         heads = []
-        for head in range(layer.heads):
-            temperature = float(layer.temperature[head])
+        for head, temperature in enumerate(layer.temperature.tolist()):
             if not temperature > 0:
                 raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only "
                                     "above 0")

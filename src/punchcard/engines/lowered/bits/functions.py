@@ -18,8 +18,17 @@ from dataclasses import dataclass
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
 from punchcard.engines.lowered.bits.node_rules import NODES
 from punchcard.engines.lowered.bits.packing import family, pack, pack_any
-from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total, table_of_steps
-from punchcard.engines.lowered.bits.sums import Sum, Units, aligned, needed_terms, odd_and_power, without_gates
+from punchcard.engines.lowered.bits.steps import (
+    MOST_STEPS,
+    Sum,
+    Total,
+    Units,
+    aligned,
+    needed_terms,
+    odd_and_power,
+    table_of_steps,
+    without_gates,
+)
 from punchcard.engines.lowered.bits.table import (
     MOST_BITS,
     ONE,
@@ -139,7 +148,8 @@ class BitFunctions:
             self._put_together(self.families.get(node.data[0], {node.data[1]: node}))
         if node in self._packed:
             return self._packed[node]
-        return _signs(self.table(node.args[0]))
+        table = self.table(node.args[0])
+        return table if table is not None and set(table.values) <= {-ONE, ONE} else None
 
     def _put_together(self, family: Mapping[int, Node]) -> None:
         """Pack the rows of one block into a word: later nodes depend on one bit for each of them."""
@@ -334,23 +344,23 @@ class BitFunctions:
 
     def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
                      parted: tuple[Sum, Sum] | None = None) -> BitTable | None:
-        """A function of a sum; the same of many sums that differ in the bits that close them."""
+        """A function of a sum. Bits that stand alone in the sum are gates: all their settings are tried.
+
+        Many sums that differ in the bits that close them have the same function.
+        """
         name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
         if name not in self._known_steps:
-            self._known_steps[name] = self._all_settings(terms, constant, units, value, parted)
+            self._known_steps[name] = self._all_settings(*(parted or without_gates(terms)), constant, units, value)
         return self._known_steps[name]
 
-    def _all_settings(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
-                      parted: tuple[Sum, Sum] | None) -> BitTable | None:
-        """Bits that stand alone in a sum are gates: all their settings are tried."""
-        summed = terms, constant
-        total, gates = parted or without_gates(terms)
+    def _all_settings(self, total: Sum, gates: Sum, constant: int, units: Units,
+                      value: Callable[[int], int]) -> BitTable | None:
         if len(gates) > MOST_GATES:
             return None
         found: BitTable | None = None
         for setting in range(1 << len(gates)):
             opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
-            table = self._steps(total, summed[1] + opened, units, value)
+            table = self._steps(total, constant + opened, units, value)
             for j, gate in enumerate(gates):
                 here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
                 table = None if table is None else combine(int.__mul__, table, here)
@@ -427,12 +437,7 @@ class BitFunctions:
             groups[name] = groups.get(name, 0) | 1 << place
         if max(-low, high) >= LARGEST:
             return None
-        parts = []
-        for (word, odd, shift), mask in groups.items():
-            if shift < 0:
-                parts.append((odd << -shift, word, mask, 0))
-            else:
-                parts.append((odd, word, mask, shift))
+        parts = [(odd << max(-shift, 0), word, mask, max(shift, 0)) for (word, odd, shift), mask in groups.items()]
         return Total(tuple(parts), low, high), unit, constant
 
     def _settle_in(self, terms: Sum, unit: int) -> None:
@@ -446,7 +451,3 @@ class BitFunctions:
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
 
-
-def _signs(table: BitTable | None) -> BitTable | None:
-    """A function that is -1 or 1 for all settings of its bits, or None."""
-    return table if table is not None and set(table.values) <= {-ONE, ONE} else None

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 
-from punchcard.engines.lowered.bits.builder import Bit
-from punchcard.engines.lowered.bits.rules import IMPOSSIBLE
+from punchcard.engines.lowered.bits.builder import IMPOSSIBLE, Bit
 
 MOST_BITS = 7
 SCALE = 64

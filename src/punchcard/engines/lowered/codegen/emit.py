@@ -16,15 +16,13 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
-from punchcard.engines.lowered.codegen.floats import FloatCode, width_of
-from punchcard.engines.lowered.codegen.leaves import FieldBits, FieldPresence, FormSign, StateBits
-from punchcard.engines.lowered.codegen.memory import Memory
+from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, width_of
+from punchcard.engines.lowered.codegen.memory import FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code
 from punchcard.words.word import Word, logic
 
-I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 REPORT_CODES = 4
 """Where a report's codes begin; before them are status, pattern or case, and spare places."""
 MOST_CODES = 1 << 12
@@ -86,12 +84,6 @@ class LoopEmitter:
             if node.op is CODE and node.width == 1:
                 self.functions.code(node)
 
-    def take_checks(self, other: LoopEmitter) -> None:
-        """What must be true for another emitter must be true here."""
-        other.check_held()
-        self.ok += other.ok
-        self.bits += other.bits
-
     # Bits
 
     def _bits_of(self, node: Node) -> BitTable | None:
@@ -99,7 +91,7 @@ class LoopEmitter:
         if node.op is STATE:
             found = self.places.word_of(node.data)
             return None if found is None else self._state_bit(*found)
-        field, i = self.places.fields.of_row[node.data]
+        field, i = self.places.of_row[node.data]
         if not field.bits or node.domain is None or min(node.domain) >= 0:
             return None
         where = None if node.op is LOAD else node.args[0]
@@ -123,7 +115,9 @@ class LoopEmitter:
             case StateBits(state):
                 return self.memory.state(self.b, state)
             case FieldBits(index, field):
-                return self.word_at(field, self.own if index is None else self.column_of(index)[0])
+                column = self.own if index is None else self.column_of(index)[0]
+                word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
+                return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
             case FieldPresence(index, field):
                 return self.held(field, self.own if index is None else self.column_of(index)[0])
             case FormSign(key):
@@ -136,11 +130,6 @@ class LoopEmitter:
         """Whether a function of bits has its greater value."""
         return self.integers(logic(table.truth, [bit.flag for bit in table.bits]))
 
-    def word_at(self, field: Field, column: ir.Value | None) -> ir.Value:
-        """The word of a column."""
-        word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
-        return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
-
     def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
         """Store a word of a column."""
         kind = ir.IntType(8 * field.item)
@@ -151,7 +140,7 @@ class LoopEmitter:
         """Whether a column holds something in a field; None if all columns do."""
         result: ir.Value | None = None
         for start, stop in field.missing:
-            beyond = self.b.icmp_unsigned(">=", self.b.sub(column, ir.Constant(I64, start)), ir.Constant(I64, stop - start))
+            beyond = self.b.icmp_unsigned(">=", self.b.sub(column, i64(start)), i64(stop - start))
             result = beyond if result is None else self.b.and_(result, beyond)
         return result
 
@@ -227,11 +216,11 @@ class LoopEmitter:
         if width == 1:
             return self.b.trunc(self.integers(self.functions.code(node)), I32)
         kind = ir.VectorType(I32, width)
-        total: ir.Value = ir.Constant(kind, [ir.Constant(I32, flip)] * width)
+        total: ir.Value = ir.Constant(kind, [i32(flip)] * width)
         for i, value in enumerate(self.args(node)):
             positive = self.b.fcmp_ordered(">", value, self.floats.number(0.0, width))
-            bit = self.b.select(positive, ir.Constant(kind, [ir.Constant(I32, 1 << i)] * width),
-                                ir.Constant(kind, [ir.Constant(I32, 0)] * width))
+            bit = self.b.select(positive, ir.Constant(kind, [i32(1 << i)] * width),
+                                ir.Constant(kind, [i32(0)] * width))
             total = self.b.xor(total, bit)
         return total
 
@@ -256,28 +245,28 @@ class LoopEmitter:
         Where there is an excuse, the column is one that exists, whatever the code is.
         """
         found = []
-        nowhere = ir.Constant(I32, self.places.nowhere)
+        nowhere = i32(self.places.nowhere)
         for lane in range(width):
             table = tables[lane if len(tables) > 1 else 0]
             one = self.floats.lane(code, lane)
             if table < 0:
-                found.append(ir.Constant(I32, -1))
+                found.append(i32(-1))
                 continue
             self.codes.append((one, table))
             direct = self.code_kind.direct[table] if self.code_kind.direct else None
             if direct is not None:
-                place = self.b.sub(one, ir.Constant(I32, direct.first))
-                inside = self.b.icmp_unsigned("<", place, ir.Constant(I32, direct.count))
-                column = self.b.add(place, ir.Constant(I32, direct.column))
+                place = self.b.sub(one, i32(direct.first))
+                inside = self.b.icmp_unsigned("<", place, i32(direct.count))
+                column = self.b.add(place, i32(direct.column))
                 for other, its in direct.others:
-                    same = self.b.icmp_unsigned("==", one, ir.Constant(I32, other))
-                    inside, column = self.b.or_(inside, same), self.b.select(same, ir.Constant(I32, its), column)
+                    same = self.b.icmp_unsigned("==", one, i32(other))
+                    inside, column = self.b.or_(inside, same), self.b.select(same, i32(its), column)
                 if excuse is not None:
                     inside, column = self.b.or_(inside, excuse), self.b.select(excuse, nowhere, column)
                 self.ok.append(inside)  # but what is read there may be read before this is known
-                found.append(column if direct.inside else self.b.select(inside, column, ir.Constant(I32, -1)))
+                found.append(column if direct.inside else self.b.select(inside, column, i32(-1)))
                 continue
-            pointer = self.b.load(self.b.gep(self.tables, [ir.Constant(I64, table)]))
+            pointer = self.b.load(self.b.gep(self.tables, [i64(table)]))
             column = self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)]))
             found.append(column if excuse is None else self.b.select(excuse, nowhere, column))
         return found[0] if len(found) == 1 else self.floats.packed(found)
@@ -289,12 +278,12 @@ class LoopEmitter:
             lanes = [self.floats.lane(value, lane) for lane in range(index.width)]
             if index.op is INDEX:
                 for one in dict.fromkeys(lanes):
-                    self.ok.append(self.b.icmp_signed(">=", one, ir.Constant(I32, 0)))
+                    self.ok.append(self.b.icmp_signed(">=", one, i32(0)))
             self.columns[index] = [self.b.sext(one, I64) for one in lanes]
         return self.columns[index]
 
     def integer(self, number: int) -> ir.Value:
-        return ir.Constant(I32, number)
+        return i32(number)
 
     def gather(self, index: Node, row: int) -> ir.Value:
         """A row of the columns of an index."""
@@ -303,7 +292,7 @@ class LoopEmitter:
 
     def row(self, column: ir.Value, row: int) -> ir.Value:
         """One entry of a passive column, as a number."""
-        field, i = self.places.fields.of_row[row]
+        field, i = self.places.of_row[row]
         if not field.bits:
             return self.floats.load(self.memory.entry(self.b, field, column, i, self.real))
         word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
@@ -337,11 +326,6 @@ class LoopEmitter:
         else:
             self._all(self.b.fcmp_ordered("<=", self.floats.call("fabs", value), self.floats.number(limit, width_of(value))))
 
-    def check_form(self, form: Linear, kind: str, limit: float) -> None:
-        """The same of a form, unless it is proven."""
-        if kind != "bits" or self.functions.bit(form) is None:
-            self.check(self.linear(form), kind, limit)
-
     def check_bits(self, value: ir.Value) -> ir.Value:
         """The value, which must be ±1 in every lane."""
         if isinstance(value.type, ir.VectorType):
@@ -355,14 +339,6 @@ class LoopEmitter:
             whole = ir.IntType(flags.type.count)
             flags = self.b.icmp_unsigned("==", self.b.bitcast(flags, whole), ir.Constant(whole, -1))
         self.ok.append(flags)
-
-    def check_distinct(self, lanes: Iterable[ir.Value]) -> None:
-        """No two columns are stored to twice."""
-        seen: list[ir.Value] = []
-        for one in lanes:
-            for other in seen:
-                self.ok.append(self.b.icmp_unsigned("!=", one, other))
-            seen.append(one)
 
     def all_ok(self) -> ir.Value:
         """Whether every check holds."""

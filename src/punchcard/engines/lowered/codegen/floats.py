@@ -8,11 +8,20 @@ import numpy as np
 from llvmlite import ir
 
 from punchcard.engines.lowered.graph.nodes import Array
+from punchcard.words.llvm import number
 
-I32 = ir.IntType(32)
+I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 708.0, 1023, 52, ir.IntType(64)),
        "float": (7, 0.693359375, -2.12194440e-4, 87.0, 127, 23, ir.IntType(32))}
 """Terms of the series, ln 2 in two parts, the largest argument, and how a power of two is written."""
+
+
+def i32(value: int) -> ir.Constant:
+    return number(value, 32)
+
+
+def i64(value: int) -> ir.Constant:
+    return number(value, 64)
 
 
 class FloatCode:
@@ -36,18 +45,18 @@ class FloatCode:
         if width == 1 or isinstance(value.type, ir.VectorType):
             return value
         kind = ir.VectorType(value.type, width)
-        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
+        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value, i32(0))
         zeros = ir.Constant(ir.VectorType(I32, width), [0] * width)
         return self.b.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
 
     def lane(self, value: ir.Value, lane: int) -> ir.Value:
-        return self.b.extract_element(value, ir.Constant(I32, lane)) if isinstance(value.type, ir.VectorType) else value
+        return self.b.extract_element(value, i32(lane)) if isinstance(value.type, ir.VectorType) else value
 
     def packed(self, values: list[ir.Value]) -> ir.Value:
         kind = ir.VectorType(values[0].type, len(values))
         result: ir.Value = ir.Constant(kind, ir.Undefined)
         for i, value in enumerate(values):
-            result = self.b.insert_element(result, value, ir.Constant(I32, i))
+            result = self.b.insert_element(result, value, i32(i))
         return result
 
     def call(self, name: str, *args: ir.Value) -> ir.Value:
@@ -117,6 +126,12 @@ class FloatCode:
                 total = self.scaled(float(row[lane]), self.lane(x, int(lane)), total)
             outs.append(total if total is not None else self.number(0.0))
         return outs[0] if len(outs) == 1 else self.packed(outs)
+
+
+def is_near(b: ir.IRBuilder, value: ir.Value, wanted: ir.Value) -> ir.Value:
+    """Whether a number is less than 1/2 away from another."""
+    apart, half = b.fsub(value, wanted), ir.Constant(value.type, 0.5)
+    return b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
 
 
 def width_of(value: ir.Value) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 
 from llvmlite import ir
 
@@ -17,43 +18,40 @@ from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
-from punchcard.engines.lowered.codegen.emit import I8, I32, I64, MOST_CODES, REPORT_CODES, CodeKind, LoopEmitter
-from punchcard.engines.lowered.codegen.leaves import FieldBits
-from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES, CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.floats import I8, I32, I64, i32, i64
+from punchcard.engines.lowered.codegen.memory import FieldBits, Flat
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
+
+LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
 
 def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: BufferLayout,
               code: CodeKind) -> ir.Function:
     """The function of a plan."""
-    kind = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
-    function = ir.Function(module, kind, name)
+    function = ir.Function(module, LOOP, name)
     buffer, tables, visits, report = function.args
     for argument in function.args:
         argument.add_attribute("noalias")
-    block = function.append_basic_block("compute")
-    b = ir.IRBuilder(block)
+    b = ir.IRBuilder(function.append_basic_block("compute"))
     emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, code)
     new = compute(emitter, plan)
-    done, failed = function.append_basic_block("store"), function.append_basic_block("failed")
-    b.cbranch(new.ok, done, failed).set_weights([10_000, 1])
-    b.position_at_end(failed)
-    report_codes(b, report, emitter.codes)
-    b.ret(ir.Constant(I32, 1))
-    b.position_at_end(done)
+    with b.if_then(b.not_(new.ok), likely=False):
+        report_codes(b, report, emitter.codes)
+        b.ret(i32(1))
     if plan.settles:
         _settle(emitter, plan, visits)
-    count: ir.Value = ir.Constant(I32, 0)
+    count: ir.Value = i32(0)
     for column, at, content in new.stored:
         _put(emitter, at, content)
         if plan.settles:
-            b.store(column, b.gep(visits, [b.zext(b.add(count, ir.Constant(I32, 1)), I64)]))
-            count = b.add(count, b.zext(b.icmp_signed(">=", column, ir.Constant(I32, 0)), I32))
+            b.store(column, b.gep(visits, [b.zext(b.add(count, i32(1)), I64)]))
+            count = b.add(count, b.zext(b.icmp_signed(">=", column, i32(0)), I32))
     if plan.settles:
         b.store(count, visits)
     new.put_states(emitter)
-    b.ret(ir.Constant(I32, 0))
+    b.ret(i32(0))
     return function
 
 
@@ -88,11 +86,11 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     emitter.functions.families = plan.families
     emitter.lift(plan.forms())
     for check in plan.checks:
-        emitter.check_form(check.value, check.kind, check.limit)
+        if check.kind != "bits" or emitter.functions.bit(check.value) is None:  # else it is proven
+            emitter.check(emitter.linear(check.value), check.kind, check.limit)
     lanes = [emitter.floats.lane(emitter.node(code), i)
              for code, mask in plan.distinct for i in range(code.width) if mask[i]]
-    if len(lanes) > 1:
-        emitter.check_distinct(lanes)
+    emitter.ok += [emitter.b.icmp_unsigned("!=", one, other) for one, other in combinations(lanes, 2)]  # no two store to one
     places, numbers = emitter.places, []
     bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
     for slot, linear in plan.states.items():
@@ -111,7 +109,7 @@ def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[s
     result: Content = []
     bits: dict[Field, dict[int, BitTable | SplitTable]] = {}
     for row, linear in rows.items():
-        field, i = one.places.fields.of_row[row]
+        field, i = one.places.of_row[row]
         if field.bits:
             bits.setdefault(field, {})[i] = one.bit(linear)
             continue
@@ -139,7 +137,7 @@ def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> li
 
     A word is stored whole: so what settles in it goes there with the rest.
     """
-    b, result, fields = emitter.b, [], emitter.places.fields.of_row
+    b, result, fields = emitter.b, [], emitter.places.of_row
     words = {fields[row][0] for row in store.rows if fields[row][0].bits}
     rows = {**{row: linear for row, linear in settles.items() if fields[row][0] in words}, **store.rows}
     index = emitter.node(store.index)
@@ -148,19 +146,21 @@ def _lanes(emitter: LoopEmitter, store: Store, settles: dict[int, Linear]) -> li
     numbers = {node: emitter.linear(linear) for node, linear in store.given.items() if given[node] is None}
     kinds = dict(store.kinds)
     for row, linear in store.rows.items():
-        single, field = linear.single, emitter.places.fields.of_row[row][0]
+        single, field = linear.single, emitter.places.of_row[row][0]
         if single is not None and single[0] in numbers and single[1] == 1.0 and not field.bits:
             emitter.check(numbers[single[0]], *kinds.pop(row))  # what is passed over is stored as it is
     for lane in lanes:
         column = emitter.floats.lane(index, lane)
-        found = b.icmp_signed(">=", column, ir.Constant(I32, 0))
-        emitter.ok.append(b.icmp_signed(">=", column, ir.Constant(I32, -1)))
-        at = b.sext(b.select(found, column, ir.Constant(I32, emitter.places.nowhere)), I64)
+        found = b.icmp_signed(">=", column, i32(0))
+        emitter.ok.append(b.icmp_signed(">=", column, i32(-1)))
+        at = b.sext(b.select(found, column, i32(emitter.places.nowhere)), I64)
         one = emitter.at(at, {node: emitter.floats.lane(value, lane) for node, value in numbers.items()}, given)
         result.append((column, at, _content(one, rows, kinds)))
         for row, linear in store.later.items():
             one.check(one.linear(linear), *store.kinds[row])
-        emitter.take_checks(one)
+        one.check_held()
+        emitter.ok += one.ok
+        emitter.bits += one.bits
     return result
 
 
@@ -168,18 +168,18 @@ def report_codes(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, 
     """The tables that were asked, and the codes: how many, then pairs."""
     if len(codes) > MOST_CODES:
         raise LoweringError(f"a loop asks {len(codes)} times for a column: the most is {MOST_CODES}")
-    b.store(ir.Constant(I64, len(codes)), b.gep(report, [ir.Constant(I64, REPORT_CODES)]))
+    b.store(i64(len(codes)), b.gep(report, [i64(REPORT_CODES)]))
     for i, (code, table) in enumerate(codes):
         at = REPORT_CODES + 1 + 2 * i
-        b.store(ir.Constant(I64, table), b.gep(report, [ir.Constant(I64, at)]))
-        b.store(b.zext(code, I64), b.gep(report, [ir.Constant(I64, at + 1)]))
+        b.store(i64(table), b.gep(report, [i64(at)]))
+        b.store(b.zext(code, I64), b.gep(report, [i64(at + 1)]))
 
 
 def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
     """Columns that were stored to in the loop before go through a loop of their own."""
     b = emitter.b
     with counted_loop(b, b.load(visits)) as i:
-        column = b.load(b.gep(visits, [b.zext(b.add(i, ir.Constant(I32, 1)), I64)]))
+        column = b.load(b.gep(visits, [b.zext(b.add(i, i32(1)), I64)]))
         at = b.sext(column, I64)
         one = emitter.at(at, {}, {})
         content = _content(one, plan.settles, {})

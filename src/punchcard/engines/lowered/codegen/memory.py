@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Protocol
 
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
-
-I64 = ir.IntType(64)
+from punchcard.engines.lowered.codegen.floats import I64, i64
+from punchcard.engines.lowered.graph.nodes import Node
 
 
 class Memory(Protocol):
@@ -46,14 +48,44 @@ class Flat:
 
     def _state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
         places = self._places.words if word in self._places.words else self._places.passing
-        return self._at(b, ir.Constant(I64, places[word]), I64)
+        return self._at(b, i64(places[word]), I64)
 
     def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
-        return self._at(b, ir.Constant(I64, self._places.slots[slot]), kind)
+        return self._at(b, i64(self._places.slots[slot]), kind)
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
         first = self._places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
-        return self._at(b, b.add(b.mul(column, ir.Constant(I64, field.stride)), ir.Constant(I64, first)), kind)
+        return self._at(b, b.add(b.mul(column, i64(field.stride)), i64(first)), kind)
 
     def _at(self, b: ir.IRBuilder, offset: ir.Value, kind: ir.Type) -> ir.Value:
         return b.bitcast(b.gep(self._buffer, [offset]), kind.as_pointer())
+
+
+@dataclass(frozen=True)
+class StateBits:
+    """A state that is a word."""
+
+    state: StateWord
+
+
+@dataclass(frozen=True)
+class FieldBits:
+    """A field of the column at an index; without an index, of the column at hand."""
+
+    index: Node | None
+    field: Field
+
+
+@dataclass(frozen=True)
+class FieldPresence:
+    """Whether that column holds something in the field."""
+
+    index: Node | None
+    field: Field
+
+
+@dataclass(frozen=True)
+class FormSign:
+    """Whether a linear form, known by its key, is positive."""
+
+    key: Hashable

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,23 +12,28 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from punchcard.card.formats import AnyArray
-from punchcard.card.layout import Pattern
+from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
+from punchcard.engines.base import EngineCache, Reason, Run, Stops
+from punchcard.engines.batch import Ports
+from punchcard.engines.controls import NO_CONTROLS, Controls
+from punchcard.engines.lowered.batch_runner import CompiledBatchRunner
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
-from punchcard.engines.lowered.gpu.autotune import Autotuner, KernelVariant
-from punchcard.engines.lowered.gpu.device import GROUP_SIZES, WARP, Device, DeviceArrays, DeviceLimits
-from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, LaunchShape, emit_machine
+from punchcard.engines.lowered.gpu.cuda import Cuda
+from punchcard.engines.lowered.gpu.device import Autotuner, Device, DeviceArrays, KernelVariant, LaunchShape
+from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import memory_layout
-from punchcard.engines.lowered.gpu.state_words import StateWords
 from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_terms
 from punchcard.errors import LoweringError
+from punchcard.transformer.weights import Model
 
-RESTS = -1
-"""The status of a machine that takes no part in a run."""
+RESTS, STOPPED = -1, -2
+"""The status of a machine that takes no part in a run, and of one whose port stopped the run."""
+DECLINED = "the checks of a loop fail on the GPU"
+UNDECLARED = "the card holds something that its layout does not declare, or what never changes had changed"
 MOST_RECOVERED = 16
 """Loops that the CPU makes in a run, so that the code assumes less; then machines that fail are declined."""
-GROUP_BYTES = 1 << 31
 Numbers = npt.NDArray[np.int64]
 
 
@@ -91,7 +97,7 @@ class GpuBatch:
         self._bring_back()
         self._arrays, self._until = None, tuple(until)
         self.strips = memory_layout(self._plan, compiled_model.places, active, looked_at)
-        self.shape = self._wanted or _shape(self.strips.size, self.device.limits)
+        self.shape = self._wanted or self.device.limits.shape(self.strips.size)
         for strip in self.strips.all:
             if strip.block not in self._fields:
                 self._fields[strip.block] = np.stack([card.fields[strip.block] for card in self._cards])
@@ -208,11 +214,109 @@ class GpuBatch:
         self._here = True
 
 
-def _shape(size: int, limits: DeviceLimits) -> LaunchShape:
-    """Shared memory where it has room for a warp; groups of a size with which it holds the most machines."""
-    threads = max(GROUP_SIZES, key=lambda threads: limits.at_once(threads, size))
-    if limits.at_once(threads, size):
-        return LaunchShape(threads, shared=True)
-    if size * WARP >= GROUP_BYTES:
-        raise LoweringError(f"the code needs {size} bytes for each machine: too many for a GPU")
-    return LaunchShape(WARP, shared=False)
+class StateWords:
+    """The states of machines between launches, 64 bits for each: those that are words, then numbers, entry by entry."""
+
+    def __init__(self, compiled_model: CompiledModel) -> None:
+        places, number = compiled_model.places, np.dtype(compiled_model.number)
+        self._compiled_model, self._buffer = compiled_model, np.zeros(places.size, dtype=np.uint8)
+        self._words = [self._buffer[at : at + 8].view(np.uint64) for at in places.words.values()]
+        self._words += [self._buffer[at : at + number.itemsize].view(f"u{number.itemsize}")
+                        for slot, first in places.slots.items()
+                        for at in range(first, first + slot.width * number.itemsize, number.itemsize)]
+
+    def begin(self, cards: Sequence[PackedCard]) -> AnyArray:
+        """From cards: states x machines."""
+        found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
+        for i, card in enumerate(cards):
+            self._compiled_model.begin(self._buffer, card)
+            found[:, i] = [word[0] for word in self._words]
+        return found
+
+    def finish(self, states: AnyArray, card: PackedCard) -> None:
+        """To a card."""
+        for word, state in zip(self._words, states, strict=True):
+            word[0] = state
+        self._compiled_model.finish(self._buffer, card)
+
+
+class GpuBatchRunner(CompiledBatchRunner):
+    """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
+
+    def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
+                 cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
+        started = time.perf_counter()
+        self.engine, self.device = "gpu", device or Cuda()
+        found = self.group(model, layout, [_on_cpu(card) for card in cards], cache)
+        self.batches = [(GpuBatch(compiled_model, [card for _, card in members], self.device),
+                         [number for number, _ in members]) for compiled_model, members in found]
+        self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
+                       for row, number in enumerate(numbers)}
+        self.kernel_seconds = 0.0
+        """The time that the GPU itself has worked."""
+        self.compile_seconds = time.perf_counter() - started
+
+    def take_packed(self, number: int, card: Card) -> None:
+        which, row = self.places[number]
+        batch = self.batches[which][0]
+        if isinstance(card, PackedCard) and batch.compiled_model.fits(self.layout, card):
+            batch.take(row, card)
+        else:
+            self.refused[number] = card, UNDECLARED
+
+    def run(
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
+    ) -> list[Run]:
+        numbers = range(self.count) if among is None else among
+        stops = self.stops(self.batches[0][0].card(0), controls, ports)
+        wanted, far, before = set(numbers) - self.refused.keys(), [], 0
+        for batch, members in self.batches:
+            rows = [row for row, number in enumerate(members) if number in wanted]
+            now = BatchProgress.begin(len(members), rows)
+            self._run(batch, members, now, loops, stops, ports, controls.of_card(None, before))
+            before += int(now.loops.sum())
+            self.kernel_seconds += now.seconds
+            if now.recovered:
+                self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.recovered} loops, after which the "
+                                                              "code assumed less")))
+            far.append(now)
+        return [self._ended(number, far, loops, stops) for number in numbers]
+
+    def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
+             ports: Ports | None, controls: Controls) -> None:
+        """One batch to its end; machines that wait at a port are served together."""
+        def asked() -> bool:
+            controls.report(int(now.loops.sum()))
+            return controls.is_interrupted()
+
+        while True:
+            batch.run(loops, (*stops.until, *stops.ports), progress=now, interrupted=asked)
+            waiting = np.flatnonzero(now.status >= MATCHED + len(stops.until)).tolist()
+            for row in waiting:
+                card = batch.card(row)
+                own = replace(stops, ports=(ports or ())[members[row]])
+                now.status[row] = GOES_ON if own.serve(int(now.loops[row]), card) is None else STOPPED
+                batch.take(row, card)
+            if not waiting or controls.is_interrupted():
+                return
+
+    def _ended(self, number: int, far: Sequence[BatchProgress], loops: int, stops: Stops) -> Run:
+        """The run of a card."""
+        if number in self.refused:
+            return self.refused_run(number)
+        which, row = self.places[number]
+        made, status = int(far[which].loops[row]), int(far[which].status[row])
+        reason: Reason = "loops" if made >= loops else "interrupted"
+        if status >= MATCHED:
+            reason = "matched"
+        elif status in (FAILED, STOPPED):
+            reason = "declined" if status == FAILED else "stopped"
+        matched = stops.until[status - MATCHED] if status >= MATCHED else None
+        return Run(self.batches[which][0].card(row), made, reason, self.engine, matched,
+                   (DECLINED,) if status == FAILED else (), made={self.engine: made})
+
+
+def _on_cpu(card: Card) -> Card:
+    """A card that lies on a GPU as a tensor is packed on the CPU."""
+    found: Card = card if isinstance(card, PackedCard) or not hasattr(card, "cpu") else card.cpu()
+    return found

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from functools import lru_cache
 
-from llvmlite import ir
+from llvmlite import binding, ir
 
 from punchcard.card.formats import AnyArray
 from punchcard.engines.lowered.codegen.code_cache import Notes
 from punchcard.engines.lowered.codegen.objects import load_or_make, name_of
 from punchcard.engines.lowered.gpu.device import DeviceLimits
 from punchcard.engines.lowered.gpu.kernel import emit_kernel
-from punchcard.engines.lowered.gpu.nvptx import OLDEST, ptx
 from punchcard.errors import LoweringError
 
 LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
@@ -123,3 +123,28 @@ def _library() -> ctypes.CDLL:
         except OSError:
             continue
     raise LoweringError(f"there is no NVIDIA driver on this machine ({LIBRARIES[0]} was not found)")
+
+
+TRIPLE = "nvptx64-nvidia-cuda"
+OLDEST, NEWEST = 70, 90
+"""Compute capabilities, times ten: code for the newest runs on later ones."""
+
+
+@lru_cache(maxsize=1)
+def _target() -> binding.Target:
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(TRIPLE)
+
+
+def ptx(module: ir.Module, capability: int = NEWEST) -> str:
+    """The PTX of a module, optimised and verified."""
+    machine = _target().create_target_machine(cpu=f"sm_{min(capability, NEWEST)}", opt=3)
+    module.triple = TRIPLE
+    module.data_layout = str(machine.target_data)
+    parsed = binding.parse_assembly(str(module))
+    parsed.verify()
+    passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(parsed, passes)
+    text: str = machine.emit_assembly(parsed)
+    return text

@@ -10,15 +10,17 @@ is on its card. The patterns are part of the code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import reduce
 
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
-from punchcard.engines.lowered.codegen.emit import I8, I32, I64, CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, is_near
 from punchcard.engines.lowered.codegen.loop import compute, counted_loop
+from punchcard.engines.lowered.gpu.device import LaunchShape
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
 from punchcard.engines.lowered.pattern_table import PatternTerm
 
@@ -27,14 +29,6 @@ GLOBAL, SHARED = 1, 3
 GOES_ON, FAILED, MATCHED = 0, 1, 2
 WORD = 32
 """Bits of a register: a state of no more bits has one."""
-
-
-@dataclass(frozen=True)
-class LaunchShape:
-    """How a kernel is run: threads of a group, and whether their arrays are brought into shared memory."""
-
-    threads: int
-    shared: bool
 
 
 class Registers:
@@ -61,19 +55,19 @@ class Registers:
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
         """A column that is not there is the last one, which holds nothing and is never used."""
         strip, granule, threads = self.strips.by_block[field.block], self.strips.granule, self.shape.threads
-        place = b.sub(b.trunc(column, I32), ir.Constant(I32, strip.first))
-        place = _least(b, place, ir.Constant(I32, strip.count))
+        place = b.sub(b.trunc(column, I32), i32(strip.first))
+        place = b.select(b.icmp_unsigned("<", place, i32(strip.count)), place, i32(strip.count))
         inner = field.offset + (0 if field.bits else row * field.item)
         if strip.stride % granule == 0:
             fixed = (strip.at + inner) // granule * granule * threads + inner % granule
-            offset = b.mul(place, ir.Constant(I32, strip.stride * threads))
+            offset = b.mul(place, i32(strip.stride * threads))
         else:
             fixed = strip.at * threads
-            within = b.add(b.mul(place, ir.Constant(I32, strip.stride)), ir.Constant(I32, inner))
-            whole = b.and_(within, ir.Constant(I32, -granule))
-            offset = b.add(b.mul(whole, ir.Constant(I32, threads)), b.sub(within, whole))
+            within = b.add(b.mul(place, i32(strip.stride)), i32(inner))
+            whole = b.and_(within, i32(-granule))
+            offset = b.add(b.mul(whole, i32(threads)), b.sub(within, whole))
         assert self.base is not None
-        at = b.gep(b.gep(self.base, [b.zext(offset, I64)]), [ir.Constant(I64, fixed)])
+        at = b.gep(b.gep(self.base, [b.zext(offset, I64)]), [i64(fixed)])
         return b.bitcast(at, ir.PointerType(kind, self.base.type.addrspace))
 
 
@@ -86,73 +80,53 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
                                            status_kind, I64, I32, I32])
     function = ir.Function(module, kind, "machine")
     group, thread, shared, data, states, tables, made, status, loops, piece, machines = function.args
-    begin, look, enter, head, body, store, end, out = (function.append_basic_block(name) for name in (
-        "begin", "look", "enter", "head", "body", "store", "end", "out"))
-    b = ir.IRBuilder(begin)
+    b = ir.IRBuilder(function.append_basic_block("begin"))
     memory = Registers(b, real, places, strips, shape)
-    number = b.add(b.mul(group, ir.Constant(I32, shape.threads)), thread)
+    ended, how, end = b.alloca(I32), b.alloca(I32), function.append_basic_block("end")
+    number = b.add(b.mul(group, i32(shape.threads)), thread)
     at = b.zext(number, I64)
-    b.cbranch(b.icmp_unsigned("<", number, machines), look, out)
-
-    b.position_at_end(look)
+    with b.if_then(b.icmp_unsigned(">=", number, machines)):
+        b.ret_void()
     my_status, my_made = b.gep(status, [at]), b.gep(made, [at])
     before = b.load(my_made)
-    goes_on = b.and_(b.icmp_unsigned("==", b.load(my_status), ir.Constant(I32, GOES_ON)), b.icmp_signed("<", before, loops))
-    b.cbranch(goes_on, enter, out)
-
-    b.position_at_end(enter)
+    goes_on = b.and_(b.icmp_unsigned("==", b.load(my_status), i32(GOES_ON)), b.icmp_signed("<", before, loops))
+    with b.if_then(b.not_(goes_on)):
+        b.ret_void()
     left = b.sub(loops, before)
     limit = b.trunc(b.select(b.icmp_unsigned("<", left, b.zext(piece, I64)), left, b.zext(piece, I64)), I32)
-    mine = b.zext(b.mul(thread, ir.Constant(I32, strips.granule)), I64)
-    own = b.gep(b.gep(data, [b.mul(b.zext(group, I64), ir.Constant(I64, strips.size * shape.threads))]), [mine])
+    mine = b.zext(b.mul(thread, i32(strips.granule)), I64)
+    own = b.gep(b.gep(data, [b.mul(b.zext(group, I64), i64(strips.size * shape.threads))]), [mine])
     memory.base = own
     if shape.shared:
         memory.base = b.gep(shared, [mine])
         _copy(b, own, memory.base, strips.size // strips.granule, strips.granule, shape.threads)
-    state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), ir.Constant(I64, k)), at)])
+    state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), i64(k)), at)])
                 for k in range(len(memory.words) + sum(slot.width for slot in memory.slots))]
     _load_states(b, memory, real, state_at)
-    entered = b.block
-    b.branch(head)
 
-    b.position_at_end(head)
-    count = b.phi(I32)
-    count.add_incoming(ir.Constant(I32, 0), entered)
-    b.cbranch(b.icmp_unsigned("<", count, limit), body, end)
+    def end_if(condition: ir.Value, count: ir.Value, reason: int) -> None:
+        with b.if_then(condition, likely=False):
+            b.store(count, ended)
+            b.store(i32(reason), how)
+            b.branch(end)
 
-    b.position_at_end(end)
-    ended, how = b.phi(I32), b.phi(I32)
-    ended.add_incoming(count, head)
-    how.add_incoming(ir.Constant(I32, GOES_ON), head)
-
-    b.position_at_end(body)
-    emitter = LoopEmitter(b, real, memory, tables, places, code)
-    new = compute(emitter, plan)
-    ended.add_incoming(count, b.block)
-    how.add_incoming(ir.Constant(I32, FAILED), b.block)
-    b.cbranch(new.ok, store, end).set_weights([10_000, 1])
-
-    b.position_at_end(store)
-    new.put(emitter)
-    one_more = b.add(count, ir.Constant(I32, 1))
-    for k, pattern in enumerate(patterns):
-        matches = _matches(b, memory, real, pattern)
-        ended.add_incoming(one_more, b.block)
-        how.add_incoming(ir.Constant(I32, MATCHED + k), b.block)
-        following = function.append_basic_block("again")
-        b.cbranch(matches, end, following).set_weights([1, 10_000])
-        b.position_at_end(following)
-    count.add_incoming(one_more, b.block)
-    b.branch(head)
-
+    with counted_loop(b, limit) as count:
+        emitter = LoopEmitter(b, real, memory, tables, places, code)
+        new = compute(emitter, plan)
+        end_if(b.not_(new.ok), count, FAILED)
+        new.put(emitter)
+        for k, pattern in enumerate(patterns):
+            matches = reduce(b.and_, [_matches(b, memory, real, seen) for seen in pattern], ir.Constant(I1, 1))
+            end_if(matches, b.add(count, i32(1)), MATCHED + k)
+    b.store(limit, ended)
+    b.store(i32(GOES_ON), how)
+    b.branch(end)
     b.position_at_end(end)
     if shape.shared:
         _copy(b, memory.base, own, strips.kept // strips.granule, strips.granule, shape.threads)
     _store_states(b, memory, real, state_at)
-    b.store(b.add(before, b.zext(ended, I64)), my_made)
-    b.store(how, my_status)
-    b.branch(out)
-    b.position_at_end(out)
+    b.store(b.add(before, b.zext(b.load(ended), I64)), my_made)
+    b.store(b.load(how), my_status)
     b.ret_void()
     return function
 
@@ -178,8 +152,8 @@ def emit_kernel(module: ir.Module, machine: ir.Function) -> None:
 def _copy(b: ir.IRBuilder, source: ir.Value, target: ir.Value, granules: int, granule: int, threads: int) -> None:
     """A machine's own granules, which lie apart by those of the others."""
     kind = ir.IntType(8 * granule)
-    with counted_loop(b, ir.Constant(I64, granules)) as k:
-        offset = b.mul(k, ir.Constant(I64, granule * threads))
+    with counted_loop(b, i64(granules)) as k:
+        offset = b.mul(k, i64(granule * threads))
         value = b.load(b.bitcast(b.gep(source, [offset]), ir.PointerType(kind, source.type.addrspace)))
         b.store(value, b.bitcast(b.gep(target, [offset]), ir.PointerType(kind, target.type.addrspace)))
 
@@ -190,7 +164,8 @@ def _load_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.
         memory.put_state(b, word, b.load(next(places)))
     for slot, room in memory.slots.items():
         for lane in range(slot.width):
-            b.store(_as_number(b, b.load(next(places)), real), _lane(b, room, lane))
+            word = b.load(next(places))
+            b.store(b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real), _lane(b, room, lane))
 
 
 def _store_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
@@ -204,23 +179,12 @@ def _store_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir
 
 
 def _lane(b: ir.IRBuilder, room: ir.Value, lane: int) -> ir.Value:
-    return b.gep(room, [ir.Constant(I32, 0), ir.Constant(I32, lane)])
+    return b.gep(room, [i32(0), i32(lane)])
 
 
-def _as_number(b: ir.IRBuilder, word: ir.Value, real: ir.Type) -> ir.Value:
-    return b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real)
-
-
-def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, pattern: Sequence[PatternTerm]) -> ir.Value:
-    """Whether everything that a pattern looks at is as it should be."""
-    result: ir.Value = ir.Constant(ir.IntType(1), 1)
-    for seen in pattern:
-        result = b.and_(result, _term_matches(b, memory, real, seen))
-    return result
-
-
-def _term_matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
-    column = ir.Constant(I64, seen.column)
+def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTerm) -> ir.Value:
+    """Whether something that a pattern looks at is as it should be."""
+    column = i64(seen.column)
     if seen.mask:
         if seen.state is not None:
             word = memory.state(b, seen.state)
@@ -228,21 +192,11 @@ def _term_matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: Patte
             assert seen.field is not None
             word = b.load(memory.entry(b, seen.field, column, 0, ir.IntType(8 * seen.field.item)))
             word = word if word.type == I64 else b.zext(word, I64)
-        return b.icmp_unsigned("==", b.and_(word, _signed(seen.mask)), _signed(seen.wanted))
+        return b.icmp_unsigned("==", b.and_(word, i64(seen.mask)), i64(seen.wanted))
     if seen.slot is not None:
         number = b.load(_lane(b, memory.slots[seen.slot[0]], seen.slot[1]))
     elif seen.field is not None:
         number = b.load(memory.entry(b, seen.field, column, seen.row, real))
     else:
-        return ir.Constant(ir.IntType(1), 0)  # it holds 0, always
-    apart = b.fsub(number, ir.Constant(real, float(seen.wanted)))
-    half = ir.Constant(real, 0.5)
-    return b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
-
-
-def _signed(value: int) -> ir.Constant:
-    return ir.Constant(I64, value if value < 1 << 63 else value - (1 << 64))
-
-
-def _least(b: ir.IRBuilder, value: ir.Value, most: ir.Constant) -> ir.Value:
-    return b.select(b.icmp_unsigned("<", value, most), value, most)
+        return ir.Constant(I1, 0)  # it holds 0, always
+    return is_near(b, number, ir.Constant(real, float(seen.wanted)))

@@ -76,18 +76,18 @@ class MemoryLayout:
 def memory_layout(plan: LoopPlan, places: BufferLayout, active: Iterable[tuple[int, int]],
                   looked_at: Iterable[Field]) -> MemoryLayout:
     """The arrays that a plan needs, and those that patterns look at; a plan reads no active columns there."""
-    of_row = places.fields.of_row
+    of_row = places.of_row
     stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
     forms = [*plan.forms(), *(linear for store in plan.stores for linear in store.rows.values())]
     read = {of_row[node.data][0].block for node in reachable(forms) if node.op in (GATHER, LOAD)}
     seen = {field.block for field in looked_at}
     read |= seen
-    fields = {field.block: field for field in places.fields.all if field.block in read | stored}
+    fields = {field.block: field for field in places.fields if field.block in read | stored}
     granule = max([BANK, *(field.item for field in fields.values())])
     made: list[MemoryStrip] = []
     at = kept = 0
     for name in sorted(fields, key=lambda name: (name not in stored, name)):
-        first, count = _held([*fields[name].missing, *(() if name in seen else active)], places.columns)
+        first, count = _held([*fields[name].missing, *(() if name in seen else active)], places.nowhere)
         length = -(-(count + 1) * fields[name].stride // granule) * granule
         made.append(MemoryStrip(name, at, first, count, fields[name].stride, length))
         at += length

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from punchcard.card.column import ColumnWords, Predicate
-from punchcard.card.facts import AnyFact, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Predicate
 from punchcard.card.layout import RowBlock, holding
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (

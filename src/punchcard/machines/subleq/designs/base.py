@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords
 from punchcard.card.encoding import Numbers, pointer_bits
-from punchcard.card.facts import AnyFact, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design

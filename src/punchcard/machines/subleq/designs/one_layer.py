@@ -29,8 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds
+from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning

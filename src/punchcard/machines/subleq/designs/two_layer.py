@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.card.column import ColumnWords
-from punchcard.card.facts import Fact
+from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (

@@ -1,5 +1,11 @@
 """Minsky machines: `.minsky` text, and their translation to SUBLEQ, which shows SUBLEQ Turing complete.
 
+The instruction set, as in the paper's appendix on Turing completeness:
+
+    add r           mem[r] = mem[r] + 1, goto the next instruction
+    sub r, n        if mem[r] = 0 goto instruction n, else mem[r] = mem[r] - 1 and goto the next
+    halt            stop
+
 Registers are declared under `.data` with their initial values. A text without `.data` needs no `.code` either; its
 registers are those that it uses, and start at 0.
 
@@ -16,11 +22,43 @@ c_-1, c_0, c_+1 that hold -1, 0 and 1, a helper cell b, and the translation begi
 
 from __future__ import annotations
 
-from punchcard.machines.assembler import Symbol, parse
-from punchcard.machines.subleq.isa import HALT, Halt, Instruction, Program, Subleq
-from punchcard.machines.subleq.minsky.isa import ADD, OPERATIONS, SUB, Add, MinskyInstruction, MinskyProgram, Sub
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from punchcard.machines.assembler import Operation, Symbol, parse
+from punchcard.machines.subleq.isa import HALT, Halt, Instruction, Program, Subleq
+
+ADD = Operation("add", ("cell",), about="mem[r] += 1")
+SUB = Operation("sub", ("cell", "target"), about="if mem[r] = 0 goto n, else mem[r] -= 1")
+OPERATIONS = {operation.mnemonic: operation for operation in (ADD, SUB, HALT)}
+
+
+@dataclass(frozen=True)
+class Add:
+    """Increment a register."""
+
+    register: int
+
+
+@dataclass(frozen=True)
+class Sub:
+    """Decrement a register, or jump when it is 0."""
+
+    register: int
+    target: int
+
+
+MinskyInstruction: TypeAlias = Add | Sub | Halt
 _LENGTHS = {Add: 1, Sub: 5, Halt: 1}
+
+
+@dataclass(frozen=True)
+class MinskyProgram:
+    """Instructions, the last of which is a halt, and named registers with their initial values."""
+
+    instructions: tuple[MinskyInstruction, ...]
+    registers: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, int], ...] = ()
 
 
 def assemble(text: str, source: str = "") -> MinskyProgram:

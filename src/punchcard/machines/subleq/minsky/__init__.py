@@ -1,1 +1,0 @@
-"""Minsky machines, translated to SUBLEQ."""
