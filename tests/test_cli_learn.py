@@ -121,7 +121,7 @@ def test_a_picture_of_the_losses(table: Path, tmp_path: Path) -> None:
 
 
 def test_without_matplotlib(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = call("learn", table, "--target", "score", "--plot", tmp_path / "loss.png")
     assert result.exit_code == 2
     assert result.stderr == "punchcard: a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'\n"

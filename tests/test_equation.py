@@ -18,7 +18,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.transformer import equation
 from punchcard.transformer.equation import Output
 from tests.cases import EXAMPLES
-from tests.test_circuit import CASES
+from tests.export_runs import CASES
 
 LOOPS = 3
 SLOW = ("fleq three-layer", "riscv two-layer")

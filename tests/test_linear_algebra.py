@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import partial
 from typing import Any
@@ -15,10 +14,10 @@ import punchcard
 from punchcard import linalg
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
 from punchcard.linalg import Computed
-from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import dry_run
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT, soaked
 from tests.test_linear_algebra_programs import regular
@@ -77,23 +76,18 @@ def test_inverse_is_newton(d: int, iterations: int, precision: str, heads: int, 
     assert found.machine_error <= tolerance
 
 
-@pytest.mark.parametrize("d", [3, soaked(8)])
-def test_inverse_against_scipy(d: int) -> None:
-    matrix = regular(np.random.default_rng(1), d, 5.0) * 1000
-    found = linalg.inverse(matrix, engine=ENGINE)
+@pytest.mark.parametrize(("d", "seed", "how"), [(3, 1, {}), (2, 1, {"design": "paper", "heads": 2}), *(
+    soaked(8, seed, {"heads": heads}) for seed in range(5) for heads in (2, 3))])
+def test_inverse_against_scipy(d: int, seed: int, how: dict[str, Any]) -> None:
+    matrix = regular(np.random.default_rng(seed), d, 5.0) * 1000
+    found = linalg.inverse(matrix, engine=ENGINE, **how)
     expected = scipy.linalg.inv(matrix)
     assert found.converged
     assert relative(found.value, expected) <= 1e-10
     assert found.error == pytest.approx(relative(found.value, expected), rel=0.1)
     assert found.residual == pytest.approx(np.abs(np.eye(d) - matrix @ found.value).max())
     assert found.loops == found.execution.report.result.steps + 1
-
-
-def test_inverse_in_the_paper_design() -> None:
-    matrix = np.array([[4.0, 1.0], [2.0, 3.0]])
-    found = linalg.inverse(matrix, design="paper", heads=2, engine=ENGINE)
-    assert len(found.machine.model.shapes) == 13
-    assert relative(found.value, scipy.linalg.inv(matrix)) <= 1e-10
+    assert "design" not in how or len(found.machine.model.shapes) == 13
 
 
 def test_an_iteration_that_is_cut_short_says_so() -> None:
@@ -101,16 +95,6 @@ def test_an_iteration_that_is_cut_short_says_so() -> None:
     assert not found.converged
     assert found.error > 0.01
     assert found.machine_error <= FLOAT64
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(5))
-def test_inverse_of_random_matrices_of_size_8(seed: int) -> None:
-    matrix = regular(np.random.default_rng(seed), 8)
-    for precision, tolerance in (("float64", FLOAT64), ("float32", 20 * FLOAT32)):
-        found = linalg.inverse(matrix, precision=precision, check=False)
-        assert found.machine_error <= tolerance
-    assert relative(linalg.inverse(matrix, heads=2).value, scipy.linalg.inv(matrix)) <= 1e-10
 
 
 # Power iteration
@@ -126,15 +110,16 @@ def test_power_iteration_is_the_algorithm(d: int, iterations: int, precision: st
     assert relative(found.value, powers(matrix, iterations)) <= tolerance
 
 
-def test_leading_eigenvector_against_scipy() -> None:
-    matrix = symmetric(4, seed=1, ratio=0.3)
+@pytest.mark.parametrize(("d", "seed"), [(4, 1), *(soaked(8, seed) for seed in range(3))])
+def test_leading_eigenvector_against_scipy(d: int, seed: int) -> None:
+    matrix = symmetric(d, seed, ratio=0.3)
     found = linalg.power_iteration(matrix, check=False, engine=ENGINE)
     values, vectors = scipy.linalg.eigh(matrix)
     leading = vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)
     assert found.converged
     assert np.abs(found.value - leading).max() <= 1e-8
     assert abs(found.eigenvalue - values[-1]) <= 1e-10
-    assert found.error <= 1e-8
+    assert max(found.error, found.machine_error) <= 1e-8
 
 
 def test_a_negative_eigenvalue_leads_and_the_start_is_free() -> None:
@@ -150,18 +135,6 @@ def test_power_iteration_of_a_stochastic_matrix() -> None:
     found = linalg.power_iteration(chain, 10, check=False, engine=ENGINE)
     assert found.eigenvalue == pytest.approx(1, abs=1e-2)
     assert relative(found.value, powers(chain, 10)) <= FLOAT64
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(3))
-def test_power_iteration_of_size_8(seed: int) -> None:
-    matrix = symmetric(8, seed)
-    vectors = scipy.linalg.eigh(matrix)[1]
-    for heads in (2, 3):
-        found = linalg.power_iteration(matrix, heads=heads, check=False)
-        assert np.abs(found.value - vectors[:, -1] * np.sign(vectors[:, -1] @ found.value)).max() <= 1e-8
-        assert found.machine_error <= FLOAT64
-    assert linalg.power_iteration(matrix, 20, precision="float32", check=False).machine_error <= FLOAT32
 
 
 # QR, Arnoldi, Lanczos
@@ -224,10 +197,8 @@ def test_solve_against_scipy(d: int, sweeps: int | None) -> None:
 
 
 def test_solve_takes_a_positive_definite_matrix() -> None:
-    matrix = np.array([[2.0, 1.5, 0.5], [1.5, 2.0, 1.0], [0.5, 1.0, 1.5]])
-    right = np.array([1.0, -2.0, 0.5])
-    found = linalg.solve(matrix, right, 4, check=False, engine=ENGINE)
-    assert found.machine_error <= FLOAT64
+    matrix = [[2.0, 1.5, 0.5], [1.5, 2.0, 1.0], [0.5, 1.0, 1.5]]
+    assert linalg.solve(matrix, [1.0, -2.0, 0.5], 4, check=False, engine=ENGINE).machine_error <= FLOAT64
 
 
 @pytest.mark.parametrize("matrix", [
@@ -248,10 +219,9 @@ def test_solve_takes_any_well_conditioned_matrix(matrix: list[list[float]]) -> N
 
 
 def test_matrices_of_one_size_share_a_machine() -> None:
-    machines = [linalg.inverse(matrix, 6, engine=ENGINE, check=False).machine
-                for matrix in ([[4.0, 1.0], [2.0, 3.0]], [[0.7, -0.2], [0.1, 0.5]])]
-    first, second = (machine.model.state_dict() for machine in machines)
-    assert all(np.array_equal(first[name], second[name]) for name in first)
+    first, second = (linalg.inverse(matrix, 6, engine=ENGINE, check=False).machine.weights.digest()
+                     for matrix in ([[4.0, 1.0], [2.0, 3.0]], [[0.7, -0.2], [0.1, 0.5]]))
+    assert first == second
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 4), pytest.param((8, 5), marks=pytest.mark.soak)])
@@ -268,16 +238,10 @@ def test_least_squares_against_scipy(shape: tuple[int, int]) -> None:
 # One machine
 
 
-def weights(machine: FleqMachine) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(machine.model.state_dict().items()):
-        digest.update(name.encode() + tensor.numpy().tobytes())
-    return digest.hexdigest()
-
-
 def test_one_unchanged_model_inverts_finds_eigenvectors_and_learns() -> None:
+    """The weights that the module holds after all runs are those that the machine was built with."""
     machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=64, instructions=64, range=4.0, heads=2)
-    before = weights(machine)
+    before = machine.weights.digest()
     matrix = regular(np.random.default_rng(0), 4, 4.0)
     inverted = linalg.inverse(matrix, 8, machine=machine, engine=ENGINE)
     eigen = linalg.power_iteration(symmetric(4), 3, machine=machine, engine=ENGINE)
@@ -288,13 +252,13 @@ def test_one_unchanged_model_inverts_finds_eigenvectors_and_learns() -> None:
     learned = punchcard.learn([[0.5, -0.2], [0.1, 0.9]], [0.3, -0.4], epochs=2, machine=machine, engine=ENGINE)
     assert learned.machine is machine
     assert learned.error <= 1e-10
-    assert weights(machine) == before
+    assert machine.weights.digest() == before
 
 
 @pytest.mark.soak
 def test_one_unchanged_model_runs_the_others_too() -> None:
     machine = FleqMachine(functions=STANDARD_FUNCTIONS, size=4, memory=48, instructions=64, range=4.0, heads=2)
-    before = weights(machine)
+    before = machine.weights.digest()
     matrix = regular(np.random.default_rng(0), 4, 4.0)
     for found in (
         linalg.solve(matrix + 3 * np.eye(4), np.ones(4), 3, machine=machine, engine=ENGINE),
@@ -305,7 +269,7 @@ def test_one_unchanged_model_runs_the_others_too() -> None:
         assert found.machine is machine
         assert found.execution.report.agrees
         assert found.machine_error <= 1e-10
-    assert weights(machine) == before
+    assert machine.weights.digest() == before
 
 
 def test_the_text_is_the_program() -> None:

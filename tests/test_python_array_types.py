@@ -122,9 +122,9 @@ def test_names_outside_are_looked_up_in_each_call() -> None:
     assert np.array_equal(run(), 3 * X + [1, 0, 0])
     names["INNER"] = 1.0
     assert np.array_equal(run(), 4 * X + [1, 0, 0])
-    assert len(program._lowered) == 4
+    assert len(program.lowered) == 4
     run()
-    assert len(program._lowered) == 4
+    assert len(program.lowered) == 4
 
 
 def test_a_plain_function_that_fails_is_told_by_name() -> None:

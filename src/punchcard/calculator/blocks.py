@@ -14,8 +14,7 @@ from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunct
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.fit import fit
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
-from punchcard.machines.fleq.fitted import UNLIMITED
-from punchcard.machines.fleq.functions import MUL, Function
+from punchcard.machines.fleq.functions import MUL, UNLIMITED, Function
 from punchcard.transformer.expression import relu
 
 REACH = 16.0

@@ -343,6 +343,7 @@ class Layout:
         place = self._places.get(rows) or self.place(rows)
         if isinstance(card, PackedCard):
             return card.word(place, column)
+        self.check(card)
         bits = card[place.rows, column].tolist()
         for bit in bits:
             if not abs(abs(bit) - 1) < 0.25:

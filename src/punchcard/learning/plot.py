@@ -8,27 +8,20 @@ from pathlib import Path
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.learning.training import Learned
+from punchcard.view.pictures import new_figure
 
 
 def require_matplotlib(path: str | Path) -> None:
     """Refuse what cannot be drawn before anything is computed: no matplotlib, or no such kind of picture."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-    except ImportError:
-        raise PunchcardError("a plot needs matplotlib, which is not installed: pip install 'punchcard[plot]'") from None
-    kinds = FigureCanvasAgg.get_supported_filetypes()
-    kind = Path(path).suffix.lower().lstrip(".")
-    if kind not in kinds:
+    if Path(path).suffix.lower().lstrip(".") not in new_figure(1.0, 1.0).canvas.get_supported_filetypes():
         raise PunchcardError(f"plot {str(path)!r}: use the extension .png, .svg or .pdf")
 
 
 def draw_losses(learned: Learned, path: str | Path) -> None:
     """The loss before learning and after each epoch, on a logarithmic scale where it is positive."""
     require_matplotlib(path)
-    from matplotlib.figure import Figure
-
     losses = [learned.initial_loss, *learned.losses]
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = new_figure(6.4, 4.0)
     axes = figure.add_subplot()
     axes.plot(range(len(losses)), losses, marker="o" if len(losses) <= 30 else None, markersize=3)
     if min(losses) > 0:

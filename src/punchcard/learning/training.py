@@ -131,21 +131,18 @@ def learn(
     """
     how = cast(RunOptions, options)
     check_size(how)
-    planned = plan(features, labels, rehearsing=rehearsing, **_part(options))
+    task = cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
+    planned = plan(features, labels, rehearsing=rehearsing, **task)
     check_names(planned.network, feature_names, target_names)  # before the work whose result would not take them
     machine = machine_for(planned.program, planned.network, how)
     history, losses, ran = _train(machine, planned, how, progress)
     model = Model(planned.network, history[-1] if history else planned.first, tuple(feature_names), tuple(target_names),
                   planned.inputs, planned.outputs)
     return Learned(
-        model, history, np.array(losses[1:]), losses[0], _errors(history, planned.reference.history),
+        model, history, np.array(losses[1:]), losses[0], np.array(list(map(_error, history, planned.reference.history))),
         planned.reference.history, ran.loops, planned.written.loops_per_point, planned.program, machine, ran.engine,
         ran.interrupted, planned.reference.largest,
     )
-
-
-def _part(options: LearnOptions) -> Task:
-    return cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
 
 
 def _train(
@@ -170,12 +167,10 @@ def _train(
     return history, losses, ran
 
 
-def _errors(history: list[Weights], reference: list[Weights]) -> Array:
-    def error(found: Weights, wanted: Weights) -> float:
-        largest = max(float(np.abs(value).max()) for value in wanted.values())
-        return max(float(np.abs(found[name] - value).max()) for name, value in wanted.items()) / (largest or 1.0)
-
-    return np.array([error(*pair) for pair in zip(history, reference, strict=False)])
+def _error(found: Weights, wanted: Weights) -> float:
+    """The largest difference, over the largest weight."""
+    largest = max(float(np.abs(value).max()) for value in wanted.values())
+    return max(float(np.abs(found[name] - value).max()) for name, value in wanted.items()) / (largest or 1.0)
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,5 @@ from punchcard.linalg.equations import inverse, least_squares, solve
 from punchcard.linalg.execution import Computed, Krylov, LeadingEigenpair, QRDecomposition
 from punchcard.linalg.spectral import arnoldi, lanczos, power_iteration, qr
 
-__all__ = [
-    "Computed",
-    "Krylov",
-    "LeadingEigenpair",
-    "QRDecomposition",
-    "arnoldi",
-    "inverse",
-    "lanczos",
-    "least_squares",
-    "power_iteration",
-    "qr",
-    "solve",
-]
+__all__ = ["Computed", "Krylov", "LeadingEigenpair", "QRDecomposition", "arnoldi", "inverse", "lanczos", "least_squares",
+           "power_iteration", "qr", "solve"]

@@ -40,7 +40,7 @@ GAP = 0.6
 """Between two regions, in columns."""
 
 
-def new_figure(width: float, height: float, title: str) -> Figure:
+def new_figure(width: float, height: float, title: str = "") -> Figure:
     """An empty figure of so many inches; without matplotlib the error names the extra."""
     try:
         from matplotlib.figure import Figure

@@ -21,7 +21,8 @@ class Live:
         self.after: list[int] = [0] * len(items)
         places = {id(item): i for i, item in enumerate(items) if isinstance(item, JumpTarget)}
         reads = [self.bits(item.reads()) if isinstance(item, Instr) else 0 for item in items]
-        writes = [self._whole(item) for item in items]
+        writes = [self.bits([item.target.slot]) if isinstance(item, Instr) and item.target is not None
+                  and item.target.slot is not None and not item.target.part else 0 for item in items]
         before = [0] * (len(items) + 1)
         before[len(items)] = self.results
         changed = True
@@ -43,11 +44,6 @@ class Live:
         for slot in slots:
             found |= 1 << self.numbers.setdefault(slot, len(self.numbers))
         return found
-
-    def _whole(self, item: Item) -> int:
-        if isinstance(item, Instr) and item.target is not None and not item.target.part and item.target.slot is not None:
-            return self.bits([item.target.slot])
-        return 0
 
 
 def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]:
@@ -81,9 +77,7 @@ def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]
 
 
 def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[StorageSlot, Const]]:
-    """Copies of constants that are done once, before anything else touches their slot, are values that the card
-    begins with.
-    """
+    """Copies of constants that are done once, before anything else touches their slot: the card begins with them."""
     found: dict[StorageSlot, Const] = {}
     kept: list[Item] = []
     touched: set[StorageSlot] = set()
@@ -160,7 +154,7 @@ class Sharing:
 
     def join_copies(self, items: list[Item]) -> None:
         """Merge both sides of copies, those in inner loops first."""
-        copies = [item for item in items if isinstance(item, Instr) and item.is_copy and item.operands[0].slot is not None]
+        copies = [item for item in items if isinstance(item, Instr) and item.is_copy]
         for item in sorted(copies, key=lambda item: -item.depth):
             source, target = item.operands[0].slot, item.writes
             if source is not None and target is not None:

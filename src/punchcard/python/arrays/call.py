@@ -16,16 +16,18 @@ import numpy as np
 
 from punchcard.arguments import real_array
 from punchcard.errors import ProgramError, shortened
+from punchcard.machines.fleq.blocks.block import EntrywiseProduct, LaneProduct, MatrixProduct, ScaledProduct
+from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, fitted_function
 from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.writer import disassemble
-from punchcard.python.arrays.domains import blocks_for, dead_zone, range_for
+from punchcard.python.arrays.code_generation import generate
+from punchcard.python.arrays.compiler import lower
 from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.front_end import snapshot
-from punchcard.python.source import Unsupported
 
 if TYPE_CHECKING:
     from punchcard.python.arrays.program import ArrayProgram
@@ -34,6 +36,11 @@ Key: TypeAlias = tuple[object, ...]
 """What a compiled function depends on."""
 LOOKED_AT = 5_000
 """A run of at most so many operations is compared after every loop, unless `check` says otherwise."""
+HEAD_ROOM = 1.5
+LEAST_RANGE = 2.0
+"""Loops count from -1 or less to 1, and a product should not be below what it is compared with."""
+MARGIN, SINGLE_MARGIN = 2.0**-36, 2.0**-12
+"""Numbers that differ by less than this part of the range may be told apart wrongly: the errors of both may be as large."""
 ROOM = 8
 """Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
 
@@ -50,7 +57,9 @@ class ArrayCall:
         kinds = {name: kinds_of(typed(name, arguments[name])) or REAL for name in data}
         key = (tuple(shapes.items()), tuple(kinds.values()), snapshot(owner.source),
                tuple((name, repr(value)) for name, value in constants.items()))  # 1 and True are equal
-        self.code = owner.lowered(key, shapes, kinds, constants)
+        if key not in owner.lowered:
+            owner.lowered[key] = lower(owner.source, shapes, kinds, constants)
+        self.code = owner.lowered[key]
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
         self.ran = Ran(self.code.code, values)
         largest = self.ran.largest
@@ -59,7 +68,11 @@ class ArrayCall:
         self.limit = range_for(largest) if limit is None else float(limit)
         self._check_size(data, largest)
         self._check_comparisons()
-        self.written = owner.written(key, self.code, self.ran, self.limit)
+        functions = {name: fitted_function(name, *extent.domain(name)) for name, extent in self.ran.domains.items()}
+        full = (key, self.limit, tuple(sorted(function.name for function in functions.values())))
+        if full not in owner.generated:
+            owner.generated[full] = generate(self.code.code, self.code.parameters, self.code.results, functions, self.limit)
+        self.written = owner.generated[full]
         punched = {stored.variable: _stored(data[name]).T if stored.turned else _stored(data[name])
                    for name, stored in self.written.parameters.items()}
         self.program = self.written.program.with_values(punched)
@@ -83,7 +96,7 @@ class ArrayCall:
         """Numbers that the machine's errors could turn must not be compared; those that it has to the last bit may be."""
         single = self.owner.options.precision != "float64"
         closest = self.ran.closest_of_all if single else self.ran.closest
-        zone = dead_zone(self.limit, single=single)
+        zone = (SINGLE_MARGIN if single else MARGIN) * self.limit
         if closest is not None and closest[0] < zone:
             difference, line = closest
             line.fail(f"a comparison of numbers that differ by {difference:.1e}: the machine tells apart what differs by "
@@ -123,19 +136,23 @@ class ArrayCall:
         if line is None:
             return error
         message = str(error).replace("declare a larger one with .range", "give a larger range=")
-        column = int(getattr(line.node, "col_offset", 0)) + 1 + line.source.indent
-        return Unsupported(message, file=line.source.file, line=line.source.line(line.node), column=column,
-                           text=" " * line.source.indent + line.source.lines[int(getattr(line.node, "lineno", 1)) - 1])
+        return line.source.error(line.node, message)
 
 
 @lru_cache(maxsize=32)
 def _machine(names: tuple[str, ...], size: int, memory: int, instructions: int, limit: float, heads: int, precision: str,
              design: str) -> FleqMachine:
     """Machines that are there already are used again: they depend on sizes alone."""
-    own = {block.name: block for block in blocks_for(names, limit, heads)}
+    products = (MatrixProduct(MUL, heads, limit), EntrywiseProduct(HADAMARD, heads, limit),
+                ScaledProduct(SCALE, heads, limit), LaneProduct(ENTRYWISE, heads, limit))  # within the range, no further
+    own = {block.name: block for block in products}
     return FleqMachine(functions=[own.get(name, name) for name in names], size=size, memory=memory,
-                       instructions=instructions,
-                       range=limit, heads=heads, precision=precision, design=design)
+                       instructions=instructions, range=limit, heads=heads, precision=precision, design=design)
+
+
+def range_for(largest: float) -> float:
+    """The least power of two that leaves head room above the largest value."""
+    return max(LEAST_RANGE, 2.0 ** math.ceil(math.log2(max(largest * HEAD_ROOM, 1e-6))))
 
 
 def _rounded(count: int) -> int:

@@ -4,7 +4,7 @@ its note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,31 +79,35 @@ def generate(
         group = sharing.group(slot)
         if own and (group not in named or named[group] in RESULTS):
             named[group] = own
-    writer = _Writer(functions, limit, {name: final(slot) for slot, name in given.items()},
-                     {final(slot): const for slot, const in initial.items()}, named)
-    return writer.write(items, given, final, ends)
+    named |= {final(slot): name for slot, name in given.items()}
+    writer = _Writer(functions, {final(slot): const for slot, const in initial.items()}, named)
+    program, lines = writer.write(items, [final(slot) for slot in given], [final(slot) for slot in ends], limit)
+
+    def stored(slot: StorageSlot) -> Stored:
+        return Stored(writer.places[final(slot)].name, slot.turned)
+
+    return GeneratedProgram(program, {name: stored(slot) for slot, name in given.items()}, list(map(stored, ends)), lines)
 
 
 class _Writer:
     """Names for slots, constants and labels, and the calls of the builder."""
 
-    def __init__(self, functions: Mapping[str, Function], limit: float, parameters: Mapping[str, StorageSlot],
-                 initial: Mapping[StorageSlot, Const], named: Mapping[StorageSlot, str]) -> None:
+    def __init__(self, functions: Mapping[str, Function], initial: Mapping[StorageSlot, Const],
+                 named: Mapping[StorageSlot, str]) -> None:
         self.p = Builder(functions.values())
         self.p.reserve([*KNOWN, *KEYWORDS])
-        self.functions, self.limit = functions, limit
-        self.parameters, self.initial, self.named = parameters, initial, named
+        self.functions, self.initial, self.named = functions, initial, named
         self.places: dict[StorageSlot, Place] = {}
         self.constants: dict[Const, Place] = {}
         self.labels: dict[int, str] = {}
-        self.lines: dict[int, SourcePlace] = {}
 
-    def write(self, items: list[Item], given: Mapping[StorageSlot, str], final: Callable[[StorageSlot], StorageSlot],
-              ends: list[StorageSlot]) -> GeneratedProgram:
-        named = {slot: name for name, slot in self.parameters.items()}
+    def write(self, items: list[Item], given: list[StorageSlot], ends: list[StorageSlot], limit: float) -> tuple[
+            FleqProgram, dict[int, SourcePlace]]:
+        """The program, and the line of the source of each instruction."""
+        lines: dict[int, SourcePlace] = {}
         used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
-        for slot in dict.fromkeys([*named, *used, *(final(end) for end in ends)]):
-            self._declare(slot, named.get(slot) or self.named.get(slot, ""))
+        for slot in dict.fromkeys([*given, *used, *ends]):
+            self._declare(slot, self.named.get(slot, ""))
         marked = {id(update.instruction) for update in items if isinstance(update, PointerMove)}
         for loop in pointers(items).values():
             marked |= {id(instruction) for instruction, _, _ in loop}
@@ -116,13 +120,10 @@ class _Writer:
             if id(item) in marked:
                 self.p.label(self._label(item))
             self.p.note = str(item.line)
-            self.lines[self.p.here] = item.line
+            lines[self.p.here] = item.line
             self._instruction(item)
         self.p.note = None
-        program = self.p.program(self.limit)
-        parameters = {name: Stored(self.places[final(slot)].name, slot.turned) for slot, name in given.items()}
-        results = [Stored(self.places[final(slot)].name, slot.turned) for slot in ends]
-        return GeneratedProgram(program, parameters, results, self.lines)
+        return self.p.program(limit), lines
 
     def _declare(self, slot: StorageSlot, name: str) -> None:
         name = f"{name}_t" if slot.turned and name else name or "t"
@@ -157,12 +158,10 @@ class _Writer:
     def _instruction(self, item: Instr) -> None:
         goto = None if item.goto is None else self._label(item.goto)
         flag = None if item.flag is None else self.place(item.flag)
-        if isinstance(item, PointerMove):
-            label = self._label(item.instruction)
-            if item.place is None:
-                self.p.incr_pointer(label, item.name, goto=goto, if_leq=flag)  # type: ignore[arg-type]
-            else:
-                self.p.reset_pointer(label, item.name, self.place(item.place), goto=goto, if_leq=flag)  # type: ignore[arg-type]
+        if isinstance(item, PointerMove) and item.place is None:
+            self.p.incr_pointer(self._label(item.instruction), item.name, goto=goto, if_leq=flag)
+        elif isinstance(item, PointerMove) and item.place is not None:
+            self.p.reset_pointer(self._label(item.instruction), item.name, self.place(item.place), goto=goto, if_leq=flag)
         elif item.function is None:
             if goto is not None:
                 self.p.goto(goto, if_leq=flag)

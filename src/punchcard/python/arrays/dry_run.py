@@ -33,6 +33,34 @@ class Extent:
         self.values |= Interval(float(value.min()), float(value.max()))
         self.near = min(self.near, float(np.abs(value).min()))
 
+    def domain(self, name: str) -> tuple[float, float]:
+        """Where a function is fitted: a quarter beyond what occurred, with ends on a coarse grid, so that other
+        arguments of the same size ask for the same machine.
+        """
+        low, high, size = self.values.low, self.values.high, self.values.magnitude
+        if name == "inverse":
+            return down(self.near / 1.25), up(1.25 * size)
+        if name == "log":
+            return down(low / 1.25), up(1.25 * high)
+        if name == "sqrt":
+            return (down(low / 1.25) if low > 0 else 0.0), up(1.25 * max(high, 1e-6))
+        if name == "exp":
+            return -up(1.25 * -low) if low < 0 else 0.0, math.ceil(2 * high + 0.25) / 2 if high > 0 else 0.5
+        reach = up(1.25 * max(size, 0.1))
+        return -reach, reach
+
+
+def up(x: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is not below x."""
+    power = math.floor(math.log10(x))
+    return next(float(f"{lead}e{power}") for lead in (1, 2, 5, 10) if float(f"{lead}e{power}") >= x)
+
+
+def down(x: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above x."""
+    power = math.floor(math.log10(x))
+    return next(float(f"{lead}e{power}") for lead in (5, 2, 1, 0.5) if float(f"{lead}e{power}") <= x)
+
 
 class Ran:
     """A run: values by register, the largest value and its line, operands of fitted functions by name.

@@ -14,10 +14,8 @@ from punchcard.python.arrays.frame import NUMBERS, Frame, Handlers, described
 from punchcard.python.arrays.values import TRUTH, Known, LoopVariable, Missing, NeedsConstant, TupleValue, Value
 from punchcard.python.constructs import COMPARISONS, OPERATORS, SIGNS
 
-BUILTINS: dict[str, object] = {
-    "len": len, "range": range, "abs": abs, "float": float, "int": int, "max": max, "min": min, "zip": zip,
-    "enumerate": enumerate, "sum": sum, "tuple": tuple, "round": round, "bool": bool, "True": True, "False": False,
-    "None": None}
+BUILTINS = {function.__name__: function for function in (
+    len, range, abs, float, int, max, min, zip, enumerate, sum, tuple, round, bool)}
 MOST_EXPONENT = 1024
 
 

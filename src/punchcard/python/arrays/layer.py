@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from punchcard.errors import ArgumentError
 from punchcard.export.layer import ProgramLayer
+from punchcard.python.arrays.values import matrix_shape
 
 
 @dataclass(frozen=True)
@@ -19,25 +20,20 @@ class Argument:
     shape: tuple[int, ...]
     turned: bool
 
-    @property
-    def matrix(self) -> tuple[int, ...]:
-        """As a matrix: a vector is a column."""
-        return (1, 1) if not self.shape else (*self.shape, 1) if len(self.shape) == 1 else self.shape
-
     def into(self, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A tensor of the function as the program's layer takes it, whose shape is given."""
         leading = tensor.shape[: tensor.ndim - len(self.shape)]
         if tuple(tensor.shape[tensor.ndim - len(self.shape):]) != self.shape or tensor.ndim < len(self.shape):
             raise ArgumentError(f"{self.name} has the shape {tuple(tensor.shape)}: it must be {self.shape}, after any "
                                 "leading dimensions of a batch")
-        stored = tensor.reshape((*leading, *self.matrix))
+        stored = tensor.reshape((*leading, *matrix_shape(self.shape)))
         return (stored.mT if self.turned else stored).reshape((*leading, *shape))
 
     def out_of(self, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
         """The other way."""
         leading = tensor.shape[: tensor.ndim - len(shape)]
-        height, width = self.matrix[::-1] if self.turned else self.matrix
-        stored = tensor.reshape((*leading, height, width))
+        rows, columns = matrix_shape(self.shape)
+        stored = tensor.reshape((*leading, columns, rows) if self.turned else (*leading, rows, columns))
         return (stored.mT if self.turned else stored).reshape((*leading, *self.shape))
 
 

@@ -15,10 +15,10 @@ ONE, ZERO = Const.of(1.0), Const.of(0.0)
 
 
 class Linearizer:
-    """Writes instructions; `limit` is the range, within which loops count."""
+    """Writes instructions. Digits of loop counters go from 1 - base to 1, within the range."""
 
     def __init__(self, orientation: Orientation, limit: float) -> None:
-        self.orientation, self.limit = orientation, limit
+        self.orientation, self.base = orientation, max(2, int(limit) + 1)
         self.items: list[Item] = []
         self.ends: dict[int, JumpTarget] = {}
         self.depth = 0
@@ -32,10 +32,10 @@ class Linearizer:
             return Loc(operand.flip if turned else operand)
         return Loc(StorageSlot(operand.register, way(operand.register, turned != operand.flipped)))
 
-    def scalar(self, name: str) -> Loc:
-        """A new slot for a number."""
+    def _register(self, rows: int = 1, columns: int = 1, name: str = "") -> Register:
+        """A register that the code does not have."""
         self.registers -= 1
-        return Loc(StorageSlot(Register(self.registers, 1, 1, name=name)))
+        return Register(self.registers, rows, columns, name=name)
 
     def write(self, line: ir.SourcePlace, function: str | None, operands: list[Loc], target: Loc | None = None, *,
               flag: Loc | None = None, goto: JumpTarget | None = None) -> None:
@@ -95,9 +95,7 @@ class Linearizer:
             self.write(op.line, "mul" if other.shape == (1, 1) else "scale", [scalar, other], target)
 
     def _moves(self, moves: ir.Moves) -> None:
-        """All at once: a slot is written when nothing reads its old value any more; a circle goes through a slot of
-        its own.
-        """
+        """All at once: a slot is written when nothing reads its old value any more; a circle goes through a new slot."""
         pairs: list[tuple[StorageSlot, Loc]] = []
         missing: list[StorageSlot] = []
         for register, value in moves.pairs:
@@ -111,10 +109,9 @@ class Linearizer:
             free = next((pair for pair in pairs if not any(source.holder == pair[0] for _, source in pairs)), None)
             if free is None:
                 target = pairs[0][0]
-                self.registers -= 1
-                kept = StorageSlot(Register(self.registers, target.register.rows, target.register.columns), target.turned)
-                self.write(moves.line, "copy", [Loc(target)], Loc(kept))
-                pairs = [(t, Loc(kept) if source.holder == target else source) for t, source in pairs]
+                kept = Loc(StorageSlot(self._register(target.register.rows, target.register.columns), target.turned))
+                self.write(moves.line, "copy", [Loc(target)], kept)
+                pairs = [(t, kept if source.holder == target else source) for t, source in pairs]
                 continue
             pairs.remove(free)
             self.write(moves.line, "copy", [free[1]], Loc(free[0]))
@@ -191,29 +188,25 @@ class Linearizer:
         for number, digit in enumerate(digits):
             self.write(loop.line, "add", [digit, Loc(ONE)], digit, flag=digit, goto=top)
             if number + 1 < len(digits):
-                self.write(loop.line, "copy", [Loc(Const.of(float(1 - self._base())))], digit)
+                self.write(loop.line, "copy", [Loc(Const.of(1 - self.base))], digit)
         self.depth -= 1
         self.items.append(done)
-
-    def _base(self) -> int:
-        """How far a digit counts: it goes from 1 - base to 1, within the range."""
-        return max(2, int(self.limit) + 1)
 
     def _start_counting(self, loop: ir.Loop, done: JumpTarget) -> list[Loc]:
         """The digits of the rounds that are left after the first, each with a minus; the least digit first."""
         if loop.count is None:
             return []
         if not isinstance(loop.count, int):
-            digit = self.scalar("n")
+            digit = Loc(StorageSlot(self._register(name="n")))
             count = self.loc(loop.count, False)
             self.write(loop.line, "sub", [Loc(ONE), count], digit, flag=count, goto=done)
             return [digit]
-        left, base = loop.count - 1, self._base()
+        left = loop.count - 1
         found: list[Loc] = []
         while left or not found:
-            left, value = divmod(left, base)
-            found.append(self.scalar("n"))
-            self.write(loop.line, "copy", [Loc(Const.of(float(-value)))], found[-1])
+            left, value = divmod(left, self.base)
+            found.append(Loc(StorageSlot(self._register(name="n"))))
+            self.write(loop.line, "copy", [Loc(Const.of(-value))], found[-1])
         return found
 
 

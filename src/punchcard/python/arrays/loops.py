@@ -338,23 +338,21 @@ def _range(frame: Frame, node: ast.For, call: ast.Call) -> Iteration:
         values.insert(0, Known(0))
     if len(values) == 2:
         values.append(Known(1))
-    numbers = [_whole_number(frame, value, call) for value in values]
-    if all(number is not None for number in numbers):
-        try:
-            rounds = range(*(int(number or 0) for number in numbers))
-        except ValueError as error:
-            frame.fail(call, str(error))
-        return Iteration(len(rounds), lambda p: _counted(frame, call, Known(rounds.start), rounds.step, p), rounds.start,
-                         rounds.step)
-    return _computed(frame, node, call, values, numbers)
+    numbers = [int(value.value) for value in values if isinstance(value, Known) and _is_whole(frame, value, call)]
+    if len(numbers) < 3:
+        return _computed(frame, node, call, values)
+    try:
+        rounds = range(*numbers)
+    except ValueError as error:
+        frame.fail(call, str(error))
+    return Iteration(len(rounds), lambda p: _counted(frame, call, Known(rounds.start), rounds.step, p), rounds.start,
+                     rounds.step)
 
 
-def _whole_number(frame: Frame, value: Value, node: ast.AST) -> int | None:
-    if isinstance(value, Known):
-        if isinstance(value.value, bool) or not isinstance(value.value, int | np.integer):
-            frame.fail(node, f"range of {value.value!r}: it must be a whole number")
-        return int(value.value)
-    return None
+def _is_whole(frame: Frame, value: Known, node: ast.AST) -> bool:
+    if isinstance(value.value, bool) or not isinstance(value.value, int | np.integer):
+        frame.fail(node, f"range of {value.value!r}: it must be a whole number")
+    return True
 
 
 def _counted(frame: Frame, node: ast.AST, first: Value, step: int, position: Value) -> Value:
@@ -362,10 +360,10 @@ def _counted(frame: Frame, node: ast.AST, first: Value, step: int, position: Val
     return combine(frame, node, ast.Add, first, moved)
 
 
-def _computed(frame: Frame, node: ast.For, call: ast.Call, values: list[Value], numbers: list[int | None]) -> Iteration:
+def _computed(frame: Frame, node: ast.For, call: ast.Call, values: list[Value]) -> Iteration:
     """Bounds that are computed: the rounds are counted at run time."""
-    start, stop, _ = values
-    step = numbers[2]
+    start, stop, by = values
+    step = by.value if isinstance(by, Known) else None
     names = stored(node.target)
     indexed = any(isinstance(part, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in names
                                                           for n in ast.walk(part.slice))
@@ -381,7 +379,8 @@ def _computed(frame: Frame, node: ast.For, call: ast.Call, values: list[Value], 
             frame.fail(call, "range of a real number: its bounds are whole numbers", "count with whole numbers")
     first, last = (ArrayValue(end.operand, (), kinds=WHOLE) for end in ends)
     count = frame.at(call).sub(last, first)
-    return Iteration(count.operand, lambda p: _counted(frame, call, start, 1, p), numbers[0] or 0, 1)
+    known = start.value if isinstance(start, Known) else 0
+    return Iteration(count.operand, lambda p: _counted(frame, call, start, 1, p), known, 1)
 
 
 HANDLERS: Handlers = {ast.While: _while, ast.For: _for, ast.Break: _leave, ast.Continue: _leave}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from punchcard.machines.fleq.isa import Field
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, MovePointers, StorageSlot
 
@@ -13,7 +14,7 @@ from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, Mo
 class PointerMove(Instr):
     """A pointer of an instruction is set to a place, or without one moves on."""
 
-    def __init__(self, line: SourcePlace, instruction: Instr, name: str, place: Loc | None, depth: int) -> None:
+    def __init__(self, line: SourcePlace, instruction: Instr, name: Field, place: Loc | None, depth: int) -> None:
         super().__init__(line, "pointer", depth=depth)
         self.instruction, self.name, self.place = instruction, name, place
 
@@ -165,13 +166,14 @@ def _merge_into_instructions(items: list[Item]) -> list[Item]:
     return kept
 
 
-def pointers(items: list[Item]) -> dict[int, list[tuple[Instr, str, Loc]]]:
+def pointers(items: list[Item]) -> dict[int, list[tuple[Instr, Field, Loc]]]:
     """For each loop, the instructions whose pointers move on with it: with the field, and where it begins."""
-    found: dict[int, list[tuple[Instr, str, Loc]]] = {}
+    found: dict[int, list[tuple[Instr, Field, Loc]]] = {}
+    names: tuple[Field, ...] = ("a", "b", "c", "flag")
     for item in items:
         if isinstance(item, Instr):
-            fields = [*zip(("a", "b"), item.operands, strict=False), ("c", item.target), ("flag", item.flag)]
-            for name, place in fields:
+            operands = [*item.operands, None, None][:2]
+            for name, place in zip(names, (*operands, item.target, item.flag), strict=True):
                 if place is not None and place.pointer is not None:
                     found.setdefault(id(place.pointer.loop), []).append((item, name, place))
     return found

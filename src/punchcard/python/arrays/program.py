@@ -16,11 +16,8 @@ from punchcard.errors import ArgumentError, ProgramError, PunchcardError, shorte
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.step_errors import FAR
 from punchcard.python.arrays.call import LOOKED_AT, ArrayCall, Key, is_constant, typed
-from punchcard.python.arrays.code_generation import GeneratedProgram, generate
-from punchcard.python.arrays.compiler import LoweredFunction, lower
-from punchcard.python.arrays.domains import functions_for
-from punchcard.python.arrays.dry_run import Ran
-from punchcard.python.arrays.values import Kinds
+from punchcard.python.arrays.code_generation import GeneratedProgram
+from punchcard.python.arrays.compiler import LoweredFunction
 from punchcard.python.front_end import ProgramOptions, PythonProgram
 from punchcard.python.report import ArrayReport, distance
 from punchcard.python.source import FunctionSource
@@ -50,7 +47,7 @@ class ArrayOptions(ProgramOptions):
 
 
 class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
-    """A function of arrays. Options are those of `ArrayOptions`."""
+    """A function of arrays. Options are those of `ArrayOptions`. What the passes gave is kept by what it depends on."""
 
     machine_kind: ClassVar[str] = "fleq"
     about: ClassVar[str] = "arrays"
@@ -58,8 +55,8 @@ class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
 
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: object) -> None:
         super().__init__(source, function, **options)
-        self._lowered: dict[Key, LoweredFunction] = {}
-        self._written: dict[Key, GeneratedProgram] = {}
+        self.lowered: dict[Key, LoweredFunction] = {}
+        self.generated: dict[Key, GeneratedProgram] = {}
 
     def compiled(self, *given: object, **named: object) -> ArrayCall:
         return ArrayCall(self, given, named)
@@ -139,22 +136,6 @@ class ArrayProgram(PythonProgram[ArrayOptions, ArrayCall]):
         except Exception as error:  # whatever the plain function does
             raise ProgramError(f"{self.source.name}: the plain function fails in NumPy: {type(error).__name__}: "
                                f"{shortened(str(error))}") from error
-
-    # The passes, kept by what they depend on
-
-    def lowered(
-        self, key: Key, shapes: dict[str, tuple[int, ...]], kinds: dict[str, Kinds], constants: dict[str, Any]
-    ) -> LoweredFunction:
-        if key not in self._lowered:
-            self._lowered[key] = lower(self.source, shapes, kinds, constants)
-        return self._lowered[key]
-
-    def written(self, key: Key, code: LoweredFunction, ran: Ran, limit: float) -> GeneratedProgram:
-        functions = functions_for(ran.domains)
-        full = (key, limit, tuple(sorted(f.name for f in functions.values())))
-        if full not in self._written:
-            self._written[full] = generate(code.code, code.parameters, code.results, functions, limit)
-        return self._written[full]
 
 
 def _plain_array(value: Any) -> Any:

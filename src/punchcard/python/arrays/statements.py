@@ -76,10 +76,6 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
         frame.evaluate(node.value)
 
 
-def _pass(frame: Frame, node: ast.Pass) -> None:
-    pass
-
-
 def _assign(frame: Frame, node: ast.Assign) -> None:
     value = owned(frame.evaluate(node.value))  # x = y = ... is one array
     for target in node.targets:
@@ -200,5 +196,5 @@ def _alone(frame: Frame, node: ast.AST, name: str, value: ArrayValue) -> None:
 
 
 HANDLERS: Handlers = {
-    ast.Return: _return, ast.Expr: _expression, ast.Pass: _pass, ast.Assign: _assign, ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented}
+    ast.Return: _return, ast.Expr: _expression, ast.Pass: lambda frame, node: None, ast.Assign: _assign,
+    ast.AnnAssign: _annotated, ast.AugAssign: _augmented}
