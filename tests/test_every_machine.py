@@ -132,7 +132,7 @@ def test_saved_and_loaded(name: str, tmp_path: Path) -> None:
     _, machine = build(name)
     machine.save(tmp_path / "m.safetensors")
     for kind in (type(machine), punchcard.Machine):  # any kind of machine
-        again = kind.load(tmp_path / "m.safetensors")
+        again: Any = kind.load(tmp_path / "m.safetensors")
         assert again.describe() == machine.describe()
         assert again.weights.digest() == machine.weights.digest()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 
 def import_name(place: str) -> Any:
@@ -19,7 +20,7 @@ def import_name(place: str) -> Any:
     return getattr(found, name) if name else found
 
 
-class LazyFunction(NamedTuple):
+class LazyFunction(SimpleNamespace):
     """A function or a class that is imported when it is first called. `takes_packed` is known before, of an engine."""
 
     place: str

@@ -14,19 +14,19 @@ from punchcard.lazy import LazyFunction
 from punchcard.transformer.weights import Model, as_module
 
 ENGINES: dict[str, Engine] = {
-    "dense": LazyFunction("punchcard.engines.dense:Dense"),
-    "scratchpad": LazyFunction("punchcard.engines.scratchpad:Scratchpad"),
-    "lowered": LazyFunction("punchcard.engines.lowered:Lowered", takes_packed=True),
+    "dense": LazyFunction(place="punchcard.engines.dense:Dense"),
+    "scratchpad": LazyFunction(place="punchcard.engines.scratchpad:Scratchpad"),
+    "lowered": LazyFunction(place="punchcard.engines.lowered:Lowered", takes_packed=True),
     "auto": auto.prepare,
 }
 BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
-    "lowered": LazyFunction("punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
+    "lowered": LazyFunction(place="punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
     "auto": auto.batch,
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
 GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
-    "lowered": LazyFunction("punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
+    "lowered": LazyFunction(place="punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
     "auto": auto.gpu_batch,
 }
 """The same with `device="cuda"`."""

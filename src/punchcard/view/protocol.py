@@ -81,7 +81,7 @@ class LayerReply(TypedDict):
 
 
 class ProgramReply(TypedDict):
-    """The program: its name, its source (or a listing of it), and its instructions: see `machines.listing`.
+    """The program: its name, its source (or a listing of it), and its instructions: see `machines.display_values`.
 
     Long ones are cut: `left_out` is by how many lines and instructions.
     """

@@ -33,10 +33,11 @@ VON_NEUMANN = Kind(
             Option("eof", "what `,` stores at the end of the input", str, choices=brainfuck.ENDS_OF_INPUT),
             Option("tape", "number of cells of the tape", least=1, most=MAX_CELLS),
         ), takes=("word_bits", "memory", "dialect")),
-        Language("Python (integers)", (".py",), LazyFunction("punchcard.python.files:assemble"), options=(
+        Language("Python (integers)", (".py",), LazyFunction(place="punchcard.python.files:assemble"), options=(
             Option("call", "the function to run, and its arguments", str),
             Option("check_overflow", "stop with an error if a result does not fit a word", bool),
-        ), takes=("word_bits", "memory"), owns=LazyFunction("punchcard.python.files:is_for_integers"), sizes_itself=True),
+        ), takes=("word_bits", "memory"), owns=LazyFunction(place="punchcard.python.files:is_for_integers"),
+            sizes_itself=True),
     ),
     disassemble=writer.disassemble,
     write=lambda image: image.listing or images.write(image),
