@@ -29,6 +29,9 @@ class LazyFunction(SimpleNamespace):
     def __call__(self, *given: Any, **named: Any) -> Any:
         return import_name(self.place)(*given, **named)
 
+    def __hash__(self) -> int:
+        return hash(self.place)
+
 
 def lazy_names(
     package: str, places: Iterable[str]
