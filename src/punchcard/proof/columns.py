@@ -14,7 +14,7 @@ from fractions import Fraction
 import z3
 
 from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import OWN_NUMBER, AnyFact, ColumnWords, Copies, Fact, Holds, Indicates, rows_of
+from punchcard.card.facts import OWN_NUMBER, ColumnWords, Copies, Fact, Holds, Indicates, rows_of
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Case
@@ -98,7 +98,8 @@ class Columns:
         inside = z3.simplify(self.within(place, region))
         self._fill(column)
         self._congruence(column, inside)
-        for fact in (*self.layout.facts_of(Fact), *self.layout.facts_of(Copies)):
+        facts: list[Fact | Copies] = [*self.layout.facts_of(Fact), *self.layout.facts_of(Copies)]
+        for fact in facts:
             if fact.region == region:
                 for term in self.terms(fact, column.place, column.words):
                     self.solver.suppose(z3.Implies(inside, term))
@@ -141,8 +142,8 @@ class Columns:
 
     def _punch_word(self, column: Column, block: str, size: int, parts: dict[str, int]) -> None:
         """Give a block its word: known where a fact says so, else unknown."""
-        words = {}
-        for name, length in {f"{block}.{part}": length for part, length in parts.items()}.items() or [(block, size)]:
+        sizes, words = {f"{block}.{part}": length for part, length in parts.items()} or {block: size}, dict[str, Term]()
+        for name, length in sizes.items():
             held = self._held.get((name, column.region))
             words[name] = self._number(held, column.place) if held else unknown(f"{name}[{column.name}]", length)
         if parts:
@@ -172,13 +173,14 @@ class Columns:
                                       for name, word in column.words.items()
                                       if "." not in name and not word.eq(other.words[name])))
 
-    def terms(self, fact: AnyFact, place: Term, words: Mapping[str, Term], after: Layout | None = None) -> list[Term]:
+    def terms(
+        self, fact: Fact | Copies | Holds, place: Term, words: Mapping[str, Term], after: Layout | None = None,
+    ) -> list[Term]:
         """What a fact says of a column with these words: when a loop begins, or on a card of the layout `after` it."""
         if isinstance(fact, Fact):
             return [self.condition(self._condition(fact, place, after), place, words)]
         if isinstance(fact, Copies):
             return self._copied(fact, place, words)
-        assert isinstance(fact, Holds)
         return [words[fact.rows] == self._number(fact, place)]
 
     def _condition(self, fact: Fact, place: Term, after: Layout | None = None) -> Word:
@@ -200,13 +202,6 @@ class Columns:
         """A column that is a copy of a copy, and so on, is known to be one so often. To suppose less is always sound."""
         if self._depth == LONGEST_CHAIN:
             return []
-        self._depth += 1
-        try:
-            return self._copied_from(fact, place, words)
-        finally:
-            self._depth -= 1
-
-    def _copied_from(self, fact: Copies, place: Term, words: Mapping[str, Term]) -> list[Term]:
         named, inside = self.as_place(words[fact.by]), self.within(place, fact.region)
         regions = fact.sources(self.layout)
         found = [self.names_one(words[fact.by], regions)]
@@ -216,7 +211,9 @@ class Columns:
             if self.solver.possible(inside, *found, within):
                 # a column that is a copy of itself would be made again and again where its number is not seen to be the same
                 itself = region == fact.region and self.solver.holds(z3.Implies(z3.And(inside, within), named == place))
+                self._depth += 1
                 word = words[fact.of] if itself else self.at(region, named).words[fact.of]
+                self._depth -= 1
                 found.append(z3.Implies(within, words[fact.rows] == word))
         return found
 

@@ -132,50 +132,53 @@ class RealClaims:
         changed = {kept.region: kept for kept in self.meaning.kept}
         for fact in self._layout.facts:
             name, columns = self._named(f"again: {fact.about}"), self._of.any[fact.region]
-            if isinstance(fact, Holds):
-                if self.meaning.says(self._layout.place(fact.rows).block, fact.region):
-                    raise Failed(f"{name}, which the step changes", None)
-            elif isinstance(fact, Contents):
-                if fact.region not in changed:
-                    raise Failed(f"{name}, of which the step says nothing", None)
-                if fact.parts:
-                    with self._claims.claim(name, "also where a result is written"):
-                        self._bits_again(name, fact, changed[fact.region])
-            elif isinstance(fact, Fact | Uniform | CopiesContents):
-                if not (isinstance(fact, Fact) and fact.promised):
+            match fact:
+                case Holds():
+                    if self.meaning.says(self._layout.place(fact.rows).block, fact.region):
+                        raise Failed(f"{name}, which the step changes", None)
+                case Contents():
+                    if fact.region not in changed:
+                        raise Failed(f"{name}, of which the step says nothing", None)
+                    if fact.parts:
+                        with self._claims.claim(name, "also where a result is written"):
+                            self._bits_again(name, fact, changed[fact.region])
+                case Constants() | Indicates() | Fact(promised=True):
+                    pass
+                case Fact() | Uniform() | CopiesContents():
                     with self._claims.claim(name, "holds after the loop"):
-                        self._again(name, fact, columns, after, changed)
-            elif not isinstance(fact, Constants | Indicates):
-                raise Failed(f"{name} is a fact that a proof with real numbers can't show", None)
+                        self.refute(name, self._violated(name, fact, columns, after, changed))
+                case _:
+                    raise Failed(f"{name} is a fact that a proof with real numbers can't show", None)
 
-    def _again(
+    def _violated(
         self, name: str, fact: Fact | Uniform | CopiesContents, columns: Sequence[Column], after: Words,
         changed: Mapping[str, Kept],
-    ) -> None:
-        if isinstance(fact, Uniform):
-            words = [after[column][fact.rows] for column in columns]
-            self.refute(name, [word != words[0] for word in words[1:]])
-        elif isinstance(fact, CopiesContents):
-            self._copied(name, fact, columns, after, changed)
-        else:
-            for column in columns:
-                if fact.region in changed and self._may_change(changed[fact.region], column):
-                    raise Failed(name, None)
-                terms = self._loop.columns.terms(fact, column.place, after[column], after=self._layout)
-                self.refute(name, [z3.Not(term) for term in terms])
+    ) -> list[Term]:
+        """Conditions of which one holds where a fact does not hold after the loop."""
+        match fact:
+            case Uniform():
+                words = [after[column][fact.rows] for column in columns]
+                return [word != words[0] for word in words[1:]]
+            case CopiesContents():
+                return self._not_copied(fact, columns, after, changed[fact.of(self._layout).region])
+        found: list[Term] = []
+        for column in columns:
+            if fact.region in changed and self._may_change(changed[fact.region], column):
+                raise Failed(name, None)
+            terms = self._loop.columns.terms(fact, column.place, after[column], after=self._layout)
+            found += [z3.Not(term) for term in terms]
+        return found
 
-    def _copied(
-        self, name: str, fact: CopiesContents, columns: Sequence[Column], after: Words, changed: Mapping[str, Kept],
-    ) -> None:
+    def _not_copied(self, fact: CopiesContents, columns: Sequence[Column], after: Words, kept: Kept) -> list[Term]:
         """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
         of, wrong, all_ = fact.of(self._layout), list[Term](), self._loop.columns
         for column in columns:
-            words, kept = after[column], changed[of.region]
+            words = after[column]
             wrong.append(z3.Not(all_.names_one(words[fact.by], (of.region,))))
             held = self.meaning.before(all_.at(of.region, all_.as_place(words[fact.by])))
             new = self.meaning.choose([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
             wrong += self.differ([signed(bit) for bit in self._loop.bits.of_word(words[fact.rows])], new)
-        self.refute(name, wrong)
+        return wrong
 
     def _bits_again(self, name: str, fact: Contents, kept: Kept) -> None:
         """What replaces contents of bits is bits."""

@@ -263,9 +263,6 @@ class BitSums:
             reach[each], grids[each], real[each] = self._gated(w1[each], b1[each], rows, column, number)
         return reach, grids, real
 
-    def _can_be(self, setting: dict[int, int]) -> bool:
-        return self.loop.solver.possible(self.loop.relus.setting(setting))
-
     def _gated(self, weights: Array, bias: float, rows: RowBounds, column: Column, number: int) -> tuple[float, float, bool]:
         """A unit with gates: where all are 0 it is the sum of the rest; where one is not, it is closed."""
         forms = self.loop.attended(column, number)
@@ -280,7 +277,8 @@ class BitSums:
         rounding = 2 * (np.count_nonzero(weights) + 2) * 2.0**-self.bits * total
         for setting in settings(bits):
             values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
-            if any(values) and sum(values) + high + rounding >= 0 and self._can_be(setting):
+            if any(values) and sum(values) + high + rounding >= 0 and (
+                    self.loop.solver.possible(self.loop.relus.setting(setting))):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)
         grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])

@@ -59,7 +59,7 @@ class FormulaText:
 
 
 class RowNames:
-    """RowNames for spans of rows."""
+    """Names for spans of rows."""
 
     def __init__(self, layout: Layout) -> None:
         self._spans = {(layout.rows(name).start, layout.rows(name).stop): name
@@ -114,13 +114,11 @@ def assignment_text(assignment: Assignment, names: RowNames, longest: int = LONG
     """What rows were set to."""
     numbers = assignment.target.numbers.tolist()
     formulas = _formulas(assignment.value, names)
-    details = [f"{names.span(row, row)} = {_row_text(formula, names)}"
-               for row, formula in zip(numbers, formulas, strict=True)]
-    texts = []
-    for first, last in _runs(formulas, numbers, names):
-        texts.append(_run_text(formulas[first : last + 1], numbers[first : last + 1], names))
-    return FormulaText(_cut("; ".join(texts), longest), [names.span(row, row) for row in numbers],
-                  [_cut(each, longest) for each in details])
+    own = [names.span(row, row) for row in numbers]
+    details = [f"{row} = {_sides([formula], names)[0]}" for row, formula in zip(own, formulas, strict=True)]
+    texts = [_run_text(formulas[first : last + 1], numbers[first : last + 1], names)
+             for first, last in _runs(formulas, numbers, names)]
+    return FormulaText(_cut("; ".join(texts), longest), own, [_cut(each, longest) for each in details])
 
 
 def vector_text(form: Expression, names: RowNames) -> str:
@@ -247,10 +245,6 @@ def _is_indexed(a: RowTerm, b: RowTerm) -> bool:
     """A single row that goes on with the index is a plain vector; anything else that changes needs the index."""
     plain = a.first == a.last and b.first == b.last
     return a.factor != b.factor or (not plain and (a.first, a.last) != (b.first, b.last))
-
-
-def _row_text(formula: Formula, names: RowNames) -> str:
-    return _sides([formula], names)[0]
 
 
 def _joined(parts: Sequence[tuple[Affine, Affine, Affine]], factors: Sequence[tuple[float, float]], names: RowNames, *,
