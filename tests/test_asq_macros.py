@@ -41,7 +41,7 @@ class Ran:
 
 
 def test_there_is_a_test_for_every_macro() -> None:
-    others = "load store call return in out puts outdec indec jump halt".split()
+    others = "jsign load store call return in out puts outdec indec jump halt".split()
     assert set(standard_macros()) == {*ARITHMETIC, *BRANCHES, *COMPARISONS, *others}
 
 
@@ -179,6 +179,7 @@ MEASURED: dict[str, tuple[str, list[dict[str, int]], list[bytes]]] = {
     **{name: (f"@{name} x y", [{}], [b""]) for name in ("mov", "add", "sub")},
     **{name: (f"@{name} x e; e:", SIGNS, [b""]) for name in BRANCHES},
     **{name: (f"@{name} x y e; e:", PAIRS, [b""]) for name in COMPARISONS},
+    "jsign": ("@jsign x e e e; e:", SIGNS, [b""]),
     "jump": ("@jump e; e:", [{}], [b""]),
     "halt": ("@halt", [{}], [b""]),
     "mul": ("@mul x y", [{"x": x} for x in (0, 1, 7, -1, LEAST, GREATEST)], [b""]),

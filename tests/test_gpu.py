@@ -74,7 +74,7 @@ def text_of(machine: SubleqMachine, shape: LaunchShape) -> str:
     strips = memory_layout(plan, compiled_model.places, [(0, 1)], ())
     kind, patterns = compiled_model.kind_of_code(plan), [
         pattern_terms(compiled_model, pattern) for pattern in machine.halting]
-    machine_code = emit_machine(module, plan, compiled_model.real, compiled_model.places, kind, strips, shape, patterns)
+    machine_code = emit_machine(module, plan, kind, strips, shape, patterns)
     emit_kernel(module, machine_code)
     return ptx(module)
 

@@ -115,7 +115,7 @@ def test_the_key_undoes_a_disguise() -> None:
     hidden = Disguised(machine, Disguise("exact", 6, 2, seed=5))
     turn, width = hidden.rotation, machine.layout.width
     for layer, own, order in zip(hidden.weights.layers, machine.weights.layers, hidden.orders, strict=True):
-        heads, units = np.argsort(order["heads"]), np.argsort(order["units"])
+        heads, units = np.argsort(order.heads), np.argsort(order.units)
         assert np.array_equal((layer.key @ turn)[heads][: own.heads, :, :width], own.key)
         assert np.array_equal((turn.T @ layer.value @ turn)[heads][: own.heads, :width, :width], own.value)
         assert np.array_equal((layer.w1 @ turn)[units][: own.hidden, :width], own.w1)

@@ -12,7 +12,7 @@ from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, MASK, encode
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.oracle import Misaligned, RiscvFault, RiscvInterpreter, functions_of
+from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter, functions_of
 from tests.riscv_cases import CORNERS, RESULTS, TAKEN, program_of, random_registers, random_words
 from tests.riscv_reference import OPERATIONS, Reference
 
@@ -98,17 +98,6 @@ def test_a_branch_that_is_not_taken_may_lead_anywhere() -> None:
 
 
 @pytest.mark.parametrize("make", EACH)
-def test_misaligned_accesses_can_be_emulated(make: Make) -> None:
-    words = [encode("sw", rs1=A, rs2=B, immediate=1), encode("lw", C, A, immediate=3),
-             encode("sh", rs1=A, rs2=C, immediate=-1), encode("lw", C, A, immediate=61)]
-    run = after(make, words, {A: 64, B: 0x11223344}, 3, misaligned="emulate")
-    assert (run.memory[16], run.memory[17], run.registers[C]) == (0x22334411, 0x11, 0x1122)
-    assert run.load(63, 2) == b"\x22\x11"
-    run = after(make, words, {A: 192, B: 1}, 9, misaligned="emulate")
-    assert (run.fault and run.fault.kind, run.steps) == ("load out of range", 3)
-
-
-@pytest.mark.parametrize("make", EACH)
 def test_multiplication_can_be_left_out(make: Make) -> None:
     run = after(make, [encode("mul", A, A, A)], {A: 3}, 5, multiply=False)
     assert (run.fault and run.fault.kind, run.registers[A]) == ("illegal instruction", 3)
@@ -183,10 +172,10 @@ def test_a_memory_beyond_the_last_address() -> None:
         RiscvInterpreter(program_of([0], 0xFFFFFFF0), 8)
 
 
-def compared(make: Make, seed: int, words: int, steps: int, *, base: int = 0, misaligned: Misaligned = "fault") -> int:
+def compared(make: Make, seed: int, words: int, steps: int, base: int = 0) -> int:
     """Run a random program beside the plain interpreter, and compare at random steps; how many steps were made."""
     program = program_of(random_words(seed, words, base), base)
-    plain, quick = (one(program, words, misaligned=misaligned) for one in (RiscvInterpreter, make))
+    plain, quick = (one(program, words) for one in (RiscvInterpreter, make))
     for run in (plain, quick):
         for number, value in enumerate(random_registers(seed, words, base)):
             run.registers[number] = value
@@ -226,8 +215,8 @@ def test_the_table_is_the_manual(name: str) -> None:
 
 @pytest.mark.parametrize("make", EACH[1:])
 def test_random_programs_on_all_interpreters(make: Make) -> None:
-    made = [compared(make, seed, 32 + seed % 64, 600, base=(0, 0x80000000, 0x1000)[seed % 3],
-                     misaligned=("fault", "emulate")[seed % 2]) for seed in range(90)]
+    made = [compared(make, seed, 32 + seed % 64, 600, base=(0, 0x80000000, 0x1000)[seed % 3])
+            for seed in range(90)]
     assert sum(made) > 10_000
 
 
@@ -235,8 +224,7 @@ def test_random_programs_on_all_interpreters(make: Make) -> None:
 @pytest.mark.parametrize("make", EACH[1:])
 def test_many_random_programs_on_all_interpreters(make: Make) -> None:
     for seed in range(1000, 6000):
-        compared(make, seed, 32 + seed % 200, 5000, base=(0, 0x80000000, 0x1000)[seed % 3],
-                 misaligned=("fault", "emulate")[seed % 2])
+        compared(make, seed, 32 + seed % 200, 5000, base=(0, 0x80000000, 0x1000)[seed % 3])
 
 
 @pytest.mark.parametrize("make", EACH[1:])

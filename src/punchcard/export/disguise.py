@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -102,6 +102,16 @@ class Agreement:
         return max(self.drifts, default=0.0)
 
 
+class Order(NamedTuple):
+    """Where the heads and hidden units of a layer went: place i holds the one that had the number `heads[i]`.
+
+    Idle ones have the last numbers.
+    """
+
+    heads: AnyArray
+    units: AnyArray
+
+
 class Disguised:
     """A disguised model, in float64, and the key to it."""
 
@@ -112,11 +122,7 @@ class Disguised:
         self.rotation = rotation(disguise.rotation, width, generator)
         self.readin: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width])
         self.readout: Array = np.ascontiguousarray(self.readin.T)
-        self.orders: list[dict[str, AnyArray]] = []
-        """Where the `heads` and hidden `units` of a layer went: place i holds the one that had the number [i].
-
-        Idle ones have the last numbers.
-        """
+        self.orders: list[Order] = []
         layers = [self._layer(layer, width, generator) for layer in machine.weights.layers]
         self.weights = Weights(width, DTYPE, layers)
 
@@ -128,7 +134,7 @@ class Disguised:
         plain, turn = widened(layer, width, self.disguise.idle_heads, generator), self.rotation
         ordered = np.arange if self.disguise.is_none else generator.permutation
         heads, units = (ordered(count) for count in (plain.heads, plain.hidden))
-        self.orders.append({"heads": heads, "units": units})
+        self.orders.append(Order(heads, units))
         turned = LayerArrays(
             key=(plain.key @ turn.T)[heads], query=(plain.query @ turn.T)[heads],
             value=(turn @ plain.value @ turn.T)[heads], temperature=plain.temperature[heads],

@@ -83,7 +83,7 @@ def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation
         (folder / KEY).unlink(missing_ok=True)  # of an export before
     else:
         orders = {f"layers.{number}.{part}": order.astype(np.int64) for number, both in enumerate(hidden.orders)
-                  for part, order in both.items()}
+                  for part, order in both._asdict().items()}
         write_whole(folder / KEY, to_bytes({"rotation": hidden.rotation, **orders}))
     write_whole(folder / README, page(machine, made, disguise, checked))
 

@@ -74,7 +74,7 @@ class CompiledModel:
         self.graph = Graph()
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
-        self.passive = Passive(self.columns, self.layers, self.graph)
+        self.passive = Passive(self.columns, self.graph)
         self.selectors = self.columns.selectors
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
@@ -113,7 +113,8 @@ class CompiledModel:
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
         """What the code of a plan assumes, until a loop shows that it is false."""
-        return CodeKind([tables.direct(table, self.passive) if self.direct else None for table in plan.tables], self.empty)
+        direct = [tables.direct(table, self.passive) if self.direct else None for table in plan.tables]
+        return CodeKind(self.real, self.places, direct, self.empty)
 
     def _notes(self, plan: LoopPlan) -> Notes:
         direct = self.kind_of_code(plan).direct
@@ -123,7 +124,7 @@ class CompiledModel:
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
         """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
         size = self.graph.size
-        trace = Trace(self.columns, self.layers, self.passive, self.graph, case, self.significand, self.shared, follow)
+        trace = Trace(self.passive, case, self.significand, self.shared, follow)
         trace.plan.tables = trace.plan.tables if tables is None else tables
         try:
             plan: LoopPlan = getattr(trace, part)()
@@ -132,27 +133,23 @@ class CompiledModel:
             self.graph.forget(size)
 
     def _driver(self) -> tuple[ir.Module, Notes]:
-        module = ir.Module("driver")
-        notes: Notes = {}
+        module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
         if self.shared.cut < len(self.layers):
-            plan = self._trace(None)
             rest = self._trace(None, "rest", plan.tables)
             first = self._trace(None, "first", plan.tables) if self.shared.taken else None
             parts = [None if of is None else self._inlined(module, name, of)
                      for name, of in (("first", first), ("rest", rest))]
-            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan), *parts)
-            notes["read"] = sorted(rest.read())
-        elif self.selectors:
-            plan = self._trace(None)
-            emit_driver(module, plan, self.real, self.places, None, self.kind_of_code(plan))
+            emit_driver(module, self.kind_of_code(plan), plan, None, *parts)
+            return module, {**self._notes(plan), "read": sorted(rest.read())}
+        if self.selectors:
+            emit_driver(module, self.kind_of_code(plan), plan)
         else:
-            plan = self.only_case
-            emit_driver(module, None, self.real, self.places, self._inlined(module, "loop", plan))
-        return module, {**self._notes(plan), **notes}
+            emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
+        return module, self._notes(plan)
 
     def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
         """A part of a loop as a function of the driver's own."""
-        part = emit_loop(module, name, plan, self.real, self.places, self.kind_of_code(plan))
+        part = emit_loop(module, name, plan, self.kind_of_code(plan))
         part.linkage = "internal"
         part.attributes.add("alwaysinline")
         return part
@@ -185,7 +182,7 @@ class CompiledModel:
             if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
                 plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
             module = ir.Module("case")
-            emit_loop(module, "loop", plan, self.real, self.places, self.kind_of_code(plan))
+            emit_loop(module, "loop", plan, self.kind_of_code(plan))
             return module, self._notes(plan)
 
         supposed = b"".join(values.tobytes() for values in follow.values())

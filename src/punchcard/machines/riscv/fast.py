@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import MASK, WORD_BITS, WORD_BYTES, Decoded, decode
-from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter, functions_of
+from punchcard.machines.riscv.oracle import RiscvInterpreter, functions_of
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.semantics import OPERANDS
 from punchcard.words.text import python_lines
@@ -64,14 +64,12 @@ class _Path:
 
 
 class QuickRiscv(RiscvInterpreter):
-    """The interpreter with its instructions translated to Python; `longest` 1 translates each instruction by itself."""
+    """The interpreter with its instructions translated to Python."""
 
     def __init__(
-        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True,
-        misaligned: Misaligned = "fault", longest: int = LONGEST,
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
     ) -> None:
-        super().__init__(program, memory, calls, multiply=multiply, misaligned=misaligned)
-        self._longest = longest
+        super().__init__(program, memory, calls, multiply=multiply)
         self._blocks: dict[int, tuple[Block | None, int]] = {}
         self._translated = bytearray(memory)
         self._users: dict[int, set[int]] = {}
@@ -131,7 +129,7 @@ class QuickRiscv(RiscvInterpreter):
         """The instructions from an address on, up to one that cannot be translated, or that leads elsewhere."""
         path, counter = _Path(start), start
         seen: set[int] = set()
-        while len(path.decoded) < self._longest and counter in self._addresses and counter not in seen:
+        while len(path.decoded) < LONGEST and counter in self._addresses and counter not in seen:
             word = (counter - self._addresses.start) // WORD_BYTES
             decoded = decode(self.memory[word])
             if decoded is None or decoded.instruction.format == "system" or self._changes[word] == MOST_CHANGES:

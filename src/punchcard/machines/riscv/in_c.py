@@ -12,7 +12,7 @@ from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction
-from punchcard.machines.riscv.oracle import Misaligned, RiscvInterpreter
+from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.semantics import AT_BYTES, OPERANDS
 from punchcard.words.text import c_text
@@ -38,7 +38,8 @@ def _body(instruction: Instruction) -> str:
         return "goto stop;"
     text, size = c_text(lambda word: LEAVES[str(word.data)]), instruction.access_bytes
     outcome = instruction.semantics(AT_BYTES if size else OPERANDS)
-    body = "if (!multiply) goto stop; " if instruction.extension == "M" else ""
+    body = f"const uint32_t immediate = {_immediate(instruction.format)}; " if instruction.format in IMMEDIATES else ""
+    body += "if (!multiply) goto stop; " if instruction.extension == "M" else ""
     if size:
         body += ("const uint32_t at = a + immediate - base; "
                  f"if (at % {size} || at >= bytes || bytes - at < {size}) goto stop; "
@@ -56,14 +57,10 @@ def _cases() -> Iterator[str]:
         own = [instruction for instruction in INSTRUCTIONS if instruction.opcode == opcode]
         yield f"case {opcode:#x}: switch (word >> 12 & 7) {{"
         for number in range(8):
-            tests = [f"if ((word & {one.mask:#x}u) == {one.match:#x}u) {{ {_declared(one)} {_body(one)} break; }}"
+            tests = [f"if ((word & {one.mask:#x}u) == {one.match:#x}u) {{ {_body(one)} break; }}"
                      for one in own if one.funct3 in (None, number)]
             yield f"case {number}: {' '.join(tests)} goto stop;"
         yield "} break;"
-
-
-def _declared(instruction: Instruction) -> str:
-    return f"const uint32_t immediate = {_immediate(instruction.format)};" if instruction.format in IMMEDIATES else ""
 
 
 def source() -> str:
@@ -104,10 +101,9 @@ class RiscvInC(RiscvInterpreter):
     """The interpreter with its inner loop in C."""
 
     def __init__(
-        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True,
-        misaligned: Misaligned = "fault",
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
     ) -> None:
-        super().__init__(program, memory, calls, multiply=multiply, misaligned=misaligned)
+        super().__init__(program, memory, calls, multiply=multiply)
         self._words, self._numbers = array("I", self.memory), array("I", self.registers)
         self.memory, self.registers = self._words, self._numbers
         self._multiply = multiply

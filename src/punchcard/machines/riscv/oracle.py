@@ -27,8 +27,6 @@ FaultKind: TypeAlias = Literal[
     "illegal instruction", "breakpoint", "fetch out of range", "misaligned fetch", "load out of range", "misaligned load",
     "store out of range", "misaligned store",
 ]
-Misaligned: TypeAlias = Literal["fault", "emulate"]
-"""What a load or store does whose address is not a multiple of its size."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
     """
 
     def __init__(
-        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True,
-        misaligned: Misaligned = "fault",
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
     ) -> None:
         self.memory: MutableSequence[int] = program.words(memory)
         self.registers: MutableSequence[int] = program.registers(memory)
@@ -114,7 +111,6 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         self._addresses = range(program.base, program.base + WORD_BYTES * memory)
         self._written = bytearray()
         self.calls = calls or Calls(reader(b""), self._written.append, memory=self._addresses, brk_start=program.heap_start)
-        self._emulates = misaligned == "emulate"
         self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
         self._looked_at: tuple[int, RiscvFault | None] | None = None
         self._served_at = -1
@@ -204,9 +200,9 @@ class RiscvInterpreter(Interpreter[RiscvState]):
             return self._refuse("breakpoint", self.program_counter, word)
         if size:
             address = (self.registers[decoded.rs1] + decoded.immediate) & MASK
-            if address % size and not self._emulates:
+            if address % size:
                 return self._refuse("misaligned load" if instruction.reads_memory else "misaligned store", address, word)
-            if address not in self._addresses or address + size - 1 not in self._addresses:
+            if address not in self._addresses:
                 return self._refuse("load out of range" if instruction.reads_memory else "store out of range", address, word)
         target = self._target(decoded)
         return self._refuse("misaligned fetch", target, word) if target % WORD_BYTES else None

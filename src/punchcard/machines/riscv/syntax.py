@@ -61,14 +61,9 @@ def _operand(operand: Operand, decoded: Decoded, address: int | None, name: Call
 
 def _fence(word: int) -> str:
     plain = {FENCE: "fence", FENCE_TSO: "fence.tso", PAUSE: "pause", FENCE_I: "fence.i"}
-    before, after = (fence_letters(word >> place & 0xF) for place in (24, 20))
+    before, after = ("".join(letter for i, letter in enumerate(FENCE_SETS) if word >> last - i & 1) for last in (27, 23))
     if word in plain:
         return plain[word]
     if word & 0xF00FFFFF == 0xF and before and after:
         return f"fence {before}, {after}"
     return f".word {word:#010x}"
-
-
-def fence_letters(bits: int) -> str:
-    """The set of a fence in letters."""
-    return "".join(letter for i, letter in enumerate(FENCE_SETS) if bits >> (3 - i) & 1)

@@ -197,6 +197,12 @@ class VonNeumannDesign(Design[AddressMap]):
         return layout.numbers(card, "memory", "memory"), (after - INSTRUCTION) % (1 << sizes.word_bits)
 
 
+def counter_on(card: Card, sizes: AddressMap, layout: Layout) -> int:
+    """The program counter on a card."""
+    after = layout.number_at(card, "counter", layout.region("scratchpad").start)
+    return (after - INSTRUCTION) % (1 << sizes.word_bits)
+
+
 def facts(sizes: AddressMap, offsets: tuple[str, ...]) -> list[AnyFact]:
     """What is true of every card when a loop begins.
 

@@ -18,8 +18,8 @@ from punchcard.engines.controls import OutputBuffer
 from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
-from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
-from punchcard.machines.von_neumann.design import VonNeumannDesign
+from punchcard.machines.von_neumann.addresses import AddressMap
+from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
 from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
 
 OUTPUT = "output"
@@ -62,7 +62,11 @@ class VonNeumannHost(StreamHost):
     def _serve_instruction(self, loop: int, card: Card) -> None:
         events = self._events(card)
         if "counter" in events:
-            self._leave_code(self._counter(card))
+            counter, memory = counter_on(card, self._sizes, self._layout), self._sizes.memory
+            if counter >= self._sizes.halts_from:
+                self.ended = "halted"
+            else:  # there is no instruction
+                self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
         elif "source" in events or "destination" in events:
             self._look_at_operands(card)
             if self.ended is None:
@@ -76,17 +80,6 @@ class VonNeumannHost(StreamHost):
     def _word(self, card: Card, operand: str) -> int:
         return self._layout.number_at(card, f"word.{operand}", self._scratch)
 
-    def _counter(self, card: Card) -> int:
-        return (self._layout.number_at(card, "counter", self._scratch) - INSTRUCTION) % (1 << self._sizes.word_bits)
-
-    def _leave_code(self, counter: int) -> None:
-        """There is no instruction at the program counter."""
-        if counter >= self._sizes.halts_from:
-            self.ended = "halted"
-        else:
-            memory = self._sizes.memory
-            self.ended, self.fault = "fault", Fault(counter, "instruction", max(counter, memory), memory)
-
     def _look_at_operands(self, card: Card) -> None:
         """Halt or refuse, where an operand says so."""
         names: tuple[Operand, Operand] = ("a", "b")
@@ -96,7 +89,8 @@ class VonNeumannHost(StreamHost):
             return
         for name in names:
             if self._sizes.data_end <= words[name] < self._sizes.first_port:
-                self.ended, self.fault = "fault", Fault(self._counter(card), name, words[name], self._sizes.memory)
+                counter = counter_on(card, self._sizes, self._layout)
+                self.ended, self.fault = "fault", Fault(counter, name, words[name], self._sizes.memory)
                 return
 
     def _write(self, words: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ from punchcard.machines.result import Readout, Result
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
-from punchcard.machines.von_neumann.design import VonNeumannDesign
+from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_dialect
@@ -104,11 +104,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         first = self.layout.region("memory").start
         words = {name: self.layout.number_at(card, "memory", first + address) for name, address in program.labels.items()
                  if address < self.sizes.memory}
-        return Readout({name: self._signed(word) for name, word in words.items()}, self._counter(card))
-
-    def _counter(self, card: Card) -> int:
-        after = self.layout.number_at(card, "counter", self.layout.region("scratchpad").start)
-        return (after - INSTRUCTION) % (1 << self.sizes.word_bits)
+        return Readout({name: self._signed(word) for name, word in words.items()}, counter_on(card, self.sizes, self.layout))
 
     def values(self, program: Image, state: ImageState) -> dict[str, Any]:
         """The labelled words, as signed numbers."""
@@ -147,7 +143,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
 
     def differences(self, program: Image, card: Card, oracle: Interpreter[ImageState]) -> list[str]:
         assert isinstance(oracle, ImageInterpreter)
-        cells, counter = self.layout.numbers(card, "memory", "memory"), self._counter(card)
+        cells, counter = self.layout.numbers(card, "memory", "memory"), counter_on(card, self.sizes, self.layout)
         wrong = np.flatnonzero(cells != np.asarray(oracle.cells)).tolist()
         found = [f"cell {program.name_of(address)} is {int(cells[address])}, the interpreter has {oracle.cells[address]}"
                  for address in wrong[:8]]

@@ -13,34 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns
-from punchcard.engines.lowered.analysis.passive import DistinctKey, PassiveHead
-from punchcard.engines.lowered.analysis.plan import Check, Lookup, LoopPlan
+from punchcard.engines.lowered.analysis.columns import UNBOUNDED
+from punchcard.engines.lowered.analysis.passive import DistinctKey
+from punchcard.engines.lowered.analysis.plan import Check, Lookup
 from punchcard.engines.lowered.analysis.vectors import VectorRanges
 from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
-from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
 from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, INDEX, LEAST, LOAD, MATCH, RECIP
 from punchcard.errors import LoweringError
+
+if TYPE_CHECKING:
+    from punchcard.engines.lowered.analysis.symbolic import Trace
 
 MOST_WITHOUT_SHIFT = 30.0
 """Up to this size, scores are exponentiated as they are."""
 ONE: Array = np.ones(1)
 NOTHING = -1e300
 """Below every score."""
-
-
-@dataclass(frozen=True)
-class LayerContext:
-    """What all heads of a layer share."""
-
-    graph: Graph
-    columns: CardColumns
-    plan: LoopPlan
-    groups: list[Rows]
 
 
 @dataclass(frozen=True)
@@ -78,17 +71,18 @@ class SignedCode:
 
 
 class ActiveHead:
-    """One head of one layer."""
+    """One head of one layer, with what the trace of a loop knows when it comes to the layer."""
 
-    def __init__(self, context: LayerContext, passive: PassiveHead, layer: int, head: int) -> None:
-        self.context, self.graph, self.passive = context, context.graph, passive
+    def __init__(self, trace: Trace, layer: int, head: int) -> None:
+        self.graph, self.columns, self.plan, self.groups = trace.graph, trace.columns, trace.plan, trace.groups
+        self.passive = passive = trace.passive.layers[layer].heads[head]
         self.layer, self.head = layer, head
         self.weights = passive.weights
         self.where = f"layer {layer + 1}, head {head + 1}"
-        self.widths = [g.width for g in context.columns.groups]
-        self.queries = [self.weights.apply(self.weights.query, rows) for rows in context.groups]
-        self.keys = [self.weights.apply(self.weights.key, rows) for rows in context.groups]
-        self.moved = [self.weights.moved(rows) for rows in context.groups]
+        self.widths = [g.width for g in self.columns.groups]
+        self.queries = [self.weights.apply(self.weights.query, rows) for rows in self.groups]
+        self.keys = [self.weights.apply(self.weights.key, rows) for rows in self.groups]
+        self.moved = [self.weights.moved(rows) for rows in self.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
         self.lead = self.weights.lead(_largest(self.query_ends, passive.query_range),
@@ -211,7 +205,7 @@ class ActiveHead:
         """V x of the one passive column with this key."""
         graph = self.graph
         at = graph.node(COLUMN, (), key.column)
-        known = self.context.columns.contents_at(key.column)
+        known = self.columns.contents_at(key.column)
         found = {}
         for row, linear in self.passive.moved.items():
             into = {}
@@ -244,7 +238,7 @@ class ActiveHead:
             exact = float(bounds[0])
             if bool(np.any(bounds != exact)):
                 raise LoweringError(f"{self.where}: active keys rival passive ones of different scores")
-        numbers = tuple(self.context.plan.table(Lookup(
+        numbers = tuple(self.plan.table(Lookup(
             "find", self.layer, self.head, query.dims, tuple(query.sizes.tolist()), tuple(rest), float(least[lane]), exact,
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
@@ -264,7 +258,7 @@ class ActiveHead:
         """
         bits, where = [], []
         constants = np.zeros((len(side), self.widths[group]))
-        forms = {int(dim): combine(side[dim], self.context.groups[group]) for dim in np.flatnonzero(spread.used)}
+        forms = {int(dim): combine(side[dim], self.groups[group]) for dim in np.flatnonzero(spread.used)}
         coded = self.widths[group] == 1 and not all(form.is_constant for form in forms.values())
         for dim, form in forms.items():
             meets_both = spread.size[dim] > 0 and spread.low[dim] < 0 < spread.high[dim]
@@ -277,7 +271,7 @@ class ActiveHead:
 
     def _bit(self, entries: Sparse, group: int, dim: int) -> tuple[Node, float]:
         """A dimension that is a multiple of one row, which must be ±1: checked in the loop unless it is known."""
-        rows = self.context.groups[group]
+        rows = self.groups[group]
         form = combine(entries, rows)
         if form.is_constant and not form.is_zero and len(trim(form.constant)) == 1:
             return self.graph.as_node(constant(1.0)), float(form.constant[0])
@@ -285,7 +279,7 @@ class ActiveHead:
         if len(present) != 1:
             raise LoweringError(f"{self.where}: dimension {dim} of an active column is not a multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
-        checks = self.context.plan.checks
+        checks = self.plan.checks
         if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
             checks.append(Check(Linear({node: 1.0}), "bits"))
         return node, present[0][1]
@@ -345,7 +339,7 @@ class ActiveHead:
             for row, linear in self._shared(key, groups).items():
                 result.setdefault(row, Linear()).add(graph.mix(graph.product(weight, linear), np.ones((1, width))))
         if len(together) > 1 or any(key.width > 1 for key in together):  # no two of them at once
-            self.context.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
+            self.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
         rest = constant(1.0)
         rest.add(taken, -1.0)
         for row, linear in found.items():
@@ -414,7 +408,7 @@ class ActiveHead:
             self._check_shares(code, groups, tie)
             mask = groups[0][1] if code.width > 1 else ONE
             if mask.sum() > 1 or len(together) > 1:
-                self.context.plan.distinct.append((code, mask))
+                self.plan.distinct.append((code, mask))
             yield Offer(self.graph.node(INDEX, (code,), tables), mask, self._shared(code, groups), tie)
 
     def _offer(self, group: int, width: int) -> tuple[Node, Array, bool, tuple[int, ...]] | None:
@@ -437,7 +431,7 @@ class ActiveHead:
         tie = bool(np.all(live == 0))
         if not (tie or bool(np.all(live >= self.lead))) or bool(np.any(live - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
-        tables = tuple(self.context.plan.table(Lookup(
+        tables = tuple(self.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
         return self.graph.code(key.bits), mask, tie, tables

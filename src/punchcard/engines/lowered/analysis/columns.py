@@ -90,8 +90,11 @@ class CardColumns:
         self.passive_regions = list(self.passive_places)
         if not self.passive_regions:
             raise LoweringError("every region of the layout is active")
-        self.groups = [ActiveGroup(r.name, *ends) for r in layout.regions if r.name in self.active for ends in pairwise(
-            accumulate(r.groups or (1,) * r.size, initial=layout.region(r.name).start))]
+        self.groups: list[ActiveGroup] = []
+        for region in layout.regions:
+            if region.name in self.active:
+                ends = accumulate(region.groups or (1,) * region.size, initial=layout.region(region.name).start)
+                self.groups += [ActiveGroup(region.name, *pair) for pair in pairwise(ends)]
         self.active_columns = self.of_group(None)
         self.passive = np.concatenate([np.arange(place.start, place.stop) for place in self.passive_places.values()])
         self.changing = {row for row, block in self.block_of.items() if set(block.changes) & set(self.passive_regions)}

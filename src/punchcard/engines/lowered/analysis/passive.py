@@ -7,7 +7,7 @@ columns is settled once for a card, and the only question left in a loop is whet
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Vectors, distinct
-from punchcard.engines.lowered.analysis.weights import HeadLists, LayerLists, Rows
+from punchcard.engines.lowered.analysis.weights import HeadLists, Rows
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
@@ -73,14 +73,14 @@ class PassiveLayer:
     """The rows of a passive column before a layer, and its heads."""
 
     rows: Rows
-    heads: list[PassiveHead] = field(default_factory=list)
+    heads: list[PassiveHead]
 
 
 class Passive:
     """All layers, and what a whole loop makes of a passive column to which nothing is stored."""
 
-    def __init__(self, columns: CardColumns, layers: list[LayerLists], graph: Graph) -> None:
-        self.columns, self.lists, self.graph = columns, layers, graph
+    def __init__(self, columns: CardColumns, graph: Graph) -> None:
+        self.columns, self.graph = columns, graph
         self._values: dict[Node, Array] = {}
         self._vectors: dict[object, Vectors] = {}
         self._found: dict[object, Match | None] = {}
@@ -90,10 +90,9 @@ class Passive:
         self.layers: list[PassiveLayer] = []
         self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
-        for number in range(len(layers)):
-            layer = PassiveLayer(rows)
-            for head, weights in enumerate(layers[number].heads):
-                layer.heads.append(self._head(weights, rows, f"layer {number + 1}, head {head + 1}"))
+        for number, lists in enumerate(columns.layers):
+            layer = PassiveLayer(rows, [self._head(weights, rows, f"layer {number + 1}, head {head + 1}")
+                                        for head, weights in enumerate(lists.heads)])
             self.layers.append(layer)
             rows = self.through(number, rows, [head.default for head in layer.heads])
         self.end = rows
@@ -105,7 +104,7 @@ class Passive:
         for moved in taken:
             for row, linear in moved.items():
                 after.setdefault(row, Linear()).add(linear)
-        return self.lists[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()}, 1)
+        return self.columns.layers[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()}, 1)
 
     def finds(self, number: int, rows: Rows) -> list[Rows]:
         """What a passive column with these rows takes in a layer, when it finds whom it always finds there."""

@@ -8,13 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from punchcard.engines.lowered.analysis.attention import ActiveHead, LayerContext, Offer
+from punchcard.engines.lowered.analysis.attention import ActiveHead, Offer
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK
-from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, within
+from punchcard.engines.lowered.analysis.columns import SharedLayers, StateSlot, within
 from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
-from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
-from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.analysis.weights import Rows
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, STATE, UNKNOWN
 from punchcard.errors import LoweringError
@@ -34,16 +33,14 @@ class Trace:
     what all cases have in common is followed once, without a case: the `first` part and the `rest`.
     """
 
-    def __init__(self, columns: CardColumns, layers: list[LayerLists], passive: Passive, graph: Graph,
-                 case: Mapping[int, float] | None, significand: int, shared: SharedLayers | None = None,
+    def __init__(self, passive: Passive, case: Mapping[int, float] | None, significand: int, shared: SharedLayers,
                  follow: Mapping[StateSlot, Array] | None = None) -> None:
-        self.columns, self.layers, self.passive, self.graph, self.case = columns, layers, passive, graph, case
-        self.follow = follow or {}
-        self.shared = shared or SharedLayers(len(layers))
-        self.cut, self.passing = self.shared.cut, self.shared.passing
-        self.significand = significand
-        self.plan = LoopPlan(settles=passive.settles)
-        self.groups = columns.active_rows(graph)
+        self.passive, self.case, self.significand = passive, case, significand
+        self.shared, self.follow = shared, follow or {}
+        self.columns, self.layers, self.graph = passive.columns, passive.columns.layers, passive.graph
+        self.cut, self.passing = shared.cut, shared.passing
+        columns, self.plan = self.columns, LoopPlan(settles=passive.settles)
+        self.groups = columns.active_rows(self.graph)
         self.begin = [dict(rows) for rows in self.groups]
         self.within = {row: columns.layout.rows(block.name).start for row, block in columns.block_of.items()
                        if block.within == "bits"}
@@ -175,11 +172,10 @@ class Trace:
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
-        context = LayerContext(self.graph, self.columns, self.plan, self.groups)
         taken: list[Rows] = [{} for _ in self.groups]
         offers: dict[int, list[Offer]] = {}
-        for head, passive in enumerate(self.passive.layers[number].heads):
-            active = ActiveHead(context, passive, number, head)
+        for head in range(len(self.layers[number].heads)):
+            active = ActiveHead(self, number, head)
             self.heads.append(active)
             for group in range(len(self.groups)):
                 for row, linear in active.take(group).items():

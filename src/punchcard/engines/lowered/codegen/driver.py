@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout
 from punchcard.engines.lowered.analysis.plan import LoopPlan
-from punchcard.engines.lowered.codegen.emit import USUAL, CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I8, I64, i32, i64, is_near
 from punchcard.engines.lowered.codegen.loop import LOOP, counted_loop, report_codes
 from punchcard.engines.lowered.codegen.memory import Flat
@@ -18,9 +17,8 @@ HASH, HASH_SHIFT = 0x9E3779B97F4A7C15, 40
 """A case is looked for from place (case * HASH mod 2^64) >> HASH_SHIFT on."""
 
 
-def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places: BufferLayout, loop: ir.Function | None,
-                kind_of_code: CodeKind = USUAL, first: ir.Function | None = None,
-                rest: ir.Function | None = None) -> None:
+def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None, loop: ir.Function | None = None,
+                first: ir.Function | None = None, rest: ir.Function | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
@@ -56,7 +54,7 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
             make(loop)
         else:
             assert plan is not None
-            emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, kind_of_code)
+            emitter = LoopEmitter(b, code, Flat(buffer, code.places), tables)
             emitter.lift(plan.forms())
             key = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
             with b.if_then(b.not_(emitter.all_ok())):
@@ -65,18 +63,18 @@ def emit_driver(module: ir.Module, plan: LoopPlan | None, real: ir.Type, places:
                 note(0, 1)
                 b.ret(made)
             entry = _find_case(b, cases, size, key)
-            code = b.load(b.gep(entry, [i64(1)]))
+            address = b.load(b.gep(entry, [i64(1)]))
             note(1, key)
-            with b.if_then(b.icmp_unsigned("==", code, i64(0))):
+            with b.if_then(b.icmp_unsigned("==", address, i64(0))):
                 note(0, 3)
                 b.ret(made)
             if first is not None:
                 make(first)
             own_tables = b.inttoptr(b.load(b.gep(entry, [i64(2)])), tables.type)
-            make(b.inttoptr(code, LOOP.as_pointer()), own_tables, own=False)
+            make(b.inttoptr(address, LOOP.as_pointer()), own_tables, own=False)
             if rest is not None:
                 make(rest)
-        _look_for_patterns(b, real, buffer, report, patterns, b.add(made, i64(1)), place)
+        _look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
     note(0, 0)
     b.ret(loops)
     _emit_many(module, function)

@@ -34,13 +34,15 @@ FEW_CHOICES = 2
 
 @dataclass(frozen=True)
 class CodeKind:
-    """What code takes for granted, and checks: the tables it does without, and that no column it reads is empty."""
+    """What code is made for: numbers and the layout of a buffer. And what it takes for granted, and checks.
 
-    direct: Sequence[DirectLookup | None] = ()
-    empty: bool = False
+    direct   the tables that it does without;  empty  whether a column that it reads may be empty
+    """
 
-
-USUAL = CodeKind()
+    real: ir.Type
+    places: BufferLayout
+    direct: Sequence[DirectLookup | None]
+    empty: bool
 
 
 class LoopEmitter:
@@ -49,19 +51,16 @@ class LoopEmitter:
     With an `own` column it writes what a passive column computes, with what active columns hand to it (`bound`).
     """
 
-    def __init__(self, builder: ir.IRBuilder, real: ir.Type, memory: Memory, tables: ir.Value, places: BufferLayout,
-                 code: CodeKind = USUAL, words: WordBuilder | None = None, above: LoopEmitter | None = None,
-                 own: ir.Value | None = None, bound: Mapping[Node, ir.Value] | None = None,
-                 given: Mapping[Node, BitTable | None] | None = None) -> None:
+    def __init__(self, builder: ir.IRBuilder, code: CodeKind, memory: Memory, tables: ir.Value,
+                 above: LoopEmitter | None = None, own: ir.Value | None = None,
+                 bound: Mapping[Node, ir.Value] | None = None, given: Mapping[Node, BitTable | None] | None = None) -> None:
         self.b: ir.IRBuilder = builder
-        self.places: BufferLayout = places
-        self.real, self.memory, self.tables = real, memory, tables
-        self.floats: FloatCode = FloatCode(builder, real)
-        self.code_kind = code
-        self.words = words or WordBuilder()
+        self.code_kind, self.real, self.places = code, code.real, code.places
+        self.memory, self.tables, self.above = memory, tables, above
+        self.floats: FloatCode = FloatCode(builder, self.real)
+        self.words: WordBuilder = WordBuilder() if above is None else above.words
         self.functions = BitFunctions(self.words, self._bits_of, given)
         self.integers = llvm_code(builder, self._leaf)
-        self.above = above
         self.own: ir.Value | None = own
         self.bound: Mapping[Node, ir.Value] = bound or {}
         self.values: dict[Node, ir.Value] = {}
@@ -75,8 +74,7 @@ class LoopEmitter:
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, BitTable | None]) -> LoopEmitter:
         """An emitter for a passive column, with what active columns hand to it."""
-        return LoopEmitter(self.b, self.real, self.memory, self.tables, self.places, self.code_kind, self.words, self,
-                       column, bound, given)
+        return LoopEmitter(self.b, self.code_kind, self.memory, self.tables, self, column, bound, given)
 
     def lift(self, forms: Iterable[Linear]) -> None:
         """Codes first: what is packed into a word together has its home there."""
@@ -253,7 +251,7 @@ class LoopEmitter:
                 found.append(i32(-1))
                 continue
             self.codes.append((one, table))
-            direct = self.code_kind.direct[table] if self.code_kind.direct else None
+            direct = self.code_kind.direct[table]
             if direct is not None:
                 place = self.b.sub(one, i32(direct.first))
                 inside = self.b.icmp_unsigned("<", place, i32(direct.count))

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan, Store
 from punchcard.engines.lowered.bits.table import BitTable, SplitTable, bit_table
@@ -27,15 +27,14 @@ from punchcard.errors import LoweringError
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
 
-def emit_loop(module: ir.Module, name: str, plan: LoopPlan, real: ir.Type, places: BufferLayout,
-              code: CodeKind) -> ir.Function:
+def emit_loop(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> ir.Function:
     """The function of a plan."""
     function = ir.Function(module, LOOP, name)
     buffer, tables, visits, report = function.args
     for argument in function.args:
         argument.add_attribute("noalias")
     b = ir.IRBuilder(function.append_basic_block("compute"))
-    emitter = LoopEmitter(b, real, Flat(buffer, places), tables, places, code)
+    emitter = LoopEmitter(b, code, Flat(buffer, code.places), tables)
     new = compute(emitter, plan)
     with b.if_then(b.not_(new.ok), likely=False):
         report_codes(b, report, emitter.codes)

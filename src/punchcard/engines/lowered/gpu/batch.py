@@ -110,10 +110,8 @@ class GpuBatch:
 
     def _compiled(self, shape: LaunchShape, patterns: Sequence[Sequence[PatternTerm]]) -> object:
         def build() -> tuple[ir.Module, ir.Function]:
-            module, compiled_model = ir.Module("machines"), self.compiled_model
-            kind = compiled_model.kind_of_code(self._plan)
-            return module, emit_machine(
-                module, self._plan, compiled_model.real, compiled_model.places, kind, self.strips, shape, patterns)
+            module, kind = ir.Module("machines"), self.compiled_model.kind_of_code(self._plan)
+            return module, emit_machine(module, self._plan, kind, self.strips, shape, patterns)
 
         return self.device.compile([*self.compiled_model.names, repr((self.strips, shape, patterns)).encode()], build)
 

@@ -14,7 +14,7 @@ from functools import reduce
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
@@ -34,12 +34,11 @@ WORD = 32
 class Registers:
     """The memory of a thread: states in registers, and the arrays of its machine from `base` on."""
 
-    def __init__(self, b: ir.IRBuilder, real: ir.Type, places: BufferLayout, strips: MemoryLayout,
-                 shape: LaunchShape) -> None:
+    def __init__(self, b: ir.IRBuilder, code: CodeKind, strips: MemoryLayout, shape: LaunchShape) -> None:
         self.strips, self.shape = strips, shape
         self.base: ir.Value | None = None
-        self.words = {word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in places.words}
-        self.slots = {slot: b.alloca(ir.ArrayType(real, slot.width)) for slot in places.slots}
+        self.words = {word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in code.places.words}
+        self.slots = {slot: b.alloca(ir.ArrayType(code.real, slot.width)) for slot in code.places.slots}
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
         loaded = b.load(self.words[word])
@@ -71,9 +70,10 @@ class Registers:
         return b.bitcast(at, ir.PointerType(kind, self.base.type.addrspace))
 
 
-def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: BufferLayout, code: CodeKind,
-                 strips: MemoryLayout, shape: LaunchShape, patterns: Sequence[Sequence[PatternTerm]]) -> ir.Function:
+def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: MemoryLayout, shape: LaunchShape,
+                 patterns: Sequence[Sequence[PatternTerm]]) -> ir.Function:
     """The function of a thread."""
+    real = code.real
     bytes_, words, status_kind = ir.PointerType(I8, GLOBAL), ir.PointerType(I64, GLOBAL), ir.PointerType(I32, GLOBAL)
     tables_kind = I32.as_pointer().as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [I32, I32, ir.PointerType(I8, SHARED), bytes_, words, tables_kind, words,
@@ -81,7 +81,7 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
     function = ir.Function(module, kind, "machine")
     group, thread, shared, data, states, tables, made, status, loops, piece, machines = function.args
     b = ir.IRBuilder(function.append_basic_block("begin"))
-    memory = Registers(b, real, places, strips, shape)
+    memory = Registers(b, code, strips, shape)
     ended, how, end = b.alloca(I32), b.alloca(I32), function.append_basic_block("end")
     number = b.add(b.mul(group, i32(shape.threads)), thread)
     at = b.zext(number, I64)
@@ -111,7 +111,7 @@ def emit_machine(module: ir.Module, plan: LoopPlan, real: ir.Type, places: Buffe
             b.branch(end)
 
     with counted_loop(b, limit) as count:
-        emitter = LoopEmitter(b, real, memory, tables, places, code)
+        emitter = LoopEmitter(b, code, memory, tables)
         new = compute(emitter, plan)
         end_if(b.not_(new.ok), count, FAILED)
         new.put(emitter)

@@ -161,12 +161,6 @@ class RiscvDesign(Design[RiscvSizes]):
                 layout.numbers(card, "counter", "scratchpad")[..., 0])
 
 
-def pointer_code(layout: Layout, position: int, space: int) -> list[float]:
-    """An address as ±1 bits."""
-    length = rows(layout, "address.position").size
-    return [1.0 if position >> j & 1 else -1.0 for j in range(length)] + [1.0 if space else -1.0]
-
-
 def register_pointer(layout: Layout, register: Expression) -> Expression:
     """A pointer to a register, by the five bits of its number."""
     one, above = rows(layout, "inside"), rows(layout, "address.position").size - register.size
@@ -175,8 +169,9 @@ def register_pointer(layout: Layout, register: Expression) -> Expression:
 
 def looking(layout: Layout, pointer: Expression) -> Expression:
     """A query by address: the scratchpad's own pointer; any other column looks at `nothing`."""
-    outside = rows(layout, "outside")
-    return pointer + stack(*(bit * outside for bit in pointer_code(layout, NOTHING, 1)))
+    outside, places = rows(layout, "outside"), range(rows(layout, "address.position").size)
+    nothing = [*(1.0 if NOTHING >> j & 1 else -1.0 for j in places), 1.0]
+    return pointer + stack(*(bit * outside for bit in nothing))
 
 
 def pending_word(layout: Layout, card: Card) -> tuple[int, int] | None:

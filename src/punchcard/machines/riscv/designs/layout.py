@@ -156,15 +156,11 @@ def _decoded(word: Word, sources: Sequence[Sequence[tuple[int, Cube]]]) -> Word:
                            for place, cube in bit_sources)) for bit_sources in sources))
 
 
-def _picked(word: Word, places: Sequence[int | None]) -> Word:
-    """Bits of a word, in another order; None is the bit 0."""
-    return join(*(constant(0, 1) if place is None else word[place] for place in places))
-
-
 def immediate_facts(sizes: RiscvSizes) -> list[Fact]:
     """The immediate is the word's, for every opcode with one."""
     def is_right(opcode: int, sources: Sequence[int | None], column: ColumnWords) -> Word:
-        return ~_has_opcode(column, opcode) | column["immediate"].equals(_picked(column["word"], sources))
+        picked = join(*(constant(0, 1) if place is None else column["word"][place] for place in sources))
+        return ~_has_opcode(column, opcode) | column["immediate"].equals(picked)
 
     formats = {one.opcode: one.format for one in sizes.decoder.instructions if one.format in isa.IMMEDIATES}
     return [Fact("scratchpad", partial(is_right, opcode, immediate_sources(format)),

@@ -19,10 +19,9 @@ from typing import ClassVar
 from punchcard.card.layout import Card, Layout
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
-from punchcard.machines.riscv.designs.execute import Execute
+from punchcard.machines.riscv.designs.execute import Execute, Finish
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
 from punchcard.machines.riscv.designs.fetch import Fetch
-from punchcard.machines.riscv.designs.finish import Finish
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     half_facts,

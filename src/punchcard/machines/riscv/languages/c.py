@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from punchcard.errors import CompilerError, ProgramError, SourceError
 from punchcard.files import read_whole
@@ -28,22 +28,19 @@ OPTIONS = (
     Option("libc", "the C library; default: picolibc if it is installed", str, choices=LIBRARIES),
 )
 
+LINKING = ("-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
+           f"-Wl,-T,{RUNTIME / 'link.ld'}")
 LINKED = ("-lm", "-lc")
 """What is linked in any case, and is in other folders than those that a linker looks at."""
 _ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
 
 
-def assemble(text: str, source: str = "", *, base: int | None = None, **options: Any) -> RiscvProgram:
-    """The program that a C text gives; `options` are those of `compiled`."""
-    return elf.load(compiled(text, source, base=base, **options), source, base=base)
-
-
-def compiled(
+def assemble(
     text: str, source: str = "", *, folder: str | Path | None = None, cc: str | None = None, cflags: str | None = None,
     march: str | None = None, libc: str | None = None, base: int | None = None,
-) -> bytes:
-    """The ELF file that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
+) -> RiscvProgram:
+    """The program that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
     tools = toolchain.find(cc, march or ARCHITECTURES[0], libc)
     try:
         flags = [flag for flag in shlex.split(cflags or "") if flag not in LINKED]
@@ -51,7 +48,7 @@ def compiled(
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
     if base:
         flags.append(f"-Wl,--defsym=__base={base:#x}")
-    return built(tools, text, source, flags=flags, folder=folder)
+    return elf.load(built(tools, text, source, flags=flags, folder=folder), source, base=base)
 
 
 def built(
@@ -64,7 +61,7 @@ def built(
         # The line directive gives messages, __FILE__ and debug information the file's own name.
         named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
         command = [*tools.command, *tools.options, *OPTIMISATION, *flags, "-x", "c", "-", "-x", "none", *map(str, objects),
-                   *_linking(tools), "-o", str(program)]
+                   *LINKING, *tools.libraries, "-o", str(program)]
         where = Path(folder) if folder is not None and Path(folder).is_dir() else made
         ran = toolchain.run(command, text=named, folder=where)
         if ran.returncode:
@@ -81,11 +78,6 @@ def _runtime(tools: Toolchain, folder: Path) -> list[Path]:
     if ran.returncode:
         raise CompilerError(f"{tools.command[0]} does not compile the start-up files: {_first_line(ran.stderr)}")
     return sorted(folder.glob("*.o"))
-
-
-def _linking(tools: Toolchain) -> list[str]:
-    return ["-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
-            f"-Wl,-T,{RUNTIME / 'link.ld'}", *tools.libraries]
 
 
 def _refuse(said: str, source: str, tools: Toolchain) -> NoReturn:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from io import BytesIO
-from itertools import pairwise
 from typing import Any
 
 from punchcard.errors import ProgramError, shortened
@@ -254,12 +254,9 @@ def _appended(file: bytearray, data: bytes | bytearray) -> int:
 def _symbol_entries(program: RiscvProgram, names: _Names) -> Iterator[bytes]:
     """Each name with the section that it is in; a name after the last byte belongs to the last section before it."""
     yield SYMBOL.pack(0, 0, 0, 0, 0, 0)
+    starts = [segment.address for segment in program.segments[1:]]
     for name, address in program.symbols.items():
-        yield SYMBOL.pack(names.place(name), address, 0, GLOBAL, 0, 1 + _section_of(address, program.segments))
-
-
-def _section_of(address: int, segments: tuple[Segment, ...]) -> int:
-    return next((i for i, (_, after) in enumerate(pairwise(segments)) if address < after.address), len(segments) - 1)
+        yield SYMBOL.pack(names.place(name), address, 0, GLOBAL, 0, 1 + bisect_right(starts, address))
 
 
 MOST_LINES = 1 << 18

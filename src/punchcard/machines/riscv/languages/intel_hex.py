@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from punchcard.errors import ProgramError, SourceError, shortened
+from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
 from punchcard.machines.source import Token, numbered_lines
 
@@ -76,7 +76,7 @@ def _joined(pieces: list[tuple[int, bytes, Token]], source: str) -> Iterator[Seg
     pieces.sort(key=lambda piece: piece[0])
     for (address, data, _), (other, _, token) in pairwise(pieces):
         if address + len(data) > other:
-            raise _overlap(token, other, source)
+            raise token.error(f"the bytes at {other:#x} are given twice", source)
     start, content = 0, bytearray()
     for address, data, _ in pieces:
         if content and address != start + len(content):
@@ -86,10 +86,6 @@ def _joined(pieces: list[tuple[int, bytes, Token]], source: str) -> Iterator[Seg
         content += data
     if content:
         yield Segment(start, bytes(content))
-
-
-def _overlap(token: Token, address: int, source: str) -> SourceError:
-    return token.error(f"the bytes at {address:#x} are given twice", source)
 
 
 def write(program: RiscvProgram) -> str:

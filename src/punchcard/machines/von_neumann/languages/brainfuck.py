@@ -33,8 +33,11 @@ INSTRUCTION = 3
 MOST_ADDITIONS = 16  # beyond that, a loop is shorter
 
 _COMMANDS = re.compile(r"[+-]+|[<>]+|[.,[\]]")
-_BYTE_TEST = "{top}: =-256 $r {top}; =255 $r {go}; =1 $r {end}; =256 $r {top}; @jump {top}; {go}: =1 $r"
-_WORD_TEST = "{top}: @jz $r {end}"
+_TESTS: dict[Cells, str] = {
+    "byte": "loop{loop}: =-256 $r loop{loop}; =255 $r go{loop}; =1 $r end{loop}; =256 $r loop{loop}; @jump loop{loop}; "
+            "go{loop}: =1 $r",
+    "word": "loop{loop}: @jz $r end{loop}",
+}
 _INPUT: dict[EndOfInput, str] = {
     "0": "(-1) $t; $r; =-1 $t {end}; =1 $t; $t $r; {end}:",
     "-1": "(-1) $t; $r; $t $r",
@@ -108,7 +111,7 @@ def _written(text: str, source: str, cells: Cells, eof: EndOfInput, tape: int) -
                            f"{', '.join(map(repr, ENDS_OF_INPUT))}")
     if not 1 <= tape <= MAX_CELLS:
         raise ProgramError(f"tape={tape}: a tape has at least one cell, and an image at most {MAX_CELLS:,}")
-    writer = _AsqLines(_BYTE_TEST if cells == "byte" else _WORD_TEST, _INPUT[eof])
+    writer = _AsqLines(_TESTS[cells], _INPUT[eof])
     for step in multiplied(parse(text, source)):
         writer.write(step)
         if writer.least_cells + tape > MAX_CELLS:
@@ -211,35 +214,23 @@ class _AsqLines:
     """
 
     def __init__(self, test: str, read: str) -> None:
-        self._test = test
-        self._read = read
+        self._texts = {"+": "={count} $r", ".": "$t; $r $t; $t (-1)", ",": read, "[": test,
+                       "]": "@jump loop{loop}; end{loop}:", "*": "$r"}
         self._lines: list[str] = []
         self.places: list[int] = []
-        self.own = 0
-        self.least_cells = 0
-        self._place = 0
-        self._labels = 0
+        self.own = self.least_cells = self._place = self._labels = 0
         self._distances: set[int] = set()
 
     def write(self, step: BrainfuckStep) -> None:
         self._place = step.place
-        if step.command == "+":
-            self._add(f"={step.count} $r")
-        elif step.command == ">":
+        if step.command == ">":
             self._move(step.count)
-        elif step.command == ".":
-            self._add("$t; $r $t; $t (-1)")
-        elif step.command == ",":
-            self._add(self._read.format(end=self._label()))
-        elif step.command == "[":
-            self._open(step.loop)
-        elif step.command == "]":
-            self._add(f"@jump loop{step.loop}; end{step.loop}:")
-        elif not step.adds:
-            self._add("$r")
-        else:
-            self._open(step.loop)
+        elif step.adds:
+            self._add(self._texts["["].format(loop=step.loop))
             self._multiply(step)
+        else:
+            end = self._label() if step.command == "," else ""
+            self._add(self._texts[step.command].format(count=step.count, loop=step.loop, end=end))
 
     def finish(self, tape: int) -> str:
         stubs = []
@@ -260,9 +251,6 @@ class _AsqLines:
     def _label(self) -> str:
         self._labels += 1
         return f"label{self._labels}"
-
-    def _open(self, loop: int) -> None:
-        self._add(self._test.format(top=f"loop{loop}", go=f"go{loop}", end=f"end{loop}"))
 
     def _move(self, distance: int) -> None:
         self._distances.add(distance)

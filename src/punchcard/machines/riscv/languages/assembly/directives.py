@@ -63,10 +63,6 @@ class Section:
             self.items.append(Item(self.length, size, content))
         self.length += size
 
-    def skip_to(self, offset: int) -> None:
-        """Leave a gap, which no segment has."""
-        self.length = offset
-
 
 def group_of(name: str, flags: str) -> str | None:
     """The group of a section by its name, or else by its flags; None where it is not loaded."""
@@ -248,7 +244,7 @@ class Directives:
         if fill:
             self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)
         else:
-            self._here.skip_to(value)
+            self._here.length = value  # a gap, which no segment has
 
     # Names and sections
 

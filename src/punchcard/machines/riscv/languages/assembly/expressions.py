@@ -101,7 +101,8 @@ def _operand(line: Line, local: Callable[[Token], str]) -> Term:
         return Term("here", token) if token.text == "." else Term("name", token, token.text)
     if token.kind == "character":
         line.take()
-        return Term("number", token, number=_character(token, line.source))
+        found = unescaped(token.text[1:].removesuffix("'"), token, line.source)
+        return Term("number", token, number=found[0] if len(found) == 1 else ord(found.decode()))
     if token.kind == "number":
         line.take()
         if LOCAL.fullmatch(token.text):
@@ -123,12 +124,6 @@ def number_of(token: Token, source: str) -> int:
     except ValueError:
         raise token.error(f"{token.text!r} is not a number: write decimal (12), hexadecimal (0x0c), binary (0b1100) or "
                           "octal (014)", source) from None
-
-
-def _character(token: Token, source: str) -> int:
-    inner = token.text[1:-1] if len(token.text) > 2 and token.text.endswith("'") else token.text[1:]
-    found = unescaped(inner, token, source)
-    return int.from_bytes(found, "big") if len(found) == 1 else ord(found.decode())
 
 
 def unescaped(text: str, token: Token, source: str) -> bytes:

@@ -58,39 +58,31 @@ LIBRARY = """
 skip:
 @end
 
-@def jz x c
+@def jsign x below zero above
     $z x low
-    $z $z skip
-low: =-1 x below
-    =1 x c
-below: =1 x
+    $z $z above
+low: =-1 x less
+    =1 x zero
+less: =1 x below
+@end
+
+@def jz x c
+    @jsign x skip c skip
 skip:
 @end
 
 @def jnz x c
-    $z x low
-    $z $z c
-low: =-1 x below
-    =1 x skip
-below: =1 x c
+    @jsign x c skip c
 skip:
 @end
 
 @def jltz x c
-    $z x low
-    $z $z skip
-low: =-1 x below
-    =1 x skip
-below: =1 x c
+    @jsign x c skip skip
 skip:
 @end
 
 @def jgez x c
-    $z x low
-    $z $z c
-low: =-1 x below
-    =1 x c
-below: =1 x
+    @jsign x skip c c
 skip:
 @end
 
