@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from punchcard.machines.fleq.builder import Builder
-from punchcard.machines.fleq.fitted import known_function
-from punchcard.machines.fleq.functions import LOSS_SLOPES, Array, Function
+from punchcard.machines.fleq.functions import LOSS_SLOPES, Array, Function, known_function
 from punchcard.machines.fleq.isa import Field, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.precision import Precision

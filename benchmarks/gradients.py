@@ -22,8 +22,7 @@ from torch import Tensor
 import punchcard
 from punchcard.export.layer import ProgramLayer
 from punchcard.machines.fleq.builder import Builder
-from punchcard.machines.fleq.fitted import fitted_domain, known_function
-from punchcard.machines.fleq.functions import Function
+from punchcard.machines.fleq.functions import Function, fitted_domain, known_function
 from punchcard.machines.fleq.machine import FleqMachine
 
 ROOT = Path(__file__).parent.parent

@@ -375,7 +375,7 @@ def evaluate(text: str) -> Fraction:
 OPERAND = st.integers(1, 9).map(str) | st.sampled_from(["-3", "(2 + 5)", "2 ** 3", "-2 ** 2", "(7 - 3 * 2)"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_precedence_is_that_of_arithmetic(data: st.DataObject) -> None:
     text = data.draw(st.integers(1, 9).map(str))
@@ -389,7 +389,7 @@ def test_precedence_is_that_of_arithmetic(data: st.DataObject) -> None:
     assert evaluate(text.replace("**", "^").replace(" ", "")) == evaluate(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="ab12.e+-*/^%() sqrtlogx", max_size=30))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     refused = None
@@ -432,7 +432,7 @@ def test_postfix_operators_go_from_left_to_right() -> None:
     ("1e999 * a", 1, "beyond the floating-point numbers"),
     ("1e300 * a", 1, "numbers stay within ±1.09951e+12"),
     ("(" * 200 + "a" + ")" * 200, 51, "nested more than 50 deep"),
-    ("+".join(f"a*{n}.5" for n in range(600)), 2066, "more than 1000 instructions"),
+    ("+".join(f"(a/{n}.5)^31" for n in range(1, 60)), 252, "more than 1000 instructions"),
     ("1 / (a - b)", 3, "division by zero, a - b is 0"),
     ("b + inverse(a - 3)", 5, "inverse(a - 3): division by zero, a - 3 is 0"),
     ("(a - b)^-1", 8, "division by zero, a - b is 0"),

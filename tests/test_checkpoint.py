@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.result import Report
 from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
@@ -62,25 +60,15 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and one.numpy().tobytes() == other.numpy().tobytes()
 
 
-def load_program(name: str) -> Program | FleqProgram:
-    program = punchcard.load(EXAMPLES / name)
-    assert isinstance(program, Program | FleqProgram)
-    return program
-
-
-def run(program: Program | FleqProgram, **options: Any) -> Report[Any]:
-    return punchcard.run(program, **options)
-
-
 @pytest.mark.parametrize(("name", "options", "check"), [
     stopped(name, options, check) for check in (True, False) for name, options in BY_ENGINE])
 def test_stopped_anywhere_a_run_ends_with_the_same_card(
     tmp_path: Path, name: str, options: dict[str, Any], check: bool
 ) -> None:
-    program, path = load_program(name), tmp_path / "run.checkpoint"
-    whole = run(program, check=check, **options)
+    program, path = punchcard.load(EXAMPLES / name), tmp_path / "run.checkpoint"
+    whole = punchcard.run(program, check=check, **options)
     for stop in (0, 1, 9, 26) if isinstance(program, Program) else (1, 23):
-        begun = run(program, max_steps=stop, checkpoint=path, every=4, check=check, **options)
+        begun = punchcard.run(program, max_steps=stop, checkpoint=path, every=4, check=check, **options)
         assert not begun.result.halted
         resumed = punchcard.resume(path, max_steps=1000)
         assert resumed.result.begun == begun.result.loops
@@ -104,7 +92,7 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(
 def test_every_checkpoint_is_a_card_of_the_run(
     tmp_path: Path, name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program, path = load_program(name), tmp_path / "run.checkpoint"
+    program, path = punchcard.load(EXAMPLES / name), tmp_path / "run.checkpoint"
     start = begin(program, punchcard.build(program, **options))
     cards = [start.mark.card]
     kept: list[tuple[int, bool]] = []
@@ -330,48 +318,32 @@ def test_cards_that_do_not_fit(saved: Path) -> None:
             load(saved)
 
 
-def test_damaged_files(saved: Path) -> None:
-    """Cut anywhere, or with any byte changed, a file is refused or is what it was: never another run."""
+def test_a_file_that_is_cut_is_refused(saved: Path) -> None:
+    """Anywhere; that no turned bit is accepted is tested with the forged files."""
     whole = saved.read_bytes()
-    expected = load(saved)
     for length in range(0, len(whole), 97):
         saved.write_bytes(whole[:length])
         with pytest.raises(StorageError):
             load(saved)
-    rng = random.Random(1)
-    for _ in range(200):
-        place = rng.randrange(len(whole))
-        saved.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
-        try:
-            found = load(saved)
-        except StorageError:
-            continue
-        assert same_bits(found.mark.card, expected.mark.card)
-        assert replace(found.mark, raw_card=expected.mark.raw_card) == expected.mark
-        assert (found.program, found.plan, found.found) == (expected.program, expected.plan, expected.found)
 
 
-def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="no such file"):
-        punchcard.resume(tmp_path / "none")
-    with pytest.raises(StorageError, match="is a folder, not a checkpoint"):
-        punchcard.resume(tmp_path)
-    with pytest.raises(StorageError, match=r"cannot read .*: File name too long"):
-        punchcard.resume(tmp_path / ("x" * 300))
-    with pytest.raises(StorageError, match=r"zero' is a pipe or a device, not a checkpoint"):
-        punchcard.resume("/dev/zero")
+@pytest.mark.parametrize(("name", "message"), [
+    ("none", "no such file"), (".", "is a folder, not a checkpoint"), ("x" * 300, r"cannot read .*: File name too long"),
+    ("/dev/zero", r"zero' is a pipe or a device, not a checkpoint"), ("junk", "is not a safetensors file"),
+    ("machine", "is not a checkpoint"),
+])
+def test_files_that_are_no_checkpoints(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "junk").write_text("junk")
-    with pytest.raises(StorageError, match="is not a safetensors file"):
-        punchcard.resume(tmp_path / "junk")
-    machine = punchcard.SubleqMachine(word_bits=4, memory=1, instructions=1)
-    machine.save(tmp_path / "machine")
-    with pytest.raises(StorageError, match="is not a checkpoint"):
-        punchcard.resume(tmp_path / "machine")
+    punchcard.SubleqMachine(word_bits=4, memory=1, instructions=1).save(tmp_path / "machine")
+    with pytest.raises(StorageError, match=message):
+        punchcard.resume(tmp_path / name)
+
+
+def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     program = Program.create(load_subleq("multiply.subleq").instructions, [1] * 6)
-    with pytest.raises(StorageError, match="cannot write"):
-        punchcard.run(program, checkpoint=tmp_path / "no" / "folder")
-    with pytest.raises(StorageError, match="Is a directory"):
-        punchcard.run(program, checkpoint=tmp_path)
+    for path, message in ((tmp_path / "no" / "folder", "cannot write"), (tmp_path, "Is a directory")):
+        with pytest.raises(StorageError, match=message):
+            punchcard.run(program, checkpoint=path)
 
 
 def test_a_run_that_goes_wrong_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
@@ -420,13 +392,13 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, kills: int) -> None:
     if name.endswith(".subleq"):
         options = ["--design", "one-layer"]
         program: Program | FleqProgram = load_subleq(name)
-        whole = run(program, design="one-layer", max_steps=10**6, engine="dense")
+        whole = punchcard.run(program, design="one-layer", max_steps=10**6, engine="dense")
     else:
         text = source.read_text().replace("pass   scalar -1", "pass   scalar -12").replace(".range 64", ".range 10000")
         source = tmp_path / name
         source.write_text(text)
         options, program = [], assemble(text)
-        whole = run(program, max_steps=10**6, engine="dense")
+        whole = punchcard.run(program, max_steps=10**6, engine="dense")
     rng = random.Random(name)
     process = start(str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
                     "--every", "7")

@@ -12,8 +12,16 @@ from punchcard.api import run
 from punchcard.errors import FitError, ProgramError, SourceError
 from punchcard.machines.fleq.blocks.curves import DEAD_ZONE
 from punchcard.machines.fleq.blocks.table import tabulate
-from punchcard.machines.fleq.fitted import fitted_domain, fitted_function, known_function
-from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, HADAMARD, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.functions import (
+    ARRAY_FUNCTIONS,
+    HADAMARD,
+    Function,
+    Shape,
+    ShapeMismatch,
+    fitted_domain,
+    fitted_function,
+    known_function,
+)
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble

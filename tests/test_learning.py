@@ -18,10 +18,10 @@ from punchcard.api import disassemble
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.learning import Learned, Model, Stage, huber
 from punchcard.machines.fleq.blocks.block import EntrywiseProduct, MatrixProduct
-from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import HADAMARD, MUL, STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import dry_run
 from tests.cases import ROOT, soaked
 from tests.learning_cases import distance, outputs, torch_descend, xor
 

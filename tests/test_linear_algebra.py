@@ -14,10 +14,10 @@ import punchcard
 from punchcard import linalg
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError, SingularMatrixError
 from punchcard.linalg import Computed
-from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import STANDARD_FUNCTIONS
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import dry_run
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import ROOT, soaked
 from tests.test_linear_algebra_programs import regular

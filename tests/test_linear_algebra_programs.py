@@ -19,8 +19,8 @@ from punchcard.linalg.algorithms import (
 from punchcard.linalg.rounds import newton_rounds, norm_bound, power_rounds, reciprocal_rounds, safe_step
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
-from punchcard.machines.fleq.dry_run import dry_run, range_above
 from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.oracle import dry_run, range_above
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
 
 

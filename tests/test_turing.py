@@ -9,10 +9,7 @@ import json
 import os
 import random
 import re
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -28,7 +25,6 @@ from torch import Tensor
 import punchcard
 from punchcard.engines import Controls
 from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceError, StorageError
-from punchcard.machines import checkpoint
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
@@ -345,28 +341,6 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(engine: str, tmp_path: P
         assert resumed.result.loops == whole.result.loops
     with pytest.raises(StorageError, match=r"unknown machine 'turing'"):
         punchcard.resume(path)
-
-
-@pytest.mark.soak
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    """The file itself is the command: killed in the middle, the run goes on to the same card."""
-    source, path = tmp_path / "counter.tm", tmp_path / "run.checkpoint"
-    source.write_text(COUNTER)
-    program = punchcard.load(source, machines=KINDS)
-    whole = punchcard.run(program, machines=KINDS, engine="lowered")
-    process = subprocess.Popen(
-        [sys.executable, str(FOLDER / "turing.py"), "run", str(source), "--engine", "dense", "--checkpoint", str(path),
-         "--every", "5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    deadline = time.monotonic() + 60
-    while not (path.exists() and checkpoint.load(path, machines=KINDS).mark.loops) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert 0 < checkpoint.load(path, machines=KINDS).mark.loops < whole.result.loops, "killed in the middle of the run"
-    resumed = _run("--resume", str(path), "--engine", "lowered")
-    assert (resumed["steps"], resumed["agrees"]) == (whole.result.steps, True)
-    assert torch.equal(checkpoint.load(path, machines=KINDS).mark.card, whole.result.card)
 
 
 def test_the_trace_shows_every_configuration() -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def import_name(place: str) -> Any:
@@ -20,8 +19,7 @@ def import_name(place: str) -> Any:
     return getattr(found, name) if name else found
 
 
-@dataclass(frozen=True)
-class LazyFunction:
+class LazyFunction(NamedTuple):
     """A function or a class that is imported when it is first called. `takes_packed` is known before, of an engine."""
 
     place: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from punchcard.machines.fleq.blocks.block import Block, Elementwise, FittedFunct
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.blocks.fit import fit
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
-from punchcard.machines.fleq.fitted import UNLIMITED
-from punchcard.machines.fleq.functions import MUL, Function
+from punchcard.machines.fleq.functions import MUL, UNLIMITED, Function
 from punchcard.transformer.expression import relu
 
 REACH = 16.0
@@ -49,6 +48,7 @@ class Blocks:
         """Every value stays within ± this."""
         return RANGES[self.significand]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (few values of this class, and all are small)
     def error(self, function: Function, magnitude: float) -> float:
         """The bound of a function's block, for operands and results up to a magnitude."""
         return self.block(function).bound(Scale(1, magnitude, self.unit))

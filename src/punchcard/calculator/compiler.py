@@ -1,9 +1,9 @@
 """The calculator's compiler, as a list of its passes, of which the array front end has the first and the last.
 
-    parse(expression)          a function of Python
-    lower(source, ...)         its operations
-    Operations(code).apply     the same, scaled: with shifts, bands and steps of Newton's iteration, and their errors
-    generate(code, ...)        the FLEQ program
+    parse(expression)              a function of Python
+    lower(source, ...)             its operations
+    ExpressionScaling(...).run()   the same, scaled: with shifts, bands and steps of Newton's iteration, and their errors
+    generate(code, ...)            the FLEQ program
 
 The paper's sample program, for sqrt(1 / ((a + b - c) d)) / 100, is what comes out for its expression:
 
@@ -16,10 +16,8 @@ the ranges of the variables, by default the numbers themselves, only in which sh
 
 from __future__ import annotations
 
-import ast
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,16 +26,16 @@ import numpy as np
 from punchcard.calculator.blocks import Blocks
 from punchcard.calculator.code import ScaledCode, ScaledTerm
 from punchcard.calculator.exact import CONSTANTS, Exact, text
-from punchcard.calculator.expression import DATA, ParsedExpression, parse
+from punchcard.calculator.expression import ParsedExpression, parse
 from punchcard.calculator.functions import FUNCTIONS, STANDARD
-from punchcard.calculator.operations import Operations, cut
+from punchcard.calculator.operations import ExpressionScaling
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
 from punchcard.python.arrays.code_generation import generate
-from punchcard.python.arrays.compiler import LoweredFunction, lower
-from punchcard.python.arrays.ir import Const, Moves, Op, Operand, Ref, Register
+from punchcard.python.arrays.compiler import lower
+from punchcard.python.arrays.ir import Const, Op, Ref
 from punchcard.python.arrays.values import REAL
 from punchcard.python.intervals import Interval
 
@@ -76,10 +74,10 @@ def compile_expression(
     parameters = [argument.arg for argument in expression.source.node.args.args]
     lowered = lower(expression.source, dict.fromkeys(parameters, ()), dict.fromkeys(parameters, REAL), {})
     code = ScaledCode(blocks, newton)
-    result = _Scaling(expression, lowered, values, ranges, code).run()
+    result = ExpressionScaling(expression, lowered, values, ranges, code).run()
     if ranges:
         code = ScaledCode(blocks, newton, code.decisions)
-        result = _Scaling(expression, lowered, values, {}, code).run()
+        result = ExpressionScaling(expression, lowered, values, {}, code).run()
     program, variable = _generate(code, result)
     return CompiledExpression(program, variable, result.exact.low, result.error)
 
@@ -104,70 +102,6 @@ def _check_names(expression: ParsedExpression, values: Mapping[str, Fraction], r
                                f"{did_you_mean(name, variables)}")
         if values[name] not in interval:
             raise ProgramError(f"{name} is {text(Interval.point(values[name]))}, outside its range, {text(interval)}")
-
-
-class _Scaling:
-    """One walk over the operations of an expression, which writes them again with shifts, bands and errors."""
-
-    def __init__(self, expression: ParsedExpression, lowered: LoweredFunction, values: Mapping[str, Fraction],
-                 ranges: Mapping[str, Exact], code: ScaledCode) -> None:
-        self.expression, self.lowered, self.values, self.ranges, self.code = expression, lowered, values, ranges, code
-        self.terms: dict[Register, ScaledTerm] = {}
-
-    def run(self) -> ScaledTerm:
-        for name, register in self.lowered.parameters.items():
-            self.terms[register] = self._parameter(name)
-        operations = Operations(self.code)
-        for statement in self.lowered.code:
-            if isinstance(statement, Op):
-                self.code.line, node = statement.line, statement.line.node
-                operator = self.expression.operators[node]
-                with self._placed(operator.start + 1, self.expression.of(node)):
-                    self.terms[statement.target] = operations.apply(
-                        statement.function, [self._term(operand) for operand in statement.operands], self._texts(node),
-                        quotient=operator.text == "/")
-        last = self.lowered.code[-1]
-        assert isinstance(last, Moves)
-        self.code.line, result = last.line, self._term(last.pairs[0][1])
-        computed = isinstance(result.operand, Ref) and result.operand.register not in self.code.data
-        return result if computed else self.code.copy(result)
-
-    def _parameter(self, name: str) -> ScaledTerm:
-        """A variable, or a number, which is data where there are no variables."""
-        if name in self.expression.variables:
-            token = self.expression.variables[name]
-            value = self.values[token.text]
-            with self._placed(token.start + 1, token.text):
-                return self.code.variable(token.text, self.ranges.get(token.text, Interval.point(value)), value)
-        value, token = self.expression.numbers[name]
-        with self._placed(token.start + 1, token.text):
-            term = self.code.constant(value)
-        return term if self.expression.variables or not name.startswith(DATA) else self.code.datum(name, term)
-
-    def _term(self, operand: Operand) -> ScaledTerm:
-        if not isinstance(operand, Const):
-            return self.terms[operand.register]
-        value = float(operand.value[0, 0])  # of x - x, which is 0 before anything is scaled
-        if not math.isfinite(value):
-            raise ProgramError("division by zero, or the logarithm of zero")
-        return self.code.constant(Fraction(value))
-
-    def _texts(self, node: ast.AST) -> list[str]:
-        operands: list[ast.expr] = []
-        if isinstance(node, ast.BinOp):
-            operands = [node.left, node.right]
-        elif isinstance(node, ast.Call):
-            operands = node.args
-        return [self.expression.of(operand) for operand in operands]
-
-    @contextmanager
-    def _placed(self, column: int, part: str) -> Iterator[None]:
-        """Errors are those of a part of the expression."""
-        try:
-            yield
-        except ProgramError as error:
-            where = "" if part == self.expression.text.strip() else f"{cut(part)}: "
-            raise self.expression.error(f"{where}{error}", column, part) from None
 
 
 def _generate(code: ScaledCode, result: ScaledTerm) -> tuple[FleqProgram, str]:

@@ -21,14 +21,15 @@ from functools import cache
 
 import numpy as np
 
-from punchcard.machines.fleq import fitted
 from punchcard.machines.fleq.functions import (
     ADD,
+    FITTED,
     INVERSE,
     MUL,
     PERCENTAGE,
     SIGMOID,
     SUB,
+    UNLIMITED,
     Function,
     same_shape,
     scalar_only,
@@ -71,7 +72,7 @@ class Domain:
     logarithmic: bool = False
 
 
-DOMAINS: Mapping[str, Domain] = {name: Domain() for name in (*fitted.FITTED, *fitted.UNLIMITED)
+DOMAINS: Mapping[str, Domain] = {name: Domain() for name in (*FITTED, *UNLIMITED)
                                  if name not in (INVERSE.name, SQRT.name, SIGMOID.name)} | {
     "exp": Domain(-64.0, 32.0, lambda low, high: math.exp(high)),
     "log": Domain(2.0**-64, 2.0**64, lambda low, high: 1 / low, logarithmic=True),
@@ -87,7 +88,7 @@ def banded(name: str, low: float, high: float) -> Function:
     if domain.logarithmic:
         bottom, top = band(math.log2(low), math.log2(high))
         return fitted_on(name, 2.0**bottom, 2.0**top)
-    if name in fitted.UNLIMITED:
+    if name in UNLIMITED:
         return fitted_on(name, domain.low - BAND, domain.high + BAND)
     return fitted_on(name, *band(low, high))
 
@@ -106,7 +107,7 @@ def wide(function: Function, rung: int) -> Function:
 @cache
 def fitted_on(name: str, low: float, high: float) -> Function:
     """A declaration whose name tells the range, as in exp_m4_0 for -4 to 0 and log_2m4_2p0 for 2^-4 to 2^0."""
-    rule = fitted.FITTED.get(name) or fitted.UNLIMITED[name]
+    rule = FITTED.get(name) or UNLIMITED[name]
     powers = name not in DOMAINS or DOMAINS[name].logarithmic
     ends = [_power_name(math.log2(x)) if powers else _number_name(x) for x in (low, high)]
     return Function(f"{name}_{ends[0]}_{ends[1]}", 1, scalar_only, rule.reference, domain=(low, high))

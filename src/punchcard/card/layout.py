@@ -7,7 +7,7 @@ statements about the card when a loop begins. Engines may rely on them, and test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_args, overload
@@ -383,14 +383,13 @@ class Layout:
     def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop violates the declared facts; empty when they hold."""
         self.check(card)
-        return self._content_violations(card) or list(self._violated_facts(card))
-
-    def _violated_facts(self, card: Card) -> Iterator[str]:
-        """The facts that do not hold, each with the first column where it fails."""
-        for fact in self.facts:
+        found = self._content_violations(card)
+        for fact in () if found else self.facts:
             wrong = np.nonzero(~fact.truths(self, card))[-1]
             if len(wrong):
-                yield f"{self.column_name(self.region(fact.region).start + int(wrong[0]))}: violated: {fact.about}"
+                first = self.column_name(self.region(fact.region).start + int(wrong[0]))
+                found.append(f"{first}: violated: {fact.about}")
+        return found
 
     def _content_violations(self, card: Card) -> list[str]:
         if isinstance(card, PackedCard):

@@ -18,10 +18,10 @@ from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywisePr
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.designs.base import check_room
-from punchcard.machines.fleq.dry_run import range_above
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import range_above
 from punchcard.machines.result import Result
 from punchcard.transformer.expression import relu
 from punchcard.transformer.precision import as_precision

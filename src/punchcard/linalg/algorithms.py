@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.linalg.rounds import safe_step, steps_per_round
-from punchcard.machines.fleq.dry_run import MARGIN, range_above
 from punchcard.machines.fleq.isa import Array, FleqProgram
+from punchcard.machines.fleq.oracle import MARGIN, range_above
 from punchcard.python.arrays.program import ArrayProgram
 from punchcard.python.source import FunctionSource
 

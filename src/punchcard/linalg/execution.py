@@ -14,10 +14,10 @@ from punchcard.machines.base import AsPrecision
 from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import check_room
-from punchcard.machines.fleq.dry_run import dry_run
 from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.fleq.oracle import dry_run
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE

@@ -120,29 +120,31 @@ class Machine(ABC, Generic[Program, State]):
         self.design = self.designs[name] if isinstance(design, str) else design
         self.sizes, self.options = sizes, dict(options)
         formats = [as_precision(each) for each in (precision if isinstance(precision, tuple) else (precision,))]
-        self.halting = self.design.halting(sizes)
         self.layout = self.design.layout(sizes)
-        for pattern in self.halting:
-            self.layout.check_pattern(pattern)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
-        for wanted in formats:
-            self.precision = wanted
-            key = weight_cache.key_of(self.design, sizes, wanted) if self.keeps_weights else None
+        self.halting = self.design.halting(sizes)
+        for self.precision in formats:
+            key = weight_cache.key_of(self.design, sizes, self.precision) if self.keeps_weights else None
             found = key and weight_cache.find(key)
             if found:
                 self.weights, self.needed_bits = found
-                return
-            layers = [compile_layer(part, self.layout.width) for part in self.design.layers(sizes, self.layout, wanted)]
+                break
+            parts = self.design.layers(sizes, self.layout, self.precision)
+            layers = [compile_layer(part, self.layout.width) for part in parts]
             self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
-            if self.needed_bits <= wanted.significand:
-                self.weights = to_weights(layers, self.layout.width, wanted)
+            if self.needed_bits <= self.precision.significand:
+                self.weights = to_weights(layers, self.layout.width, self.precision)
                 if key:
                     weight_cache.keep(key, self.weights, self.needed_bits)
-                return
-        raise PrecisionError(
-            f"the {name!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
-            f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: {self.advice()}")
+                break
+        else:
+            raise PrecisionError(
+                f"the {name!r} design with {', '.join(f'{name}={value}' for name, value in options.items())} needs sums of "
+                f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: "
+                f"{self.advice()}")
+        for pattern in self.halting:
+            self.layout.check_pattern(pattern)
 
     def check_options(self, design: str, options: Mapping[str, Any]) -> None:
         """Raise an error for an unknown design, and for an option with a value that its kind does not allow."""

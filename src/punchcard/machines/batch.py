@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import BatchRunner, Controls, Port, Run, Watch, prepare_batch
+from punchcard.engines import BatchRunner, Controls, Port, Run, prepare_batch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
@@ -106,7 +106,9 @@ class ProgramBatch:
             if entry.program is not None:
                 watch, looks = self.machine.guard(
                     entry.program, entry.begin, partial(repeat, self.machine, engine), every_loop=False)
-                entry.looks = [*looks, *(() if watch is None else [PeriodicAction(1, partial(_see, watch))])]
+                if watch is not None:
+                    looks = [*looks, PeriodicAction(1, partial(lambda see, mark: see(mark.loops, mark.raw_card), watch))]
+                entry.looks = looks
 
     def run(self, runner: BatchRunner, controls: Controls) -> None:
         """In parts, each of all runs that have not ended."""
@@ -132,10 +134,6 @@ class ProgramBatch:
             return self.machine.result(entry.program, course, entry.begin, entry.host)
         found = self.machine.result(None, course, entry.begin, entry.host)
         return replace(found, reason="fault", fault=entry.error)
-
-
-def _see(watch: Watch, mark: Mark) -> None:
-    watch(mark.loops, mark.raw_card)
 
 
 def run_batch(

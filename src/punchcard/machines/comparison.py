@@ -32,8 +32,7 @@ class Comparison(ABC):
     needs_no_copy: bool = False
     guards: bool = False
 
-    @abstractmethod
-    def watch(self, loop: int, card: Card) -> None:
+    def watch(self, loop: int, card: Card) -> None:  # noqa: B027, a comparison at the end watches nothing
         """Called after every loop, where it watches."""
 
     def reading(self, read: Read) -> Read:
@@ -64,9 +63,6 @@ class EndComparison(Comparison):
     def __init__(self, machine: AnyMachine, program: Any) -> None:
         self._machine, self._program = machine, program
 
-    def watch(self, loop: int, card: Card) -> None:
-        """It looks only at the end."""
-
     def report(self, result: Result[Any]) -> Report[Any]:
         written = bytearray()
         oracle = self._machine.oracle(self._program, reader(result.read), written.append)
@@ -74,7 +70,8 @@ class EndComparison(Comparison):
         found = self._machine.differences(self._program, result.raw_card, oracle)
         if bytes(written) != result.output:
             found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
-        return _report(result, [*found, *_endings(result, oracle)])
+        found += _endings(result, oracle)
+        return Report(result, not found, tuple(found))
 
 
 class LockstepComparison(Comparison):
@@ -153,11 +150,7 @@ class LockstepComparison(Comparison):
         for who, more in (("machine", self._written), ("interpreter", self._expected)):
             if more:
                 self._note(f"the {who} writes {bytes(b & 0xFF for b in more)!r} more")
-        return _report(result, [self._difference] if self._difference else [])
-
-
-def _report(result: Result[Any], differences: list[str]) -> Report[Any]:
-    return Report(result, not differences, tuple(differences))
+        return Report(result, not self._difference, (self._difference,) if self._difference else ())
 
 
 def _endings(result: Result[Any], oracle: Interpreter[Any]) -> Iterator[str]:
@@ -168,5 +161,3 @@ def _endings(result: Result[Any], oracle: Interpreter[Any]) -> Iterator[str]:
         yield f"halted is {result.halted}, the interpreter's {not result.halted}"
     if result.fault != oracle.fault:
         yield f"the run stops with {result.fault}, the interpreter with {oracle.fault}"
-
-

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from punchcard.card.layout import Layout, RowBlock
+from punchcard.card.layout import Layout
 
 ValueKind: TypeAlias = Literal["signed", "unsigned", "numbers", "one-hot"]
 UNREADABLE = "–"
@@ -173,20 +173,13 @@ def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) ->
             if region.size > MOST_COLUMNS and column not in named:
                 continue
             for block in layout.blocks:
-                content = block.holds.get(region.name)
-                if content in ("bits", "real", "fixed"):
-                    found += _values_of_block(layout, block, column, named.get(column) or layout.column_name(column),
-                                              numbers=content != "bits")
-    return found
-
-
-def _values_of_block(layout: Layout, block: RowBlock, column: int, group: str, *, numbers: bool) -> list[DisplayValue]:
-    """A value for each part of a block, or one for the block."""
-    found = []
-    for name in [f"{block.name}.{part}" for part in block.parts] or [block.name]:
-        rows = layout.rows(name)
-        if numbers or rows.stop - rows.start <= MOST_BITS:
-            found.append(DisplayValue(name, group, name, column, kind="numbers" if numbers else "unsigned"))
+                content, group = block.holds.get(region.name), named.get(column) or layout.column_name(column)
+                for name in [f"{block.name}.{part}" for part in block.parts] or [block.name]:
+                    rows = layout.rows(name)
+                    if content in ("real", "fixed"):
+                        found.append(DisplayValue(name, group, name, column, kind="numbers"))
+                    elif content == "bits" and rows.stop - rows.start <= MOST_BITS:
+                        found.append(DisplayValue(name, group, name, column, kind="unsigned"))
     return found
 
 

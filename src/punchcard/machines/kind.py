@@ -190,8 +190,3 @@ class Kind:
     def assembled(self, program: object, suffix: str = "") -> str | bytes:
         """A program as `punchcard asm` writes it to a file with this extension."""
         return self.writers.get(suffix.lower(), self.write or self.disassemble)(program)
-
-    def language_of(self, suffix: str) -> Language | None:
-        """The language of files with this extension."""
-        return next((language for language in self.languages if suffix in language.extensions), None)
-

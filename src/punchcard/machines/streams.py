@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
 
@@ -39,20 +40,16 @@ def reader(source: Input, done: int = 0) -> Read:
     """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function goes on."""
     if callable(source):
         return source
-    take = _bytes(source[done:]) if isinstance(source, (bytes, bytearray)) else iter(lambda: source.read(1), b"")
+    file = io.BytesIO(source[done:]) if isinstance(source, (bytes, bytearray)) else source
     ended = False
 
     def read() -> int:
         nonlocal ended
-        byte = b"" if ended else next(take, b"")
+        byte = b"" if ended else file.read(1)
         ended = not byte  # a terminal could go on after its end: the program must not see that
         return byte[0] if byte else END_OF_INPUT
 
     return read
-
-
-def _bytes(data: bytes) -> Iterator[bytes]:
-    return (data[i : i + 1] for i in range(len(data)))
 
 
 class TimedInput:

@@ -1,9 +1,4 @@
-"""`program`, the decorator: a Python function becomes a program of a machine, and calling it runs it there.
-
-Which machine: the annotations int, bool, str and list[int], of a parameter or of the result, say integers, and so the von
-Neumann machine. A function without parameters and annotations is of integers if it prints, reads input or is called `main`.
-Any other is of arrays, on the FLEQ machine. `machine="fleq"` or `machine="von-neumann"` says it outright.
-"""
+"""`program`, the decorator: a Python function becomes a program of a machine, and calling it runs it there."""
 
 from __future__ import annotations
 
@@ -58,7 +53,7 @@ def of_source(
 
 
 def machine_for(source: FunctionSource) -> str:
-    """Which machine a function is for: the rule above."""
+    """Which machine a function is for, by the rule that `program` states."""
     node = source.node
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     annotated = [*(parameter.annotation for parameter in given), node.returns]

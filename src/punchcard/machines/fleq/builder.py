@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ProgramError, did_you_mean
-from punchcard.machines.fleq.fitted import known_function
-from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, KNOWN, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.functions import ARRAY_FUNCTIONS, KNOWN, Function, Shape, ShapeMismatch, known_function
 from punchcard.machines.fleq.isa import (
     Array,
     Branch,

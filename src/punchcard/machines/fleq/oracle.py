@@ -8,12 +8,13 @@ it acts, so one that changes its own pointers does so for the next time.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from punchcard.errors import ProgramError
+from punchcard.errors import ConvergenceError, ProgramError
 from punchcard.machines.fleq.isa import (
     FLAG_TOLERANCE,
     Branch,
@@ -30,6 +31,8 @@ from punchcard.machines.fleq.isa import (
 from punchcard.machines.interpreter import Interpreter
 
 Array: TypeAlias = NDArray[np.float64]
+MARGIN = 1e-6
+"""A value that an interpreter computes may be this much larger, relatively, on the machine."""
 
 
 class FleqInterpreter(Interpreter[FleqState]):
@@ -129,3 +132,35 @@ def run(program: FleqProgram, max_steps: int, check_range: bool = True) -> FleqI
     interpreter = FleqInterpreter(program, check_range)
     interpreter.run(max_steps)
     return interpreter
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The memory by name at the end, the largest value at any time, and the instructions that were executed."""
+
+    memory: dict[str, Array]
+    largest: float
+    steps: int
+
+
+def dry_run(program: FleqProgram, max_steps: int = 100_000) -> DryRun:
+    """Run a program before the machine does, whatever its range, to learn how large values get."""
+    interpreter = FleqInterpreter(program, check_range=False)
+    given = largest = float(np.abs(interpreter.memory).max())
+    while not interpreter.halted and interpreter.steps < max_steps:
+        interpreter.step()
+        largest = max(largest, float(np.abs(interpreter.memory).max()))
+        if not math.isfinite(largest):
+            raise ConvergenceError(f"values grow without bound: beyond 1e300 after {interpreter.steps} instructions")
+    if largest > given:
+        largest *= 1 + MARGIN
+    return DryRun(program.named(interpreter.memory), largest, interpreter.steps)
+
+
+def range_above(largest: float) -> float:
+    """The least power of two that holds values up to `largest`.
+
+    The range is a size of the machine, and so reaches its weights. On a grid this coarse, programs that differ in their data
+    share a machine.
+    """
+    return 2.0 ** math.ceil(math.log2(largest))

@@ -17,8 +17,7 @@ import numpy as np
 from punchcard.arguments import real_array
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.fleq.blocks.block import EntrywiseProduct, LaneProduct, MatrixProduct, ScaledProduct
-from punchcard.machines.fleq.fitted import fitted_function
-from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE
+from punchcard.machines.fleq.functions import ENTRYWISE, HADAMARD, MUL, SCALE, fitted_function
 from punchcard.machines.fleq.isa import FleqProgram, Returned
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import FleqInterpreter

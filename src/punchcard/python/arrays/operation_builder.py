@@ -15,9 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.fitted import FITTED as FITTED_BY_NAME
-from punchcard.machines.fleq.fitted import UNLIMITED
-from punchcard.machines.fleq.functions import ABS, ADD, MAXIMUM, MINIMUM, POSITIVE, RELU, SIGMOID, SUB
+from punchcard.machines.fleq.functions import ABS, ADD, MAXIMUM, MINIMUM, POSITIVE, RELU, SIGMOID, SUB, UNLIMITED
+from punchcard.machines.fleq.functions import FITTED as FITTED_BY_NAME
 from punchcard.python.arrays import ir
 from punchcard.python.arrays.ir import Array, Const, Operand, Ref, Register
 

@@ -26,8 +26,15 @@ from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
 from punchcard.machines.fleq.blocks.table import Table, tabulate
 from punchcard.machines.fleq.blocks.vector_fit import ridges
-from punchcard.machines.fleq.fitted import FITTED, fitted_domain, fitted_function
-from punchcard.machines.fleq.functions import KNOWN, LOSS_SLOPE, LOSS_SLOPES, Function
+from punchcard.machines.fleq.functions import (
+    FITTED,
+    KNOWN,
+    LOSS_SLOPE,
+    LOSS_SLOPES,
+    Function,
+    fitted_domain,
+    fitted_function,
+)
 from punchcard.transformer.expression import relu
 
 TERMS = 64
@@ -63,24 +70,22 @@ def built_in(name: str, heads: int = 1, *, anchors: bool = False, unit: float = 
         "loss_slope": lambda f: ChosenFunction(f, _loss_slopes(2 * unit)),
         "sqrt": lambda f: FittedFunction(f, _fitted(f, ROOT_TERMS, 2 * unit)),
     }
-    if fitted_domain(name) is not None:
-        return fitted_block(name, unit)
+    domain = fitted_domain(name)
+    if domain is not None:
+        return _over_a_domain(name, *domain, unit)
     if name not in makers:
         raise ProgramError(f"unknown function {name!r}{did_you_mean(name, makers)}: there are {', '.join(makers)}, "
                            "incr_pointer, reset_pointer; plug in a block of your own for another")
     return makers[name](KNOWN[name])
 
 
-def fitted_block(name: str, unit: float = 2.0**-53) -> Block:
-    """The block of a function whose name tells its domain, such as exp_m16_4 (see `machines.fleq.fitted`)."""
-    domain = fitted_domain(name)
-    if domain is None:
-        raise ProgramError(f"function {name!r} does not tell a domain, as exp_m16_4 does, for -16 to 4")
-    base, low, high = domain
+def _over_a_domain(name: str, base: str, low: float, high: float, unit: float) -> Block:
+    """The block of a function whose name tells its domain, such as exp_m16_4 (see `machines.fleq.functions`)."""
+    function, rule = fitted_function(base, low, high), FITTED[base]
     if base == "exp":
-        return EntriesFunction(fitted_function(*domain), exponential(name, high, unit))
-    table, rule = _table(base, low, high, 2 * unit), FITTED[base]
-    return EntriesFunction(fitted_function(*domain), tabulated(name, table, rule.smooth, unit if rule.both else None))
+        return EntriesFunction(function, exponential(name, high, unit))
+    table = _table(base, low, high, 2 * unit)
+    return EntriesFunction(function, tabulated(name, table, rule.smooth, unit if rule.both else None))
 
 
 @cache

@@ -54,10 +54,6 @@ class FleqSizes:
     groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("memory", 1), ("instructions", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise SizeError(f"{name}={value!r}: it must be an integer, at least {least}")
         if self.columns > MAX_COLUMNS:
             raise SizeError(f"memory={self.memory}, instructions={self.instructions} and a scratchpad of {self.scratchpad} "
                             f"columns for size={self.size} make a card of {self.columns} columns: the most is {MAX_COLUMNS}")

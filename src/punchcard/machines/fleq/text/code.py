@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from punchcard.errors import ProgramError
 from punchcard.machines.assembler import labelled
-from punchcard.machines.fleq.fitted import known_function
-from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch
+from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch, known_function
 from punchcard.machines.fleq.isa import FIELDS, Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
 from punchcard.machines.fleq.text.source import KEYWORDS, take_mark, take_whole
 from punchcard.machines.source import Line, Token, unknown

@@ -28,7 +28,7 @@ EVERYWHERE = ("scratchpad", *OUTSIDE)
 CONSTANTS = (0, -1)
 MIN_WORD_BITS = 2
 MAX_WORD_BITS = 50  # no number format holds more, and up to here all formulas' constants are exact in float64
-MAX_POINTER_BITS = 24
+MAX_COLUMNS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class SubleqSizes:
             raise SizeError(f"memory={self.memory}: a machine has at least one cell")
         if self.instructions < 1:
             raise SizeError(f"instructions={self.instructions}: a machine has room for at least one instruction")
-        if self.pointer_bits > MAX_POINTER_BITS:
+        if self.columns > MAX_COLUMNS:
             raise SizeError(f"memory={self.memory} and instructions={self.instructions} make a card of {self.columns} "
-                            f"columns: the most is {1 << MAX_POINTER_BITS}")
+                            f"columns: the most is {MAX_COLUMNS}")
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -29,6 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from punchcard.card.encoding import pointer_bits
 from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.display_values import Pending
@@ -67,7 +68,7 @@ class SubleqOneLayer(SubleqDesign):
     pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
+        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
         outside = holding("bits", *OUTSIDE)
         scratchpad = holding("bits", "scratchpad")
         return Layout(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
+from punchcard.card.encoding import pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
@@ -33,7 +34,7 @@ class SubleqPaper(SubleqDesign):
     halting_register: ClassVar[str] = "pointer.b"
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
+        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [

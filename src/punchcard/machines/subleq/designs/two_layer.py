@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from punchcard.card.encoding import pointer_bits
 from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
@@ -44,7 +45,7 @@ class SubleqTwoLayer(SubleqDesign):
     counter_offset: ClassVar[int] = 1
 
     def layout(self, sizes: SubleqSizes) -> Layout:
-        n, length, regions = sizes.word_bits, sizes.pointer_bits, sizes.regions
+        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
         pointers = {"a": length, "b": length, "c": length}
         return Layout(
             [
