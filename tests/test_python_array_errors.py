@@ -29,6 +29,7 @@ REFUSED = (
     ("return A + np.ones(3)", "+ of shape (2, 2) and shape (3,): the shapes do not go together"),
     ("return A @ 2.0", "@ of shape (2, 2) and a scalar: both sides must be vectors or matrices; write * for a product"),
     ("return A[2]", "index 2 of axis 0, which has 2 entries"),
+    ("return A[0:0]", "a slice without entries"),
     ("for i in range(3):\n        s = X[i]\n    return s", "index 2 of axis 0, which has 2 entries: the loop goes that far"),
     ("return Y", "unknown name 'Y'"),
     ("return np.linalg.inv(A)", "a call of 'inv', which is not a function of array programs; call pc.* or np.* functions"),

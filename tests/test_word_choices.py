@@ -23,7 +23,7 @@ from punchcard.engines.lowered.bits.table import (
     without_idle_bits,
 )
 from tests.test_words import Bits, random_table
-from tests.word_values import all_values, leaf_words, table_value, value_of
+from tests.word_values import all_values, leaf_words, table_value, value_of, with_leaves
 
 WIDTH = 4
 
@@ -66,8 +66,7 @@ def test_a_sum_of_conjunctions_is_a_choice_or_a_shift(direction: int, sign: bool
 
 
 def test_a_sum_is_split_by_the_bits_that_its_parts_share() -> None:
-    rng, words = random.Random(2), WordBuilder()
-    leaves = leaf_words(words, 3, 4)
+    rng, (words, leaves, every) = random.Random(2), with_leaves(3, 4)
     bits = [words.bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
     tried = 0
     for _ in range(60):
@@ -76,7 +75,6 @@ def test_a_sum_is_split_by_the_bits_that_its_parts_share() -> None:
         if split is None:
             continue
         tried += 1
-        every = all_values(leaves)
         total = sum(table_value(term, every) for term in terms)
         settings = sum((every[bit.word] >> bit.place & 1) << j for j, bit in enumerate(split.bits))
         for setting, part in enumerate(split.parts):
@@ -85,33 +83,28 @@ def test_a_sum_is_split_by_the_bits_that_its_parts_share() -> None:
 
 
 def test_a_function_with_some_bits_known() -> None:
-    rng, words = random.Random(3), WordBuilder()
-    (leaf,) = leaf_words(words, 5)
+    rng, (words, (leaf,), every) = random.Random(3), with_leaves(5)
     bits = [words.bit(leaf, i) for i in range(5)]
     for _ in range(40):
         table, known = random_table(rng, bits, 5), tuple(sorted(rng.sample(bits, 2)))
         setting = rng.randrange(4)
-        every = all_values([leaf])
         here = sum((every[leaf] >> bit.place & 1) << j for j, bit in enumerate(known)) == setting
         assert np.all(~here | (table_value(restrict(table, known, setting), every) == table_value(table, every)))
 
 
 def test_functions_of_flags_are_right_wherever_they_can_be() -> None:
-    rng, words = random.Random(5), WordBuilder()
-    (leaf,) = leaf_words(words, 4)
+    rng, (words, (leaf,), every) = random.Random(5), with_leaves(4)
     flags = [words.matches(leaf, 15, pattern) for pattern in range(0, 16, 5)] + [words.at_least(leaf, k) for k in (2, 7, 11)]
     bits = [words.bit(flag) for flag in flags]
     for _ in range(200):
         one, other = random_table(rng, bits), random_table(rng, bits)
         total = combine(int.__add__, one, other)
         assert total is not None
-        every = all_values([leaf])
         assert np.all(table_value(total, every) == table_value(one, every) + table_value(other, every))
 
 
 def test_patterns_that_exclude_each_other_add_up_to_a_bit() -> None:
-    words = WordBuilder()
-    (leaf,) = leaf_words(words, 8)
+    words, (leaf,), _ = with_leaves(8)
     total: BitTable | None = constant_table(0)
     for pattern in range(5):
         flag = bit_table(words.bit(words.matches(leaf, 255, pattern)), 0, 1)
@@ -136,8 +129,7 @@ def test_a_conjunction_of_many_bits_is_one_comparison(sign: float) -> None:
 
 def test_trimming() -> None:
     """A bit that changes nothing is left out, wherever it stands."""
-    rng, words = random.Random(6), WordBuilder()
-    (leaf,) = leaf_words(words, 4)
+    rng, (words, (leaf,), every) = random.Random(6), with_leaves(4)
     bits = tuple(words.bit(leaf, i) for i in range(4))
     for _ in range(100):
         idle = rng.randrange(4)
@@ -145,4 +137,4 @@ def test_trimming() -> None:
         values = [values[i & ~(1 << idle)] for i in range(16)]
         table = without_idle_bits(bits, list(values))
         assert bits[idle] not in table.bits
-        assert np.all(table_value(table, all_values([leaf])) == values)
+        assert np.all(table_value(table, every) == values)

@@ -29,7 +29,7 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
 from punchcard.engines.lowered.graph.rules import value_of as node_value
 from punchcard.words.word import Word
-from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of
+from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of, with_leaves
 
 # Numbers and tables
 
@@ -58,10 +58,8 @@ def random_table(rng: random.Random, bits: list[Bit], most: int = 3, values: tup
 
 def test_functions_of_few_bits() -> None:
     """Sums and products of tables; what changes nothing is left out; and too many bits are refused."""
-    rng, words = random.Random(1), WordBuilder()
-    leaves = leaf_words(words, 2, 3)
+    rng, (words, leaves, every) = random.Random(1), with_leaves(2, 3)
     bits = [words.bit(leaf, i) for leaf in leaves for i in range(leaf.width)]
-    every = all_values(leaves)
     for _ in range(60):
         a, b = random_table(rng, bits), random_table(rng, bits)
         for change in (int.__add__, int.__mul__):
@@ -98,11 +96,9 @@ def total_value(terms: tuple[tuple[int, Word, int, int], ...], leaves: Leaves) -
 def test_the_lowest_bits_of_a_total() -> None:
     rng = random.Random(4)
     for _ in range(300):
-        words = WordBuilder()
-        leaves = leaf_words(words, 3, 3)
+        words, leaves, every = with_leaves(3, 3)
         total, bits, constant, sign = random_total(rng, leaves), rng.randint(1, 6), rng.randint(-9, 9), rng.choice((1, -1))
         word = total.lowest(words, bits, constant, sign)
-        every = all_values(leaves)
         wanted = total_value(total.terms, every)
         assert np.all((value_of(word, every) - sign * wanted - constant) % (1 << bits) == 0)
         assert np.all((value_of(total.word(words), every) - wanted) % (1 << 64) == 0)
@@ -124,8 +120,7 @@ def test_packing_bits() -> None:
     """Every place of the word is its function, and so is every home; all other places are 0."""
     rng = random.Random(5)
     for turn in range(70):
-        words = WordBuilder()
-        leaves = leaf_words(words, 3, 3, 1)
+        words, leaves, every = with_leaves(3, 3, 1)
         bits = random_bits(rng, words, leaves)
         wanted: dict[int, BitTable] = {}
         if turn % 2:  # the same function in step, with some others
@@ -137,7 +132,6 @@ def test_packing_bits() -> None:
             wanted[rng.randrange(8)] = table if table.bits else constant_table(rng.choice((-1, 1)))
         homes: dict[BitTable, Bit] = {}
         word = pack(words, wanted, homes)
-        every = all_values(leaves)
         expected = sum((table_value(table, every) > 0) * (1 << at) for at, table in wanted.items())
         assert np.all(value_of(word, every) == expected)
         for table, home in homes.items():
@@ -147,14 +141,12 @@ def test_packing_bits() -> None:
 def test_families_of_functions() -> None:
     rng = random.Random(6)
     for _ in range(100):
-        words = WordBuilder()
-        leaves = leaf_words(words, 3, 3, 1)
+        words, leaves, every = with_leaves(3, 3, 1)
         table = random_table(rng, random_bits(rng, words, leaves), 3, (0, 1))
         if not table.bits:
             continue
         place = rng.randint(0, 5)
         word = family(words, table, place)
-        every = all_values(leaves)
         assert np.all(bit_of(words.bit(word, place), every) == table_value(table, every))
 
 
@@ -162,16 +154,14 @@ def test_functions_that_are_alike() -> None:
     """Never said of functions that differ; and the lowest bit of a sum is the exclusive or."""
     rng, said = random.Random(7), 0
     for _ in range(600):
-        words = WordBuilder()
-        leaves = leaf_words(words, 2, 2, 1)
+        words, leaves, every = with_leaves(2, 2, 1)
         bits = random_bits(rng, words, leaves)
         a, b = (random_table(rng, bits, 2, (0, 1)) for _ in range(2))
         if alike(a, b):
             said += 1
-            assert np.all(table_value(a, all_values(leaves)) == table_value(b, all_values(leaves)))
+            assert np.all(table_value(a, every) == table_value(b, every))
     assert said > 20
-    words = WordBuilder()
-    x, y = leaf_words(words, 4, 4)
+    words, (x, y), _ = with_leaves(4, 4)
     either = BitTable((words.bit(x, 0), words.bit(y, 0)), (0, 1, 1, 0))
     assert alike(either, BitTable((words.bit(words.sum([(1, x), (1, y)], 0), 0),), (0, 1)))
     assert not alike(either, BitTable((words.bit(words.sum([(1, x), (1, y)], 1), 0),), (0, 1)))
@@ -181,14 +171,12 @@ def test_sums_in_line_with_others() -> None:
     """What is put in another form is the same sum, and terms that cancel are gone."""
     rng = random.Random(8)
     for _ in range(200):
-        words = WordBuilder()
-        leaves = leaf_words(words, 2, 2, 1)
+        words, leaves, every = with_leaves(2, 2, 1)
         bits = random_bits(rng, words, leaves)
         functions = [random_table(rng, bits, 2, (0, 1)) for _ in range(4)]
         terms = {table: rng.choice((-2, -1, 1, 2)) << 64 for table in functions if table.bits}
         after, constant = aligned(words, terms, 5)
         assert all(after.values())
-        every = all_values(leaves)
         assert np.all(sum(c * table_value(table, every) for table, c in after.items()) + constant == 5 + sum(
             c * table_value(table, every) for table, c in terms.items()))
 
@@ -213,6 +201,15 @@ class Bits:
     def form(self, weights: list[float], constant: float = 0.0) -> Linear:
         return Linear({row: w for row, w in zip(self.rows, weights, strict=False) if w}, np.array([constant]))
 
+    def bit_of(self, total: Linear, place: int, multiples: int) -> BitTable | None:
+        """A bit of a sum, ±1, by steps at so many multiples of its power of two; lifted, and compared."""
+        result = Linear({}, np.array([-1.0]))
+        for k in range(1, multiples + 1):
+            sign = 2.0 if k % 2 else -2.0
+            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
+                result.add(self.graph.relu(Linear(total.terms, total.constant + shift)), weight)
+        return self.assert_same(self.graph.narrowed(self.graph.tidy(result)))
+
     def assert_same(self, linear: Linear) -> BitTable | None:
         """What was lifted is the form, for all settings of the bits."""
         table = self.functions.table_of(linear)
@@ -232,13 +229,7 @@ def test_a_bit_of_a_sum_is_lifted() -> None:
     for place in range(4):
         bits = Bits()
         weights = [2.0**i / 2 if i <= place else 0.0 for i in range(4)] * 2
-        total = bits.form(weights, sum(weights))
-        result = Linear({}, np.array([-1.0]))
-        for k in range(1, 4):
-            sign = 2.0 if k % 2 else -2.0
-            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
-                result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
-        table = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        table = bits.bit_of(bits.form(weights, sum(weights)), place, 3)
         assert table is not None
         assert len(table.bits) <= 2, "a bit of an integer, not a table"
 
@@ -278,12 +269,7 @@ def test_a_sum_of_gated_bits_is_one_of_words() -> None:
         total = Linear({}, np.array([1.0]))
         for i in range(place + 1):
             total.add(gated[i], 2.0**i)
-        result = Linear({}, np.array([-1.0]))
-        for k in range(1, 3):
-            sign = 2.0 if k % 2 else -2.0
-            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
-                result.add(bits.graph.relu(Linear(total.terms, total.constant + shift)), weight)
-        table = bits.assert_same(bits.graph.narrowed(bits.graph.tidy(result)))
+        table = bits.bit_of(total, place, 2)
         assert table is not None
         operations |= {word for bit in table.bits for word in _logic(bit.word)}
     assert len(operations) == 2, "for each of the two gates the same operation on words for all places"

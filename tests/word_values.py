@@ -39,6 +39,13 @@ def leaf_words(words: WordBuilder, *widths: int) -> list[Word]:
     return [words.leaf(number, width) for number, width in enumerate(widths)]
 
 
+def with_leaves(*widths: int) -> tuple[WordBuilder, list[Word], Leaves]:
+    """Words, leaves of these widths, and every setting of them."""
+    words = WordBuilder()
+    leaves = leaf_words(words, *widths)
+    return words, leaves, all_values(leaves)
+
+
 def all_values(leaves: Sequence[Word]) -> Leaves:
     """Every setting of narrow leaves."""
     grids = np.meshgrid(*(np.arange(1 << leaf.width) for leaf in leaves), indexing="ij")

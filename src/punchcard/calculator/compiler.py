@@ -1,9 +1,9 @@
 """The calculator's compiler, as a list of its passes, of which the array front end has the first and the last.
 
-    parse(expression)          a function of Python
-    lower(source, ...)         its operations
-    Scaling(...).run()         the same, scaled: with shifts, bands and steps of Newton's iteration, and their errors
-    generate(code, ...)        the FLEQ program
+    parse(expression)              a function of Python
+    lower(source, ...)             its operations
+    ExpressionScaling(...).run()   the same, scaled: with shifts, bands and steps of Newton's iteration, and their errors
+    generate(code, ...)            the FLEQ program
 
 The paper's sample program, for sqrt(1 / ((a + b - c) d)) / 100, is what comes out for its expression:
 
@@ -28,7 +28,7 @@ from punchcard.calculator.code import ScaledCode, ScaledTerm
 from punchcard.calculator.exact import CONSTANTS, Exact, text
 from punchcard.calculator.expression import ParsedExpression, parse
 from punchcard.calculator.functions import FUNCTIONS, STANDARD
-from punchcard.calculator.operations import Scaling
+from punchcard.calculator.operations import ExpressionScaling
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import FleqProgram
@@ -74,10 +74,10 @@ def compile_expression(
     parameters = [argument.arg for argument in expression.source.node.args.args]
     lowered = lower(expression.source, dict.fromkeys(parameters, ()), dict.fromkeys(parameters, REAL), {})
     code = ScaledCode(blocks, newton)
-    result = Scaling(expression, lowered, values, ranges, code).run()
+    result = ExpressionScaling(expression, lowered, values, ranges, code).run()
     if ranges:
         code = ScaledCode(blocks, newton, code.decisions)
-        result = Scaling(expression, lowered, values, {}, code).run()
+        result = ExpressionScaling(expression, lowered, values, {}, code).run()
     program, variable = _generate(code, result)
     return CompiledExpression(program, variable, result.exact.low, result.error)
 

@@ -103,7 +103,7 @@ def parse(expression: str, values: Collection[str] = ()) -> ParsedExpression:
     """An expression as a function of Python; `pi` and `e` are numbers unless they are variables that have `values`."""
     if len(expression) > MOST_CHARACTERS:
         raise place_error(f"the expression has {len(expression)} characters: the most is {MOST_CHARACTERS}", expression, 1)
-    parser = _Parser(expression, values, _tokens(expression))
+    parser = ExpressionParser(expression, values, _tokens(expression))
     value = parser.expression()
     if parser.ahead.kind != "end":
         raise parser.wrong("an operator, such as + - * / ^ %, or the end")
@@ -131,7 +131,7 @@ def _tokens(expression: str) -> list[ExpressionToken]:
 
 
 @dataclass
-class _Parser:
+class ExpressionParser:
     """Reads an expression from left to right: a method for each rule of the language."""
 
     text: str

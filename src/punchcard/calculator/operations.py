@@ -40,7 +40,7 @@ def _is(interval: Exact) -> str:
     return f"{'is' if interval.is_point else 'may be'} {exact.text(interval)}"
 
 
-class Scaling:
+class ExpressionScaling:
     """One walk over the operations of an expression, which writes them again with shifts, bands and errors."""
 
     def __init__(self, expression: ParsedExpression, lowered: LoweredFunction, values: Mapping[str, Fraction],

@@ -41,8 +41,9 @@ set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALU
                           help="Initial value of a cell, variable or label; may be repeated.")
 
 
-def program_command(*options: Callable[[Registry], Sequence[Added]], required: bool = False, **attributes: Any
-                    ) -> Callable[[Callable[..., Any]], Callable[[Registry], click.Command]]:
+def program_command(
+    *options: Callable[[Registry], Sequence[Added]], required: bool = False
+) -> Callable[[Callable[..., Any]], Callable[[Registry], click.Command]]:
     """Make a function of a registry, FILE and options into one that gives the command for a registry of machines.
 
     options    each gives options for a registry; default: those of machines and of languages
@@ -57,8 +58,7 @@ def program_command(*options: Callable[[Registry], Sequence[Added]], required: b
             extensions = ", ".join(dict.fromkeys(
                 extension for kind in registry for language in kind.languages for extension in language.extensions))
             about = inspect.cleandoc(function.__doc__ or "").replace("{extensions}", extensions)
-            command = ProgramCommand(function.__name__, callback=partial(function, registry), params=own[::-1],
-                                     **{"help": about, **attributes})
+            command = ProgramCommand(function.__name__, callback=partial(function, registry), params=own[::-1], help=about)
             click.argument("file", type=click.Path(path_type=Path), required=required)(command)
             for add in (add for some in options or (machine_options, language_options) for add in some(registry)):
                 add(command)

@@ -29,11 +29,6 @@ class GatedStep:
     literals: Mapping[int, int]
     condition: Term
 
-    @property
-    def is_gate(self) -> bool:
-        """Whether the literals are all there is."""
-        return bool(z3.is_true(self.condition))
-
     def excludes(self, other: GatedStep) -> bool:
         """Whether the two never hold together, by their literals alone."""
         few, many = sorted((self.literals, other.literals), key=len)
@@ -106,7 +101,8 @@ def _taken_away(more: list[GatedStep], less: list[GatedStep], bits: Bits) -> lis
     left = []
     for step in less:
         for i, gate in enumerate(more):
-            if gate.is_gate and gate.weight == -step.weight and gate.literals.items() <= step.literals.items():
+            is_gate = z3.is_true(gate.condition)  # the literals are all there is
+            if is_gate and gate.weight == -step.weight and gate.literals.items() <= step.literals.items():
                 more[i] = GatedStep(gate.weight, gate.literals, z3.Not(step.term(bits)))
                 break
         else:
