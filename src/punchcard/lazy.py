@@ -29,7 +29,7 @@ class LazyFunction(SimpleNamespace):
     def __call__(self, *given: Any, **named: Any) -> Any:
         return import_name(self.place)(*given, **named)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.place)
 
 
