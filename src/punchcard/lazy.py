@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 
@@ -20,17 +19,9 @@ def import_name(place: str) -> Any:
     return getattr(found, name) if name else found
 
 
-class LazyFunction(SimpleNamespace):
-    """A function or a class that is imported when it is first called. `takes_packed` is known before, of an engine."""
-
-    place: str
-    takes_packed: bool = False
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return import_name(self.place)(*given, **named)
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(self.place)
+def call_name(place: str, *given: Any, **named: Any) -> Any:
+    """Call what "module:name" is. `partial(call_name, place)` is a function that is imported when it is first called."""
+    return import_name(place)(*given, **named)
 
 
 def lazy_names(

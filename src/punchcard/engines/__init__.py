@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import auto
-from punchcard.engines.base import Engine, EngineCache, Run, Runner
+from punchcard.engines.base import Engine, EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.lazy import LazyFunction
+from punchcard.lazy import call_name
 from punchcard.transformer.weights import Model, as_module
 
 ENGINES: dict[str, Engine] = {
-    "dense": LazyFunction(place="punchcard.engines.dense:Dense"),
-    "scratchpad": LazyFunction(place="punchcard.engines.scratchpad:Scratchpad"),
-    "lowered": LazyFunction(place="punchcard.engines.lowered:Lowered", takes_packed=True),
+    "dense": partial(call_name, "punchcard.engines.dense:Dense"),
+    "scratchpad": partial(call_name, "punchcard.engines.scratchpad:Scratchpad"),
+    "lowered": taking_packed(partial(call_name, "punchcard.engines.lowered:Lowered")),
     "auto": auto.prepare,
 }
 BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
-    "lowered": LazyFunction(place="punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
+    "lowered": partial(call_name, "punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
     "auto": auto.batch,
 }
 """Engines with a way of their own to run many cards; others run them one after the other."""
 DEVICES = ("cpu", "cuda")
 GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
-    "lowered": LazyFunction(place="punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
+    "lowered": partial(call_name, "punchcard.engines.lowered.gpu.batch:GpuBatchRunner"),
     "auto": auto.gpu_batch,
 }
 """The same with `device="cuda"`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from punchcard.lazy import LazyFunction
+from functools import partial
+
+from punchcard.lazy import call_name
 from punchcard.machines.kind import Kind, Language, Option, Timing
 
 DESIGNS = ("compact", "three-layer", "paper")
@@ -10,14 +12,14 @@ DESIGNS = ("compact", "three-layer", "paper")
 FLEQ = Kind(
     "fleq", "matrices, function blocks, and pointers that programs change", "punchcard.machines.fleq.isa:FleqProgram",
     languages=(
-        Language("FLEQ text", (".fleq",), LazyFunction(place="punchcard.machines.fleq.text.assembler:assemble"),
+        Language("FLEQ text", (".fleq",), partial(call_name, "punchcard.machines.fleq.text.assembler:assemble"),
                  takes=("folder", "functions")),
-        Language("Python (arrays)", (".py",), LazyFunction(place="punchcard.python.files:assemble_arrays"),
+        Language("Python (arrays)", (".py",), partial(call_name, "punchcard.python.files:assemble_arrays"),
                  options=(Option("call", "the function to run, and its arguments", str),),
-                 owns=LazyFunction(place="punchcard.python.files:is_for_arrays"), sizes_itself=True),
+                 owns=partial(call_name, "punchcard.python.files:is_for_arrays"), sizes_itself=True),
     ),
-    disassemble=LazyFunction(place="punchcard.machines.fleq.text.writer:disassemble"),
-    write=LazyFunction(place="punchcard.machines.fleq.text.writer:with_comments"),
+    disassemble=partial(call_name, "punchcard.machines.fleq.text.writer:disassemble"),
+    write=partial(call_name, "punchcard.machines.fleq.text.writer:with_comments"),
     options=(
         Option("functions", "names of the functions that the machine has", str, many=True),
         Option("size", "d, rows and columns of the largest operand", least=1),
@@ -28,7 +30,7 @@ FLEQ = Kind(
         Option("anchors", "use the paper's matrix product, with anchors", bool),
     ),
     designs=DESIGNS,
-    parse_value=LazyFunction(place="punchcard.machines.fleq.text.values:parse_value"),
+    parse_value=partial(call_name, "punchcard.machines.fleq.text.values:parse_value"),
     timing=Timing("FLEQ, float64, one thread; csr is the equation with sparse weights, numpy executes decoded instructions",
                   "punchcard.machines.fleq.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact",
                   rival="numpy"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from punchcard.lazy import LazyFunction
+from punchcard.lazy import call_name
 from punchcard.machines.kind import Kind, Language, Option, Timing
 from punchcard.machines.source import parse_integer
 from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
@@ -33,10 +34,10 @@ VON_NEUMANN = Kind(
             Option("eof", "what `,` stores at the end of the input", str, choices=brainfuck.ENDS_OF_INPUT),
             Option("tape", "number of cells of the tape", least=1, most=MAX_CELLS),
         ), takes=("word_bits", "memory", "dialect")),
-        Language("Python (integers)", (".py",), LazyFunction(place="punchcard.python.files:assemble"), options=(
+        Language("Python (integers)", (".py",), partial(call_name, "punchcard.python.files:assemble"), options=(
             Option("call", "the function to run, and its arguments", str),
             Option("check_overflow", "stop with an error if a result does not fit a word", bool),
-        ), takes=("word_bits", "memory"), owns=LazyFunction(place="punchcard.python.files:is_for_integers"),
+        ), takes=("word_bits", "memory"), owns=partial(call_name, "punchcard.python.files:is_for_integers"),
             sizes_itself=True),
     ),
     disassemble=writer.disassemble,
