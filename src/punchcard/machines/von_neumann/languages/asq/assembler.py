@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
@@ -35,7 +36,6 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     collected,
     number,
 )
-from punchcard.machines.von_neumann.languages.asq.library import LIBRARY
 from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
 from punchcard.machines.von_neumann.languages.images import check_word
 
@@ -85,8 +85,8 @@ def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Diale
 
 @cache
 def standard_macros() -> Mapping[str, Macro]:
-    """The macros that every text can use."""
-    return asq_source.parse(LIBRARY, "standard macros").macros
+    """The macros that every text can use, written in the language itself."""
+    return asq_source.parse((Path(__file__).parent / "library.asq").read_text("utf-8"), "standard macros").macros
 
 
 def _refuse_written_constants(items: list[Expanded], source: str) -> None:
