@@ -140,6 +140,12 @@ def factorial(n: int, start: int = 1) -> int:
     return start if n < 2 else n * factorial(n - 1, start)
 
 
+def test_a_number_that_wraps_is_not_python_s() -> None:
+    report = program_of("def f(a):\n    return a + a\n", function=lambda a: a + a).run(1 << 30, engine="lowered")
+    assert (report.result, report.expected, report.same_as_python) == (-(1 << 31), 1 << 31, False)
+    assert "same        NO: as CPython, which gives 2147483648" in str(report)
+
+
 def test_a_call_runs_on_the_machine() -> None:
     assert gcd(1071, 462) == 21
     report = gcd.run(1071, b=462)

@@ -44,6 +44,35 @@ def test_results_and_branches_by_hand(make: Make) -> None:
             assert run.program_counter == (16 if taken else 4), (name, a, b)
 
 
+@pytest.mark.parametrize("make", EACH)
+def test_jumps_and_upper_immediates(make: Make) -> None:
+    run = after(make, [encode("jal", 1, immediate=8), 0, encode("jalr", 5, A, immediate=-3)], {A: 44}, 2)
+    assert (run.registers[1], run.registers[5], run.program_counter) == (4, 12, 40)
+    run = after(make, [encode("jalr", A, A)], {A: 20})
+    assert (run.registers[A], run.program_counter) == (4, 20)
+    run = after(make, [encode("lui", A, immediate=-4096), encode("auipc", B, immediate=-(1 << 31))], {}, 2)
+    assert (run.registers[A], run.registers[B]) == (0xFFFFF000, 0x80000004)
+
+
+@pytest.mark.parametrize("make", EACH)
+def test_lanes_of_loads_and_stores(make: Make) -> None:
+    word = 0x80F17F02
+    expected = {"lb": (2, 0x7F, 0xFFFFFFF1, 0xFFFFFF80), "lbu": (2, 0x7F, 0xF1, 0x80), "lw": (word,),
+                "lh": (0x7F02, 0xFFFF80F1), "lhu": (0x7F02, 0x80F1)}
+    for name, values in expected.items():
+        for lane, value in enumerate(values):
+            run = after(make, [encode(name, C, A, immediate=lane * 4 // len(values) - 4)], {A: 24})
+            assert run.registers[C] == 0
+            run = after(make, [encode(name, C, A, immediate=lane * 4 // len(values)), word], {A: 4})
+            assert run.registers[C] == value, (name, lane)
+            run = after(make, [encode(name, A, A, immediate=lane * 4 // len(values)), word], {A: 4})
+            assert run.registers[A] == value, "the address is taken before the result is written"
+    for name, lane, stored in (("sb", 0, 0x80F17FAA), ("sb", 1, 0x80F1AA02), ("sb", 2, 0x80AA7F02), ("sb", 3, 0xAAF17F02),
+                               ("sh", 0, 0x80F199AA), ("sh", 2, 0x99AA7F02), ("sw", 0, 0x778899AA)):
+        run = after(make, [encode(name, rs1=A, rs2=B, immediate=lane), word], {A: 4, B: 0x778899AA})
+        assert run.memory[1] == stored
+
+
 FAULTS = [
     ([0x0], {}, RiscvFault("illegal instruction", 0, 0, 0), "illegal instruction 0x00000000 at 0x0"),
     ([encode("ebreak")], {}, RiscvFault("breakpoint", 0, 0, encode("ebreak")), "breakpoint (ebreak) at 0x0"),
