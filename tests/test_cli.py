@@ -226,6 +226,7 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", MULTIPLY, "--design", "compact"], "--design compact is not for subleq machines"),
     (["info", MULTIPLY, "--memory", "2"], "the program has 6 memory cells, the machine has room for 2"),
     (["info", MULTIPLY, "--machine", "fleq"], "is a subleq program"),
+    (["info", str(EXAMPLES / "newton.fleq"), "--machine", "subleq", "--max-memory", "1M"], "is a fleq program"),
     (["info", "--functions", "add"], "--functions is not for subleq machines"),
     (["asm", MULTIPLY, "-o", "no/such/folder/x"], "cannot write"),
     (["asm", MULTIPLY, "-o", "."], "cannot write '.'"),

@@ -171,3 +171,7 @@ def test_too_soft_a_temperature_fails() -> None:
 def test_bad_precision_is_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises((PrecisionError, SizeError), match=message):
         make()
+
+
+def test_a_format_by_its_name_or_type() -> None:
+    assert {Precision(dtype).name for dtype in ("float32", "torch.float32", torch.float32)} == {"float32"}

@@ -109,7 +109,7 @@ def parse(expression: str, values: Collection[str] = ()) -> ParsedExpression:
         raise parser.wrong("an operator, such as + - * / ^ %, or the end")
     used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     numbers = {name: found for name, found in parser.numbers.items() if name in used}
-    parameters = [ast.arg(name) for name in (*parser.variables, *sorted(numbers, key=HUNDRED.__eq__))]
+    parameters = [ast.arg(name) for name in (*parser.variables, *sorted(numbers, key=lambda name: name == HUNDRED))]
     body = ast.Return(value, lineno=1, col_offset=0)
     function = ast.FunctionDef("calculation", ast.arguments([], parameters, None, [], [], None, []), [body], [], lineno=1)
     source = FunctionSource.parsed(function, "expression", (expression,), _FUNCTIONS)

@@ -1,4 +1,4 @@
-"""The card: names for its rows and columns, and integers as ±1 bits. The room is imported as a whole."""
+"""The card: names for its rows and columns, and integers as ±1 bits. Importing it imports all of its modules."""
 
 from punchcard.card import facts, layout
 

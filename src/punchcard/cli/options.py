@@ -58,10 +58,11 @@ def program_command(
             extensions = ", ".join(dict.fromkeys(
                 extension for kind in registry for language in kind.languages for extension in language.extensions))
             about = inspect.cleandoc(function.__doc__ or "").replace("{extensions}", extensions)
-            command = ProgramCommand(function.__name__, callback=partial(function, registry), params=own[::-1], help=about)
+            command = ProgramCommand(function.__name__, callback=partial(function, registry), help=about)
             click.argument("file", type=click.Path(path_type=Path), required=required)(command)
             for add in (add for some in options or (machine_options, language_options) for add in some(registry)):
                 add(command)
+            command.params += own[::-1]
             return command
 
         return make
@@ -108,8 +109,9 @@ def machine_options(registry: Registry) -> Sequence[Added]:
     designs = dict.fromkeys(design for kind in registry for design in kind.designs)
     usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
     about = f"The machine's design.  [default: {usual}]"
-    return [click.option("--design", type=click.Choice(list(designs)), help=about), memory_option,
-            click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry)]
+    return [click.option("--design", type=click.Choice(list(designs)), help=about),
+            click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry),
+            memory_option]
 
 
 def size_options(registry: Registry) -> Sequence[Added]:

@@ -133,9 +133,10 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
     if file is None:
         kind = registry.kind(kind_name) if kind_name is not None else next(iter(registry))
         return kind.machine_class()(**registry.machine_options(kind, given))
-    program, machine = load_and_build(file, given, registry)
-    if kind_name not in (None, machine.kind.name):
-        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {machine.kind.name} program")
+    program, kind, _, options = registry.load_with(file, given)
+    if kind_name not in (None, kind.name):
+        raise PunchcardError(f"--machine {kind_name}: {str(file)!r} is a {kind.name} program")
+    machine = kind.machine_class().for_program(program, **options)
     machine.check_fits(program)
     return machine
 

@@ -151,8 +151,8 @@ class Alternating(Runner):
                 break
         self.compile_seconds = self._fast.compile_seconds
         self._declined += declined
-        notes, self.notes = ((*self._fast.notes, *(f"{count} {what}" for what, count in counted.items()))
-                             for counted in (declined, self._declined))
+        self.notes = (*self._fast.notes, *(f"{count} {what}" for what, count in self._declined.items()))
+        notes = (*self._fast.notes, *(f"{count} {what}" for what, count in declined.items()))
         return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=notes, made=made,
                        compile_seconds=self.compile_seconds - before)
 

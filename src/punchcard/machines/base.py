@@ -124,7 +124,8 @@ class Machine(ABC, Generic[Program, State]):
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
         self.halting = self.design.halting(sizes)
-        for self.precision in formats:
+        for chosen in formats:
+            self.precision = chosen
             key = weight_cache.key_of(self.design, sizes, self.precision) if self.keeps_weights else None
             found = key and weight_cache.find(key)
             if found:

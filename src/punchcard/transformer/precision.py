@@ -52,7 +52,7 @@ class Precision:
             raise PrecisionError(f"temperature {temperature}: it must be a positive number")
         if not (_is_finite(gate) and gate >= MIN_GATE and math.log2(gate).is_integer()):
             raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
-        name = dtype if isinstance(dtype, str) else name_of(dtype)
+        name = dtype.removeprefix("torch.") if isinstance(dtype, str) else name_of(dtype)
         if name not in FORMATS:
             raise PrecisionError(f"{dtype} is not a number format for a machine: use {', '.join(FORMATS)}")
         for field, value in (("name", name), ("temperature", temperature), ("gate", gate)):

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 
+from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
+from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
@@ -309,6 +311,11 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
 
 def tell(design: FleqDesign, card: RealMeaning) -> None:
     """What a loop does, for a proof."""
-    if isinstance(design, CompactDesign):
-        return three_layer(design, card) if isinstance(design, ThreeLayerFleqDesign) else compact(design, card)
-    return paper(design, card)
+    if isinstance(design, ThreeLayerFleqDesign):
+        three_layer(design, card)
+    elif isinstance(design, CompactDesign):
+        compact(design, card)
+    elif isinstance(design, PaperFleqDesign):
+        paper(design, card)
+    else:
+        raise PunchcardError(f"the design {design.name!r} has no meaning for a proof")

@@ -150,7 +150,8 @@ def join_names(one: Names | None, two: Names | None) -> Names | None:
     if one is None or two is None:
         return dict(two) if one is None and two is not None else one
     joined = {name: replace(value, unbound=True) for name, value in {**one, **two}.items()}
-    for name in filter(two.__contains__, one):
-        here, there = one[name], two[name]
-        joined[name] = here if here == there and here.items is there.items else join(here, there)
+    for name, here in one.items():
+        if name in two:
+            there = two[name]
+            joined[name] = here if here == there and here.items is there.items else join(here, there)
     return joined

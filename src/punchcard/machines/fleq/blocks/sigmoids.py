@@ -58,7 +58,7 @@ class SigmoidSum:
     margin: float = FIT_MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "directions", self.directions.reshape(len(self.biases), -1))
+        object.__setattr__(self, "directions", np.reshape(self.directions, (len(self.biases), -1)))
 
     def __call__(self, x: ArrayLike) -> Array:
         points = np.asarray(x, dtype=np.float64)
