@@ -85,6 +85,8 @@ def line_of(rng: random.Random, main: click.Group, files: list[str]) -> list[str
         elif isinstance(parameter, click.Option) and (
                 parameter.name in BOUNDED or rng.random() < OFTEN.get(str(parameter.name), USUALLY)):
             options.append(_option(rng, parameter, files, wild))
+    if name == "view":  # without a file it is a server, which runs until somebody ends it
+        options.append(["--html", _path(rng, files, written=True, wild=wild)])
     if wild and rng.random() < 0.2:
         options.append([rng.choice((*ODD, "--", "-", "--help", "--nothing", "-x"))])
     rng.shuffle(options)
