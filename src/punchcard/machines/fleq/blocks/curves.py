@@ -90,11 +90,11 @@ class Curve:
         return float(np.max(self.constants["offset"] - slopes * limit))
 
 
-SIGMOIDS = Curve("sigmoids", lambda x, asking: x, lambda limit, unit: Enclosure(
+SIGMOIDS = Curve("sigmoids", query=lambda x, asking: x, enclosure=lambda limit, unit: Enclosure(
     # exp, sum, division, and the two of the reference; the score itself is exact
     0.0, 6 * unit + 2 * REFERENCE_UNIT, within(limit)))
-TANGENTS = Curve("tangents", lambda x, asking: 2 * x, lambda limit, unit: Enclosure(
-    0.0, 2 * (6 * unit + 2 * REFERENCE_UNIT), within(limit)), lambda mean, one: 2 * mean - one)
+TANGENTS = Curve("tangents", query=lambda x, asking: 2 * x, enclosure=lambda limit, unit: Enclosure(
+    0.0, 2 * (6 * unit + 2 * REFERENCE_UNIT), within(limit)), finish=lambda mean, one: 2 * mean - one)
 
 
 def exponential(name: str, high: float, unit: float) -> Curve:
@@ -116,8 +116,8 @@ def positive(limit: float) -> Curve:
     The weight of the cell 1 is 1 where G x is above 38 (the other weight is then rounded away), 1/2 at 0 and less below.
     """
     steepness = 2.0 ** math.ceil(math.log2(64 / (DEAD_ZONE * limit)))
-    return Curve("signs", lambda x, asking: steepness * x, lambda limit, unit: Enclosure(
-        0.0, 0.0, f"{within(limit)}, but for its dead zone"), lambda mean, one: relu(2 * mean - one))
+    return Curve("signs", query=lambda x, asking: steepness * x, enclosure=lambda limit, unit: Enclosure(
+        0.0, 0.0, f"{within(limit)}, but for its dead zone"), finish=lambda mean, one: relu(2 * mean - one))
 
 
 def tabulated(name: str, table: Table, smooth: Smooth, odd_unit: float | None = None) -> Curve:
