@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import punchcard
-from punchcard.view.session import Session, session_of
+from punchcard.viewer.session import Session, session_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ENDLESS = ".data\na 1\nb 0\n.code\nloop: subleq a, b\n subleq a, a, loop\n halt\n"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from punchcard.card.formats import AnyArray
-from punchcard.view.server import ViewServer
-from punchcard.view.session import Session
+from punchcard.viewer.server import ViewServer
+from punchcard.viewer.session import Session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page

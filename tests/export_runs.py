@@ -16,7 +16,7 @@ from torch import Tensor
 
 import punchcard
 from punchcard.card.layout import as_tensor
-from punchcard.view.timeline import Timeline
+from punchcard.viewer.timeline import Timeline
 from tests.cases import EXAMPLES
 
 PRODUCT = "multiply.subleq"

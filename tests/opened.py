@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import punchcard
 from punchcard.machines.streams import reader
-from punchcard.view.session import Session, session_of
+from punchcard.viewer.session import Session, session_of
 from tests.cases import EXAMPLES
 
 TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]

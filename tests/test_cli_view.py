@@ -17,9 +17,9 @@ from click.testing import CliRunner, Result
 import punchcard
 from punchcard import cli
 from punchcard.card.formats import as_array
-from punchcard.view.html import html_of
-from punchcard.view.server import ViewServer
-from punchcard.view.session import Session
+from punchcard.viewer.html import html_of
+from punchcard.viewer.server import ViewServer
+from punchcard.viewer.session import Session
 from tests.cases import EXAMPLES
 from tests.test_view_session import dense
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import punchcard
 from punchcard.errors import PunchcardError
-from punchcard.view.debug.debugger import Debugger, debug
-from punchcard.view.session import Session
+from punchcard.viewer.debug.debugger import Debugger, debug
+from punchcard.viewer.session import Session
 from tests.cases import EXAMPLES, soaked
 from tests.opened import TURING, Opened, opened
 
@@ -38,7 +38,7 @@ def multiply() -> Opened:
 
 def driven(session: Session, drive: Callable[[Any, Any], Awaitable[None]]) -> None:
     """Open the debugger on a screen of this process, and press keys."""
-    from punchcard.view.debug.app import DebugApp
+    from punchcard.viewer.debug.app import DebugApp
 
     async def main() -> None:
         app = DebugApp(Debugger(session))
@@ -240,7 +240,7 @@ async def test_wrong_answers_are_told_in_a_line(app: Any, pilot: Any, multiply: 
 def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the machine of one's own too: the command line is the same."""
     found: list[Any] = []
-    monkeypatch.setattr("punchcard.view.debug.debugger.debug", found.append)
+    monkeypatch.setattr("punchcard.viewer.debug.debugger.debug", found.append)
     main = punchcard.command_line(TURING)
     for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
         ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
@@ -300,7 +300,7 @@ def test_a_pipe_is_refused_and_the_error_names_the_extra(multiply: Opened, monke
 async def test_how_to_leave_and_where_the_keys_are_fits_a_narrow_terminal(app: Any, pilot: Any, multiply: Opened) -> None:
     from textual.widgets import Footer
 
-    from punchcard.view.debug.app import KeyHelp
+    from punchcard.viewer.debug.app import KeyHelp
     await pilot.pause()
     keys = [child.key for child in app.query_one(Footer).query("FooterKey") if child.region.right <= 80]
     assert {"q", "question_mark"} <= set(keys)

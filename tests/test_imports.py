@@ -28,7 +28,7 @@ FLOORS = (
     ("transformer",),
     ("primitives", "engines", "trace"),
     ("machines",),
-    ("view", "export", "proof"),
+    ("viewer", "export", "proof"),
     ("python",),
     ("calculator", "linalg", "learning", "benchmark"),
     ("api",),
@@ -77,7 +77,7 @@ def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def lazy_imports(text: str) -> list[str]:
-    """The modules in texts such as "punchcard.view.pictures:plot", which `punchcard.lazy` imports."""
+    """The modules in texts such as "punchcard.viewer.pictures:plot", which `punchcard.lazy` imports."""
     return re.findall(r'"(punchcard(?:\.\w+)+):[\w ]+"', text)
 
 
@@ -100,9 +100,9 @@ def test_every_room_has_a_floor() -> None:
 
 
 UPWARD = {
-    "machines/base.py": {"view", "export", "proof"},
-    "machines/result.py": {"view"},
-    "trace.py": {"view"},
+    "machines/base.py": {"viewer", "export", "proof"},
+    "machines/result.py": {"viewer"},
+    "trace.py": {"viewer"},
     "machines/fleq/kind.py": {"python"},
     "machines/von_neumann/kind.py": {"python"},
 }

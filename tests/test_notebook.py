@@ -11,8 +11,8 @@ import pytest
 
 import punchcard
 from punchcard.errors import ArgumentError
-from punchcard.view.notebook import Still, answer_message
-from punchcard.view.session import QUESTIONS, Session
+from punchcard.viewer.notebook import Still, answer_message
+from punchcard.viewer.session import QUESTIONS, Session
 from tests.cases import load_subleq
 
 pytest.importorskip("anywidget", reason="anywidget, the extra `view`, is not installed")
@@ -27,7 +27,7 @@ def machine() -> Any:
 
 @pytest.fixture(scope="module")
 def widget(machine: Any) -> Any:
-    return machine.view(PROGRAM)
+    return punchcard.view(machine, PROGRAM)
 
 
 def asked(widget: Any, name: str, *given: Any) -> Any:
@@ -72,7 +72,7 @@ def test_what_is_not_a_question_is_answered_with_an_error(machine: Any, question
 
 
 def test_only_the_protocol_can_be_asked() -> None:
-    from punchcard.view import protocol
+    from punchcard.viewer import protocol
 
     documented = [line.split("(")[0].strip() for line in (protocol.__doc__ or "").splitlines() if "Reply  " in f"{line}  "
                   and line.startswith("    ")]

@@ -12,9 +12,9 @@ import pytest
 import punchcard
 from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
-from punchcard.view.colours import ABOVE, BELOW, ZERO, shade
-from punchcard.view.excerpt import excerpt
-from punchcard.view.tables import card_svg
+from punchcard.viewer.colours import ABOVE, BELOW, ZERO, shade
+from punchcard.viewer.excerpt import excerpt
+from punchcard.viewer.tables import card_svg
 from tests.cases import load_subleq
 from tests.opened import built
 

@@ -16,9 +16,9 @@ import pytest
 
 import punchcard
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.view import page as files
-from punchcard.view.html import write_html
-from punchcard.view.session import Session
+from punchcard.viewer import page as files
+from punchcard.viewer.html import write_html
+from punchcard.viewer.session import Session
 from tests.browsing import Watched, browser, served, settled
 from tests.cases import EXAMPLES, soaked
 from tests.opened import Opened, opened

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from punchcard.view.html import write_html
+from punchcard.viewer.html import write_html
 from tests.browsing import Watched, browser, cards_of
 from tests.cases import DESIGNS, EXPECTED
 from tests.opened import opened

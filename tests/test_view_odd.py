@@ -12,8 +12,8 @@ from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.machines.von_neumann.languages.brainfuck import assemble as assemble_brainfuck
 from punchcard.transformer.precision import Precision
-from punchcard.view.html import html_of
-from punchcard.view.session import Session
+from punchcard.viewer.html import html_of
+from punchcard.viewer.session import Session
 from tests.cases import EXAMPLES
 from tests.opened import built, opened
 
@@ -90,8 +90,8 @@ def test_a_file_may_have_any_name(name: str) -> None:
     program, machine = built(design="two-layer")
     session = Session(machine, program, name=name, source=f"</script>{name}")
     assert html_of(session, last=1).encode().lower().count(b"</script>") == 2
-    app_module = pytest.importorskip("punchcard.view.debug.app")
-    from punchcard.view.debug.debugger import Debugger
+    app_module = pytest.importorskip("punchcard.viewer.debug.app")
+    from punchcard.viewer.debug.debugger import Debugger
 
     async def title() -> str:
         app = app_module.DebugApp(Debugger(session))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from punchcard.errors import PunchcardError
-from punchcard.view import page
-from punchcard.view.server import LONGEST_REQUEST, ViewServer
+from punchcard.viewer import page
+from punchcard.viewer.server import LONGEST_REQUEST, ViewServer
 from tests.opened import opened
 
 

@@ -18,11 +18,11 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.display_values import DisplayValue, number_text
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.trace import observe
-from punchcard.view import inspector
-from punchcard.view.column_subset import ColumnSubset
-from punchcard.view.session import Session
-from punchcard.view.stages import entries_of
-from punchcard.view.timeline import MOST_MARKS
+from punchcard.viewer import inspector
+from punchcard.viewer.column_subset import ColumnSubset
+from punchcard.viewer.session import Session
+from punchcard.viewer.stages import entries_of
+from punchcard.viewer.timeline import MOST_MARKS
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 from tests.formula_texts import rows_of, value_of
 from tests.opened import built

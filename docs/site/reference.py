@@ -18,7 +18,7 @@ TITLES = {
     "punchcard.calculator": "The calculator",
     "punchcard.python": "Python functions as programs",
     "punchcard.arrays": "Functions of array programs",
-    "punchcard.view": "Seeing",
+    "punchcard.viewer": "Seeing",
     "punchcard.proof": "Proving",
     "punchcard.export": "Into other tools",
     "punchcard.trace": "Watching",

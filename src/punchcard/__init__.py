@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
     from punchcard.transformer.precision import Precision
-    from punchcard.view.pictures import plot
+    from punchcard.viewer.notebook import view
+    from punchcard.viewer.pictures import plot
 
 __version__ = "0.2.0"
 
@@ -51,7 +52,7 @@ __all__ = [
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "build", "calc", "check", "circuit", "command_line",
     "disassemble", "export", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict", "program",
-    "prove", "resume", "run",
+    "prove", "resume", "run", "view",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
@@ -83,5 +84,6 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.trace:observe",
     "punchcard.transformer.model:LoopedTransformer",
     "punchcard.transformer.precision:Precision",
-    "punchcard.view.pictures:plot",
+    "punchcard.viewer.notebook:view",
+    "punchcard.viewer.pictures:plot",
 ))

@@ -86,14 +86,14 @@ class Snapshot:
 
     def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
         """A picture of the card after the layer, with what the layer changed in a frame (see `Machine.plot`)."""
-        from punchcard.view.pictures import card_figure
+        from punchcard.viewer.pictures import card_figure
 
         return card_figure(self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
                            title=title or f"after loop {self.loop}, layer {self.layer}")
 
     def plot_attention(self, head: int, *, title: str = "", threshold: float = 0.25) -> Figure:
         """A picture of who takes from whom in a head: arrows, and for a small card the matrix."""
-        from punchcard.view.pictures import attention_figure
+        from punchcard.viewer.pictures import attention_figure
 
         return attention_figure(
             self.layout, self.moves(head, threshold), matrix=self.attention(head).numpy(), names=self.names,

@@ -18,7 +18,7 @@ from punchcard.files import check_apart, check_writable, read_whole
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
-    from punchcard.view.session import Session
+    from punchcard.viewer.session import Session
 
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
@@ -65,7 +65,7 @@ def view(
     if html is None:
         _serve(session, port or 0, opens=not no_open)
         return
-    from punchcard.view.html import write_html
+    from punchcard.viewer.html import write_html
 
     size = write_html(html, session, first=first, last=last, model=model)
     out(f"{html}: {size:,} bytes")
@@ -78,7 +78,7 @@ def debug(registry: Registry, file: Path, **given: Any) -> None:
 
     The keys are at the foot of the screen.
     """
-    from punchcard.view.debug import debugger
+    from punchcard.viewer.debug import debugger
 
     debugger.require_textual()
     debugger.debug(open_session(registry, file, **given))
@@ -91,7 +91,7 @@ def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], m
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
 
-    from punchcard.view.session import session_of
+    from punchcard.viewer.session import session_of
 
     data = b"" if input_ is None else read_whole(input_, "input")
     return session_of(machine, program, file, input=data, max_steps=max_steps)
@@ -113,7 +113,7 @@ def _recorded(html: str | None, loops: int | None, record: str | None, *, model:
 
 
 def _serve(session: Session, port: int, *, opens: bool) -> None:
-    from punchcard.view.server import ViewServer
+    from punchcard.viewer.server import ViewServer
 
     server = ViewServer(session, port)
     out(server.address)

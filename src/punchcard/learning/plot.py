@@ -8,7 +8,7 @@ from pathlib import Path
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.learning.training import Learned
-from punchcard.view.pictures import new_figure
+from punchcard.viewer.pictures import new_figure
 
 
 def require_matplotlib(path: str | Path) -> None:

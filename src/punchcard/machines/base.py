@@ -567,25 +567,18 @@ class Machine(ABC, Generic[Program, State]):
         self, shown: Program | Card, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None
     ) -> Figure:
         """Draw a program's card, or any card, with matplotlib: see `punchcard.plot`."""
-        from punchcard.view.pictures import plot
+        from punchcard.viewer.pictures import plot
 
         return plot(self, shown, title=title, columns=columns, rows=rows)
 
     def view(self, program: Program, *, input: bytes = b"", max_steps: int | None = None) -> object:
-        """For notebooks: a widget that steps through a run by loops, layers and heads.
+        """For notebooks: a widget that steps through a run: see `punchcard.view`."""
+        from punchcard.viewer.notebook import view
 
-        input       the bytes that the program reads
-        max_steps   instructions after which the run ends, default: set by the machine
-
-        Without the package anywidget, a picture of the card.
-        """
-        from punchcard.view.notebook import view
-
-        self.check_type(program)
         return view(self, program, input=input, max_steps=max_steps)
 
     def _repr_html_(self) -> str:
-        from punchcard.view.tables import machine_html
+        from punchcard.viewer.tables import machine_html
 
         return machine_html(self)
 

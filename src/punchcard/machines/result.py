@@ -99,7 +99,7 @@ class Result(CardHolder, Generic[State]):
         """A picture of the last card (see `Machine.plot`)."""
         if self.layout is None:
             raise PunchcardError("this result has no layout, which names its rows: use machine.plot(result.card)")
-        from punchcard.view.pictures import card_figure
+        from punchcard.viewer.pictures import card_figure
 
         return card_figure(self.layout, self.raw_card, names=self.names, title=title or self.summary(), columns=columns,
                            rows=rows)
@@ -118,7 +118,7 @@ class Result(CardHolder, Generic[State]):
         return f"<Result: {self.summary()} on the {self.engine} engine{fault}{values}{written}>"
 
     def _repr_html_(self) -> str:
-        from punchcard.view.tables import result_html
+        from punchcard.viewer.tables import result_html
 
         return result_html(self)
 
@@ -242,6 +242,6 @@ class Report(Generic[State]):
         return f"<Report: {self.summary()}; {self.result!r}>"
 
     def _repr_html_(self) -> str:
-        from punchcard.view.tables import report_html
+        from punchcard.viewer.tables import report_html
 
         return report_html(self)

@@ -12,10 +12,10 @@ import numpy as np
 
 from punchcard.card.layout import Card
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.view.stages import entries_of
+from punchcard.viewer.stages import entries_of
 
 if TYPE_CHECKING:
-    from punchcard.view.session import Session
+    from punchcard.viewer.session import Session
 
 KINDS = ("halt", "port", "branch", "breakpoint", "change")
 PART = 4096

@@ -17,10 +17,10 @@ from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
 from punchcard.transformer.weights import Weights
-from punchcard.view import page
-from punchcard.view.protocol import decoded, encoded
-from punchcard.view.session import Session
-from punchcard.view.stages import SMALL, entries_of
+from punchcard.viewer import page
+from punchcard.viewer.protocol import decoded, encoded
+from punchcard.viewer.session import Session
+from punchcard.viewer.stages import SMALL, entries_of
 
 DEFAULT_LOOPS = 64
 MOST_LOOPS = 100_000

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError, did_you_mean
-from punchcard.view.protocol import decoded
-from punchcard.view.session import Session
+from punchcard.viewer.protocol import decoded
+from punchcard.viewer.session import Session
 
 Aim: TypeAlias = Literal["halt", "port", "branch", "breakpoint", "change"]
 FIRST_PART, LONGEST_PART, MOST_IDLE = 0.5, 4.0, 20
@@ -248,6 +248,6 @@ def debug(session: Session) -> None:
     """Take over the terminal until the person quits."""
     require_textual()
     require_terminal()
-    from punchcard.view.debug.app import DebugApp
+    from punchcard.viewer.debug.app import DebugApp
 
     DebugApp(Debugger(session)).run()

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.formatting import plain_data
-from punchcard.view import page
-from punchcard.view.session import QUESTIONS, Session
+from punchcard.viewer import page
+from punchcard.viewer.session import QUESTIONS, Session
 
 LOOPBACK = "127.0.0.1"
 LONGEST_REQUEST = 1 << 16

@@ -23,9 +23,9 @@ from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.running import Mark
 from punchcard.transformer import equation
 from punchcard.transformer.weights import active_columns
-from punchcard.view.column_subset import ColumnSubset, NeedsAllColumns
-from punchcard.view.stages import SMALL, Columns, LoopStages, differing_columns, entries_of
-from punchcard.view.timeline import Timeline
+from punchcard.viewer.column_subset import ColumnSubset, NeedsAllColumns
+from punchcard.viewer.stages import SMALL, Columns, LoopStages, differing_columns, entries_of
+from punchcard.viewer.timeline import Timeline
 
 MOST_SHOWN = 192
 """Columns of a large card that are always shown."""

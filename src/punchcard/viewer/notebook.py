@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from punchcard.errors import PunchcardError, shortened
-from punchcard.view import page
-from punchcard.view.session import QUESTIONS, Session
+from punchcard.viewer import page
+from punchcard.viewer.session import QUESTIONS, Session
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -75,11 +75,16 @@ def widget(session: Session) -> AnyWidget:
 
 def view(machine: Machine[Program, Any], program: Program, *, input: bytes = b"", max_steps: int | None = None
          ) -> AnyWidget | Still:
-    """In a notebook: a widget that steps through a run, by loops, layers and heads; without anywidget, a picture.
+    """For notebooks: a widget that steps through a run by loops, layers and heads.
+
+        punchcard.view(machine, program)
 
     input       the bytes that the program reads
-    max_steps   instructions after which the run ends; default: set by the machine
+    max_steps   instructions after which the run ends, default: set by the machine
+
+    Without the package anywidget, a picture of the card.
     """
+    machine.check_type(program)
     session = Session(machine, program, input=input, max_steps=max_steps)
     try:
         import anywidget  # noqa: F401
@@ -98,7 +103,7 @@ class Still:
         return "<a still picture: pip install 'punchcard[view]' for the view that steps through a run>"
 
     def _repr_html_(self) -> str:
-        from punchcard.view.tables import card_svg
+        from punchcard.viewer.tables import card_svg
 
         machine, program = self._machine, self._program
         card = card_svg(machine.layout, machine.pack(program), names=lambda column: machine.column_name(column, program))

@@ -12,7 +12,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.transformer.build import Part
 from punchcard.transformer.formula_text import FormulaText, RowNames, assignment_text, head_text, row_names
-from punchcard.view.protocol import FormulaReply, FormulasReply, HeadReply, WeightsPart, WeightsReply
+from punchcard.viewer.protocol import FormulaReply, FormulasReply, HeadReply, WeightsPart, WeightsReply
 
 
 class Formulas:

@@ -15,7 +15,7 @@ from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, Layout, Region, RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
-from punchcard.view.stages import entries_of
+from punchcard.viewer.stages import entries_of
 
 FEW = 12
 """Columns of a region that is always shown whole."""

@@ -24,7 +24,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.transformer import equation
 from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.weights import LayerArrays, Weights
-from punchcard.view.stages import Columns, LoopStages, differing_columns, entries_of
+from punchcard.viewer.stages import Columns, LoopStages, differing_columns, entries_of
 
 MOST_COLUMNS = 1024
 """Beyond so many columns that need one another, the loop is computed in all of them."""

@@ -21,9 +21,9 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.view.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
-from punchcard.view.excerpt import MOST, CardExcerpt, excerpt
-from punchcard.view.stages import differing_columns
+from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
+from punchcard.viewer.excerpt import MOST, CardExcerpt, excerpt
+from punchcard.viewer.stages import differing_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

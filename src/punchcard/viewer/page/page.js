@@ -2,7 +2,7 @@
  * The page that steps through a run: `mount(element, source)`.
  *
  * A run is a line of moments. With L layers, moment 2 L loop + 2 layer + stage is the card before that layer (stage 0) or
- * after its attention (stage 1). A source answers, always with a promise, what `punchcard.view.protocol` describes:
+ * after its attention (stage 1). A source answers, always with a promise, what `punchcard.viewer.protocol` describes:
  *
  *     about()   state(moment)   attention(loop, layer, head)   explain(moment, column)
  *     weights(layer, {head} or {unit})   find(what, moment, {forward, ...})
@@ -15,7 +15,7 @@
  *         A state has `entries`, or instead `changes`: [[row, column, value], ...] against the state before it in the list
  *         (then `columns` may be missing too; columns that the state before does not have were 0). States that are not there cannot be shown.
  *     {kind: "computed", about, model, card, loops: {number: fact}, formulas: [reply, ...]}
- *         The page computes every card from the equation. `model` and `card` come from `view/html.py`. `loops` has, by
+ *         The page computes every card from the equation. `model` and `card` come from `viewer/html.py`. `loops` has, by
  *         number, what a loop's card does not say by itself: parts of a state (output, read, message), and `changes`:
  *         [[row, column, value], ...] that a host made to the card between the loops, as input for a port.
  */

@@ -16,8 +16,8 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from punchcard.errors import PunchcardError
-from punchcard.view.debug.debugger import Aim, Debugger
-from punchcard.view.debug.panes import attention_text, card_text, output_text, printable
+from punchcard.viewer.debug.debugger import Aim, Debugger
+from punchcard.viewer.debug.panes import attention_text, card_text, output_text, printable
 
 HERE, STOP = "▶", "●"
 LEGEND = "1 is +1, 0 is -1, · is 0"

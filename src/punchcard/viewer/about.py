@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.formatting import plain_data
-from punchcard.view.protocol import AboutReply, BlockReply, ContentKind, LayerReply, LayoutReply, ProgramReply
+from punchcard.viewer.protocol import AboutReply, BlockReply, ContentKind, LayerReply, LayoutReply, ProgramReply
 
 if TYPE_CHECKING:
-    from punchcard.view.session import Session
+    from punchcard.viewer.session import Session
 
 MOST_LINES = 20_000
 MOST_INSTRUCTIONS = 20_000

@@ -28,11 +28,11 @@ from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
-from punchcard.view import search
-from punchcard.view.about import about_reply
-from punchcard.view.formulas import Formulas
-from punchcard.view.inspector import LoopInspector, differ
-from punchcard.view.protocol import (
+from punchcard.viewer import search
+from punchcard.viewer.about import about_reply
+from punchcard.viewer.formulas import Formulas
+from punchcard.viewer.inspector import LoopInspector, differ
+from punchcard.viewer.protocol import (
     AboutReply,
     AttentionReply,
     ExplainReply,
@@ -42,8 +42,8 @@ from punchcard.view.protocol import (
     WeightsReply,
     encoded,
 )
-from punchcard.view.stages import Columns, entries_of
-from punchcard.view.timeline import PATIENCE
+from punchcard.viewer.stages import Columns, entries_of
+from punchcard.viewer.timeline import PATIENCE
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
