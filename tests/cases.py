@@ -43,9 +43,7 @@ def soaked(*values: Any) -> Any:
 
 def load_subleq(name: str) -> Program:
     """An example that is a SUBLEQ program."""
-    program = load(EXAMPLES / name)
-    assert isinstance(program, Program)
-    return program
+    return load(EXAMPLES / name, Program)
 
 
 def wrap(value: int, bits: int) -> int:

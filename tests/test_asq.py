@@ -160,8 +160,7 @@ def test_any_image_round_trips(image: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.name)
 def test_examples_round_trip(path: Path) -> None:
-    image = load(path)
-    assert isinstance(image, Image)
+    image = load(path, Image)
     assert words(disassemble(image)) == image.words
 
 

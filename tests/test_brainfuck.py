@@ -216,8 +216,7 @@ def test_options_on_the_command_line(tmp_path: Path) -> None:
     source.write_text(",.")
     result = CliRunner().invoke(cli.main, ["asm", str(source), "-o", str(image), "--eof", "-1", "--tape", "5"])
     assert result.exit_code == 0
-    program = load(image)
-    assert isinstance(program, Image)
+    program = load(image, Image)
     assert program == Image(brainfuck.assemble(",.", eof="-1", tape=5).words, str(image))
     assert run(program).output == b"\xff"
     (tmp_path / "y.asq").write_text("1 2 3")
@@ -235,8 +234,7 @@ DOCS = (ROOT / "docs" / "brainfuck.md").read_text()
 ])
 def test_examples(name: str, input: bytes, output: bytes) -> None:
     path = EXAMPLES / "von_neumann" / name
-    image = load(path)
-    assert isinstance(image, Image)
+    image = load(path, Image)
     done = run(image, input=input, memory=len(image))
     assert (done.output, done.stop) == (output, "halted")
     assert run_plainly(path.read_text(), input=input).output == output

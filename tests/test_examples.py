@@ -39,8 +39,7 @@ SHORT_FLEQ = "newton.fleq"
     *((pytest.param if name == SHORT_FLEQ else soaked)(name, "compact", "auto") for name in FLEQ_EXPECTED)])
 def test_fleq_on_the_transformer(name: str, design: str, engine: str) -> None:
     variables, tolerance, steps = FLEQ_EXPECTED[name]
-    program = punchcard.load(EXAMPLES / name)
-    assert isinstance(program, punchcard.FleqProgram)
+    program = punchcard.load(EXAMPLES / name, punchcard.FleqProgram)
     report = punchcard.run(program, design=design, heads=2, engine=engine)
     assert report.ok
     assert report.result.steps == steps

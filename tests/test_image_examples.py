@@ -31,9 +31,7 @@ EXPECTED: dict[str, tuple[bytes, bytes]] = {
 
 
 def example(name: str) -> Image:
-    image = load(FOLDER / name)
-    assert isinstance(image, Image)
-    return image
+    return load(FOLDER / name, Image)
 
 
 def ran(image: Image, input: bytes = b"", memory: int | None = None, max_steps: int = 10_000_000) -> ImageInterpreter:

@@ -28,9 +28,7 @@ def input_of(source: Path) -> bytes:
 
 
 def program_of(source: Path) -> RiscvProgram:
-    program = load(FOLDER / "bin" / f"{source.stem}.elf" if source.suffix == ".c" else source)
-    assert isinstance(program, RiscvProgram)
-    return program
+    return load(FOLDER / "bin" / f"{source.stem}.elf" if source.suffix == ".c" else source, RiscvProgram)
 
 
 def expected(source: Path) -> bytes:

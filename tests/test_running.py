@@ -165,8 +165,7 @@ def test_what_passes_is_found_right_after_it(
 
 @pytest.mark.parametrize("name", ["newton.fleq", "columns.fleq", "functions.fleq"])
 def test_kept_promises_raise_nothing(look_every: int, name: str) -> None:
-    program = punchcard.load(EXAMPLES / name)
-    assert isinstance(program, FleqProgram)
+    program = punchcard.load(EXAMPLES / name, FleqProgram)
     machine = punchcard.build(program)
     result = machine.run(program, engine="scratchpad")
     assert result.halted
@@ -187,8 +186,7 @@ def test_what_is_mended_within_a_part_is_not_seen(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_engine_that_differs_when_watched_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = punchcard.load(EXAMPLES / "columns.fleq")
-    assert isinstance(program, FleqProgram)
+    program = punchcard.load(EXAMPLES / "columns.fleq", FleqProgram)
     machine = punchcard.build(program)
 
     class Wrong(Dense):

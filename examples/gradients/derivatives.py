@@ -42,9 +42,7 @@ def sgd(points: Tensor, rate: Tensor, steps: int = 10) -> Tensor:
 
 
 def program(name: str) -> punchcard.FleqProgram:
-    found = punchcard.load(HERE / name)
-    assert isinstance(found, punchcard.FleqProgram)
-    return found
+    return punchcard.load(HERE / name, punchcard.FleqProgram)
 
 
 def compare(

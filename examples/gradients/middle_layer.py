@@ -13,8 +13,7 @@ STEPS = 12
 POINTS = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
 LABELS = torch.tensor([[0.0], [1.0], [1.0], [0.0]], dtype=torch.float64)
 
-program = punchcard.load(Path(__file__).parent / "cell.fleq")
-assert isinstance(program, punchcard.FleqProgram)
+program = punchcard.load(Path(__file__).parent / "cell.fleq", punchcard.FleqProgram)
 
 
 class PlainCell(nn.Module):

@@ -17,8 +17,7 @@ STEPS = 6
 UNSEEN = torch.tensor([[0.7, 0.4], [-0.5, -0.6], [0.3, 0.5], [-0.6, -0.3]], dtype=torch.float64)
 LABELS = torch.tensor([0.7, -0.5, 0.4, -0.6], dtype=torch.float64)
 
-program = punchcard.load(Path(__file__).parent / "penalty.fleq")
-assert isinstance(program, punchcard.FleqProgram)
+program = punchcard.load(Path(__file__).parent / "penalty.fleq", punchcard.FleqProgram)
 machine = punchcard.build(program, heads=3)
 layer = machine.as_layer(program, inputs=["P"], outputs=["w"], engine="scratchpad", checkpoint=False)
 

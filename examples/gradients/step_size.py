@@ -10,8 +10,7 @@ import punchcard
 
 STEPS = 5
 
-program = punchcard.load(Path(__file__).parent / "sgd.fleq")
-assert isinstance(program, punchcard.FleqProgram)
+program = punchcard.load(Path(__file__).parent / "sgd.fleq", punchcard.FleqProgram)
 layer = punchcard.build(program, heads=3).as_layer(program, inputs=["rate"], outputs=["w"], checkpoint=False)
 POINTS, LABELS = (torch.tensor(program.values[name]) for name in ("X", "Y"))
 

@@ -6,11 +6,11 @@ They work for every kind of machine. `machines` is a registry with kinds of your
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from punchcard.arguments import checked
 from punchcard.engines import NO_CONTROLS, Controls
-from punchcard.errors import PunchcardError
+from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint
@@ -31,22 +31,57 @@ if TYPE_CHECKING:
     from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
 kinds = installed
+P = TypeVar("P")
+
+if TYPE_CHECKING:
+    @overload
+    def load(path: str | Path, expected: type[P], *, machines: Registry | None = None, **options: Any) -> P: ...
+
+    @overload
+    def load(path: str | Path, expected: None = None, *, machines: Registry | None = None, **options: Any) -> Any: ...
 
 
 @checked
-def load(path: str | Path, *, machines: Registry | None = None, **options: Any) -> Any:
+def load(path: str | Path, expected: type[P] | None = None, *, machines: Registry | None = None, **options: Any) -> Any:
     """Load a program from a file. The file's extension chooses the language.
 
         program = punchcard.load("examples/multiply.subleq")
+        program = punchcard.load("examples/newton.fleq", punchcard.FleqProgram)
 
+    expected   the class that the program must have, which a type checker then knows. Default: any
     options    options of the language, such as `tape` for Brainfuck; also sizes of the machine, such as `memory`. If the
                program does not fit these sizes, the error names the line
     machines   a registry with your own kinds of machines
 
-    Returns a `Program`, `FleqProgram`, `Image` or `RiscvProgram`. Raises `ProgramError` if the file cannot be read or is not
-    a valid program.
+    Returns a `Program`, `FleqProgram`, `Image` or `RiscvProgram`. Raises `ProgramError` if the file cannot be read, is not a
+    valid program, or is not a program of the expected class.
     """
-    return (machines or installed()).load(path, **options)
+    program = (machines or installed()).load(path, **options)
+    if expected is not None and not isinstance(program, expected):
+        raise ProgramError(f"{str(path)!r} is a {type(program).__name__}, not a {expected.__name__}")
+    return program
+
+
+if TYPE_CHECKING:
+    @overload
+    def assemble(text: str, language: Literal["subleq"] = "subleq", *, source: str = "", machines: None = None,
+                 **options: Any) -> Program: ...
+
+    @overload
+    def assemble(text: str, language: Literal["fleq"], *, source: str = "", machines: None = None,
+                 **options: Any) -> FleqProgram: ...
+
+    @overload
+    def assemble(text: str, language: Literal["von-neumann"], *, source: str = "", machines: None = None,
+                 **options: Any) -> Image: ...
+
+    @overload
+    def assemble(text: str, language: Literal["riscv"], *, source: str = "", machines: None = None,
+                 **options: Any) -> RiscvProgram: ...
+
+    @overload
+    def assemble(text: str, language: str, *, source: str = "", machines: Registry | None = None,
+                 **options: Any) -> Any: ...
 
 
 @checked
