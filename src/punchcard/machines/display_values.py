@@ -12,7 +12,7 @@ A machine says it once (`Machine.display_values`). Python, the page and the term
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -145,35 +145,19 @@ def number_text(number: float) -> str:
     if number != number or number in (float("inf"), float("-inf")):
         return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(number, "NaN")
     rounded = Context(prec=DIGITS, rounding=ROUND_HALF_UP).create_decimal(Decimal(number)).normalize()
-    sign, digits, exponent = rounded.as_tuple()
-    text, minus = "".join(map(str, digits)), "-" * (sign and any(digits))
-    point = len(text) + int(exponent)  # how many digits are before the point
-    if not any(digits):
+    if not rounded:
         return "0"
-    if len(text) <= point <= 21:
-        return minus + text + "0" * (point - len(text))
-    if 0 < point <= 21:
-        return f"{minus}{text[:point]}.{text[point:]}"
-    if -6 < point <= 0:
-        return f"{minus}0.{'0' * -point}{text}"
-    power = f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
-    return minus + text[0] + (f".{text[1:]}" if len(text) > 1 else "") + power
+    return f"{rounded:f}" if -7 < rounded.adjusted() < 21 else f"{rounded:e}"
 
 
-def values_of_layout(layout: Layout, columns: Iterable[tuple[int, str]] = ()) -> list[DisplayValue]:
-    """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it.
-
-    `columns` are those of large regions that are shown all the same, with their names.
-    """
-    named = dict(columns)
+def values_of_layout(layout: Layout) -> list[DisplayValue]:
+    """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it."""
     found = []
     for region in layout.regions:
         place = layout.region(region.name)
-        for column in range(place.start, place.stop):
-            if region.size > MOST_COLUMNS and column not in named:
-                continue
+        for column in range(place.start, place.stop) if region.size <= MOST_COLUMNS else ():
             for block in layout.blocks:
-                content, group = block.holds.get(region.name), named.get(column) or layout.column_name(column)
+                content, group = block.holds.get(region.name), layout.column_name(column)
                 for name in [f"{block.name}.{part}" for part in block.parts] or [block.name]:
                     rows = layout.rows(name)
                     if content in ("real", "fixed"):
