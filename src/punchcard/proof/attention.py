@@ -258,8 +258,7 @@ class Attention:
 
     def _match(self, group: ColumnGroup) -> Term:
         """Whether a score is as high as its bits allow: where they are two codes, whether these are one."""
-        agree = [self.bits.terms[bit] if weight > 0 else z3.Not(self.bits.terms[bit])
-                 for bit, weight in group.score.terms.items()]
+        agree = [self.bits.literal(bit, weight > 0) for bit, weight in group.score.terms.items()]
         return z3.simplify(z3.And(group.when, *agree))
 
     # What it takes

@@ -113,6 +113,14 @@ class Bits:
         (number, coefficient), = bit.terms.items()
         return self.vector(number) if coefficient > 0 else ~self.vector(number)
 
+    def literal(self, number: int, value: object) -> Term:
+        """A bit, or where the value is 0 that it is not so."""
+        return self.terms[number] if value else z3.Not(self.terms[number])
+
+    def setting(self, setting: Mapping[int, int]) -> Term:
+        """Whether bits have these values."""
+        return z3.And(*(self.literal(bit, value) for bit, value in setting.items()))
+
     def _number(self, term: Term) -> int:
         number = self._numbers.setdefault(term.get_id(), len(self.terms))
         if number == len(self.terms):
@@ -176,6 +184,11 @@ class Form(Entry):
     def value(self, bits: Mapping[int, int]) -> Fraction:
         """Its value for given bits."""
         return self.constant + sum((c for bit, c in self.terms.items() if bits[bit]), ZERO)
+
+    def given(self, bits: Mapping[int, int]) -> Form:
+        """What it is where some of its bits are these."""
+        constant = self.constant + sum((self.terms[bit] for bit, value in bits.items() if value), ZERO)
+        return Form(constant, {bit: c for bit, c in self.terms.items() if bit not in bits})
 
     @property
     def key(self) -> tuple[Fraction, frozenset[tuple[int, Fraction]]]:

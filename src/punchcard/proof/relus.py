@@ -54,14 +54,7 @@ class Relus:
             return self._summed_bits(old, bias, units)
         key = old.key, bias, tuple((weight, form.key) for weight, form in units)
         if key not in self._sums:
-            total, left = old, dict[object, tuple[Fraction, Form]]()
-            for weight, form in units:
-                # relu(f) = relu(-f) + f: of a form and its negative, one is enough; so a row is cleared exactly
-                if (-form).key in left:
-                    total, form = total + form * weight, -form
-                before = left.get(form.key, (ZERO, form))[0]
-                left[form.key] = before + weight, form
-            used = [(weight, form) for weight, form in left.values() if weight]
+            total, used = _folded(old, units)
             bits, reals = self.parts(total)
             noisy = [unit for unit in used if self._is_noisy(unit[1])]
             noise = Form(ZERO, {atom: c for atom, c in reals.terms.items() if noisy and self.bits.reals[atom].noise})
@@ -74,21 +67,12 @@ class Relus:
 
     def _summed_bits(self, old: Form, bias: Fraction, units: list[tuple[Fraction, Form]]) -> Form:
         """The same of bits alone."""
-        total, open_units = old + Form(bias), dict[object, tuple[Fraction, Form]]()
+        total = old + Form(bias)
         for weight, form in units:
-            if form.high <= 0:
-                continue
             if form.low >= 0:
                 total += form * weight
-                continue
-            # relu(f) = relu(-f) + f: of a form and its negative, one is enough.
-            turned = -form
-            if turned.key in open_units:
-                total += form * weight
-                form = turned
-            before = open_units.get(form.key, (ZERO, form))[0]
-            open_units[form.key] = before + weight, form
-        start, steps, left = self._steps([(weight, form) for weight, form in open_units.values() if weight])
+        total, used = _folded(total, [(weight, form) for weight, form in units if form.low < 0 < form.high])
+        start, steps, left = self._steps(used)
         total += Form(start)
         conditions = merged_steps(steps, self.bits)
         for weight, condition in conditions:
@@ -127,17 +111,13 @@ class Relus:
         values = dict[Fraction, list[dict[int, int]]]()
         for each in settings(used):
             values.setdefault(total.value(each), []).append(each)
-        terms = {value: z3.Or(*(self.setting(each) for each in some)) for value, some in values.items()}
+        terms = {value: z3.Or(*(self.bits.setting(each) for each in some)) for value, some in values.items()}
         possible = [value for value in sorted(values) if self.solver.possible(terms[value])]
         found = Form(possible[0])
         for low, high in pairwise(possible):
             reached = z3.Or(*(terms[value] for value in possible if value >= high))
             found += self.named_bit(reached) * (high - low)
         return found
-
-    def setting(self, setting: dict[int, int]) -> Term:
-        """Whether bits have these values."""
-        return z3.And(*(self.bits.terms[bit] if value else z3.Not(self.bits.terms[bit]) for bit, value in setting.items()))
 
     def named_bit(self, term: Term) -> Form:
         """A bit by a name of its own, so that what it stands for is worked out once."""
@@ -155,7 +135,7 @@ class Relus:
         if form.is_constant:
             return z3.BoolVal(form.constant == 1)
         (bit, factor), = form.terms.items()
-        return self.bits.terms[bit] if factor > 0 else z3.Not(self.bits.terms[bit])
+        return self.bits.literal(bit, factor > 0)
 
     def _closed(self, total: Form, units: list[tuple[Fraction, Form]]) -> Form:
         """A sum with ReLUs as a form: by its values on all settings of few bits, else as a word."""
@@ -180,10 +160,9 @@ class Relus:
         left = []
         for weight, form in units:
             literals = {bit: int(c > 0) for bit, c in form.terms.items() if form.high - abs(c) <= 0}
-            inside = Form(form.constant + sum((form.terms[bit] for bit, held in literals.items() if held), ZERO),
-                          {bit: c for bit, c in form.terms.items() if bit not in literals})
+            inside = form.given(literals)
             if literals and inside.low >= 0 and inside.high > 1:
-                total += gated(self.setting(literals), inside, self.bits) * weight
+                total += gated(self.bits.setting(literals), inside, self.bits) * weight
             else:
                 left.append((weight, form))
         return total, left
@@ -197,7 +176,7 @@ class Relus:
         steps = sorted(set(values))
         found = Form(steps[0])
         for low, high in pairwise(steps):
-            terms = [self.setting(each)
+            terms = [self.bits.setting(each)
                      for each, reached in zip(settings(used), values, strict=True) if reached >= high]
             found += self.bits.form(z3.Or(*terms)) * (high - low)
         return found
@@ -308,10 +287,9 @@ class Relus:
             return self.bits.real(Real("what a ReLU makes of many gates", ZERO, high))
         total = NOTHING
         for setting in settings(gates):
-            value = form.constant + sum((form.terms[atom] for atom in gates if setting[atom]), ZERO)
-            opened = self._positive(Form(value, {atom: c for atom, c in form.terms.items() if atom not in setting}))
+            opened = self._positive(form.given(setting))
             if opened.terms or opened.constant:
-                total += gated(self.setting(setting), opened, self.bits)
+                total += gated(self.bits.setting(setting), opened, self.bits)
         return total
 
     def _gates(self, form: Form) -> list[int]:
@@ -338,7 +316,7 @@ class Relus:
                                        sum((max(high, ZERO) for _, high in spans), ZERO)))
         total, low, high = NOTHING, ZERO, ZERO
         for setting in settings(switches):
-            if len(switches) > 1 and not self.solver.possible(self.setting(setting)):
+            if len(switches) > 1 and not self.solver.possible(self.bits.setting(setting)):
                 continue
             made = Form(ZERO, {atom: c for atom, c in noise.terms.items() if gates[atom].value(setting) == 1})
             for weight, form in units:
@@ -352,7 +330,7 @@ class Relus:
             left = self.span(Form(ZERO, made.terms), stand=True)
             low, high = min(low, left[0]), max(high, left[1])
             if made.constant:
-                total += gated(self.setting(setting), Form(made.constant), self.bits)
+                total += gated(self.bits.setting(setting), Form(made.constant), self.bits)
         if len(total.terms) > 1:
             total = self._settled(total)
         return total + self.bits.real(Real("noise", low, high, noise=True)) if low < high else total
@@ -374,3 +352,17 @@ class Relus:
                 return form + self._parts[turned.key]
             self._parts[form.key] = self.bits.real(Real("a positive part", ZERO, high, noise))
         return self._parts[form.key]
+
+
+def _folded(total: Form, units: list[tuple[Fraction, Form]]) -> tuple[Form, list[tuple[Fraction, Form]]]:
+    """A form and ReLUs, each form once. relu(f) = relu(-f) + f: of a form and its negative, one is enough.
+
+    So a row is cleared exactly.
+    """
+    left = dict[object, tuple[Fraction, Form]]()
+    for weight, form in units:
+        if (-form).key in left:
+            total, form = total + form * weight, -form
+        before = left.get(form.key, (ZERO, form))[0]
+        left[form.key] = before + weight, form
+    return total, [(weight, form) for weight, form in left.values() if weight]

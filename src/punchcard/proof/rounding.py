@@ -278,7 +278,7 @@ class BitSums:
         for setting in settings(bits):
             values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
             if any(values) and sum(values) + high + rounding >= 0 and (
-                    self.loop.solver.possible(self.loop.relus.setting(setting))):
+                    self.loop.solver.possible(self.loop.bits.setting(setting))):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)
         grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])

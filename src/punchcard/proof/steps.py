@@ -36,8 +36,7 @@ class GatedStep:
 
     def term(self, bits: Bits) -> Term:
         """Where it holds."""
-        held = [bits.terms[bit] if value else z3.Not(bits.terms[bit]) for bit, value in self.literals.items()]
-        return z3.And(*held, self.condition)
+        return z3.And(*(bits.literal(bit, value) for bit, value in self.literals.items()), self.condition)
 
 
 def gated_steps(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bits) -> list[GatedStep]:
@@ -47,16 +46,11 @@ def gated_steps(base: Form, jumps: Sequence[tuple[Fraction, Fraction]], bits: Bi
         return [GatedStep(jump, {}, term) for (_, jump), term in zip(jumps, told, strict=True)]
     first = jumps[0][0]
     literals = {bit: int(c > 0) for bit, c in base.terms.items() if base.high - abs(c) < first}
-    rest = _set(base, literals)
+    rest = base.given(literals)
     alternate = all(jump == jumps[0][1] * (-1) ** i for i, (_, jump) in enumerate(jumps))
     if alternate and jumps[0][1] > 0:
         return [GatedStep(jumps[0][1], literals, _alternating(rest, [at for at, _ in jumps], bits))]
     return [GatedStep(jump, literals, at_least(rest, at, bits)) for at, jump in jumps]
-
-
-def _set(form: Form, literals: Mapping[int, int]) -> Form:
-    constant = form.constant + sum((form.terms[bit] for bit, value in literals.items() if value), ZERO)
-    return Form(constant, {bit: c for bit, c in form.terms.items() if bit not in literals})
 
 
 def _alternating(form: Form, places: Sequence[Fraction], bits: Bits) -> Term:
@@ -135,7 +129,7 @@ def above(form: Form, limit: Fraction, bits: Bits) -> Term:
         (bit, coefficient), = form.terms.items()
         values = form.constant > limit, form.constant + coefficient > limit
         if values[0] != values[1]:
-            return bits.terms[bit] if values[1] else z3.Not(bits.terms[bit])
+            return bits.literal(bit, values[1])
     return z3.Not(at_least(-form, -limit, bits))
 
 
