@@ -40,8 +40,8 @@ class Registry:
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[str, Kind] = {}
-        self._languages: dict[str, tuple[Kind, Language]] = {}
-        self._sharing: dict[str, list[tuple[Kind, Language]]] = {}
+        self._languages: dict[str, list[tuple[Kind, Language]]] = {}
+        """By extension. Several languages share one where a text says whose it is."""
         try:
             given = list(kinds)
         except TypeError:
@@ -54,14 +54,11 @@ class Registry:
             self._kinds[kind.name] = kind
             for language in kind.languages:
                 for extension in map(str.lower, language.extensions):
-                    sharing = self._sharing.setdefault(extension, [])
+                    sharing = self._languages.setdefault(extension, [])
                     sharing.append((kind, language))
-                    if len(sharing) > 1 and all(each.owns is not None for _, each in sharing):
-                        continue  # a text says whose it is
-                    if len(sharing) > 1:
-                        other = self._languages[extension][0].name
+                    if len(sharing) > 1 and any(each.owns is None for _, each in sharing):
+                        other = sharing[0][0].name
                         raise PunchcardError(f"the extension {extension!r} is claimed by {other!r} and by {kind.name!r}")
-                    self._languages[extension] = kind, language
         self._check_options()
 
     def _check_options(self) -> None:
@@ -113,28 +110,27 @@ class Registry:
         The extension decides. If several languages share it, the file's text decides; `options` are those for reading it.
         """
         suffix = Path(path).suffix.lower()
-        if len(self._sharing.get(suffix, ())) > 1:
-            return self._choose(suffix, read_text(path), str(path), options or {})
-        if suffix not in self._languages:
+        sharing = self._languages.get(suffix)
+        if sharing is None:
             data = read_whole(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
             for kind in self:
                 for language in kind.languages:
                     if language.magic and data.startswith(language.magic):
                         return kind, language
             read_text(path)
-            known = ", ".join(f"{extension} ({language.about})" for extension, (_, language) in self._languages.items())
+            known = ", ".join(f"{extension} ({some[0][1].about})" for extension, some in self._languages.items())
             raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
                                f"{known}")
-        return self._languages[suffix]
+        return sharing[0] if len(sharing) == 1 else self._choose(suffix, read_text(path), str(path), options or {})
 
     def _choose(self, extension: str, text: str, source: str, options: Mapping[str, object]) -> tuple[Kind, Language]:
         """Of the languages that share an extension, the one that a text is of."""
-        for kind, language in self._sharing[extension]:
+        for kind, language in self._languages[extension]:
             own = {option.name for option in language.options}
             given = {name: value for name, value in options.items() if name in own}
             if language.owns is None or language.owns(text, source, **given):
                 return kind, language
-        return self._languages[extension]
+        return self._languages[extension][0]
 
     def machine_options(self, kind: Kind, given: Mapping[str, Any], language: Language | None = None) -> dict[str, Any]:
         """The given options that a machine of one kind is built with. One of another kind or language is refused."""
@@ -174,10 +170,10 @@ class Registry:
         """Assemble a program from text: see `punchcard.assemble`."""
         if language in self._kinds:
             kind, found = self._kinds[language], self._kinds[language].languages[0]
-        elif language.lower() in self._sharing:
+        elif language.lower() in self._languages:
             kind, found = self._choose(language.lower(), text, source, options)
         else:
-            known = (*self._kinds, *self._sharing)
+            known = (*self._kinds, *self._languages)
             raise ProgramError(f"unknown language {language!r}{did_you_mean(language, known)}: there are {', '.join(known)}")
         if found.binary:
             raise ProgramError(f"{found.about} ({language}) is not text: load it from a file")
