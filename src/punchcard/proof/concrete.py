@@ -8,7 +8,7 @@ import numpy as np
 import z3
 
 from punchcard.card.formats import AnyArray, as_array
-from punchcard.card.layout import Card, Layout, RowBlock
+from punchcard.card.layout import Card, Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
 from punchcard.machines.meaning import Stage
@@ -74,22 +74,12 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
             if is_open or meaning.says(block, region):
                 for number in range(*place[1].indices(layout.columns)):
                     column = columns.at(region, columns.constant(number))
-                    words = _where_it_is_said(meaning, block, column) if is_open else expected_words(meaning, block, column)
-                    for name in block.names if is_open else block.names[:1]:
-                        if name in words:
-                            layout.put_number_at(after, name, number, z3.simplify(words[name]).as_long())
+                    said = (said_where_open(meaning, block, column) if is_open
+                            else [(block.name, expected_words(meaning, block, column)[block.name], z3.BoolVal(True))])
+                    for name, word, where in said:
+                        if z3.is_true(z3.simplify(where)):
+                            layout.put_number_at(after, name, number, z3.simplify(word).as_long())
     return after
-
-
-def _where_it_is_said(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:
-    """The words that a meaning says, of a block that it leaves open elsewhere."""
-    found = {}
-    for name in block.names:
-        meant = said_where_open(meaning, block, name, column)
-        where = meaning.where.get((name, column.region), z3.BoolVal(True))
-        if meant is not None and z3.is_true(z3.simplify(where)):
-            found[name] = meant
-    return found
 
 
 def case_of(stage: Stage, card: AnyArray) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, cast
@@ -418,17 +418,19 @@ def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> di
     return {block.name: joined(found.values()), **found}
 
 
-def said_where_open(meaning: ProofMeaning, block: RowBlock, rows: str, column: Column) -> Term | None:
-    """The word at a block that the step leaves open, or at a part of it; None where nothing is said of it.
+def said_where_open(meaning: ProofMeaning, block: RowBlock, column: Column) -> Iterator[tuple[str, Term, Term]]:
+    """What is said of a block that the step leaves open, and of its parts: rows, their word, and where they hold it.
 
     A part that nobody mentions stays as it is beside one that is left.
     """
-    meant = meaning.expected_term(rows, column)
-    if meant is not None:
-        return meant
-    whole, own = (block.name, column.region), (rows, column.region)
-    mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
-    return None if mentioned or rows == block.name else _as_it_was(rows, column)
+    whole = block.name, column.region
+    for rows in block.names:
+        own, meant = (rows, column.region), meaning.expected_term(rows, column)
+        mentioned = whole in meaning.expected or not {whole, own}.isdisjoint(meaning.where)
+        if meant is None and not mentioned and rows != block.name:
+            meant = _as_it_was(rows, column)
+        if meant is not None:
+            yield rows, meant, meaning.where.get(own, z3.BoolVal(True))
 
 
 def _as_it_was(rows: str, column: Column) -> Term:

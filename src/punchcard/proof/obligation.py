@@ -225,14 +225,11 @@ class Obligation:
     def _show_open(self, block: RowBlock, column: Column, found: Sequence[Form]) -> None:
         """A block of which the step leaves something open: it holds bits, and where the step says what, that."""
         self._after.setdefault(column, {}).update(self._as_found(block, column, found))
-        for name in block.names:
-            meant = said_where_open(self.meaning, block, name, column)
-            if meant is not None:
-                where = self.meaning.where.get((name, column.region), z3.BoolVal(True))
-                place = self.end.rows(name)
-                first = self.end.rows(block.name).start
-                bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
-                self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
+        first = self.end.rows(block.name).start
+        for name, meant, where in said_where_open(self.meaning, block, column):
+            place = self.end.rows(name)
+            bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
+            self._compare(block, column, found[place.start - first : place.stop - first], bits, where)
 
     def _compare(
         self, block: RowBlock | None, column: Column, found: Sequence[Form], wanted: Sequence[Form], where: Term,
