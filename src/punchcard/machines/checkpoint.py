@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from punchcard.card.formats import AnyArray, as_array, name_of
+from punchcard.card.formats import as_array, name_of
 from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import NO_CONTROLS, Controls, NoCopyWatch, check_engine
@@ -114,7 +114,8 @@ class CheckpointFile:
                        "waiting": traffic.waiting,
                        "input_ended": traffic.input_ended, "kept": list(traffic.kept),
                        "found": None if found is None else dict(found)}
-        tensors = {**_fields(mark.raw_card), "read": _as_array(traffic.read), "written": _as_array(traffic.written)}
+        tensors = {**_fields(mark.raw_card), "read": np.frombuffer(traffic.read, dtype=np.uint8),
+                   "written": np.frombuffer(traffic.written, dtype=np.uint8)}
         storage.write(self.path, tensors, KEY, description)
 
 
@@ -147,7 +148,7 @@ def resume(
         asked = controls.is_interrupted
         controls = replace(controls, interrupted=lambda: comparison.stops or asked())
         if comparison.watches:
-            look = NoCopyWatch(comparison.watch) if comparison.needs_no_copy else comparison.watch
+            look = NoCopyWatch(comparison.watch)
             controls = replace(controls, watch=look if controls.watch is None else in_turn(look, controls.watch))
     result = machine.run(program, engine=plan.engine, max_steps=plan.max_steps, begin=mark, input=read, output=write,
                          controls=controls, keep=keep, guarded=comparison is None or not comparison.guards)
@@ -245,10 +246,6 @@ def _integers(given: list[Any]) -> tuple[int, ...]:
         if type(item) is not int:
             raise PunchcardError(f"kept={repr(given)[:60]}: it must be a list of integers")
     return tuple(given)
-
-
-def _as_array(data: bytes) -> AnyArray:
-    return np.frombuffer(data, dtype=np.uint8)
 
 
 def _as_bytes(name: str, tensors: Mapping[str, Any]) -> bytes:

@@ -23,13 +23,11 @@ Check: TypeAlias = Literal["end", "lockstep"]
 class Comparison(ABC):
     """Compares one run with the interpreter.
 
-    watches         it must see the card after every loop
-    needs_no_copy   it keeps nothing of that card, so the engine need not copy it
-    guards          it checks the program's promises by itself
+    watches   it must see the card after every loop. It keeps nothing of that card, so the engine need not copy it
+    guards    it checks the program's promises by itself
     """
 
     watches: bool = False
-    needs_no_copy: bool = False
     guards: bool = False
 
     def watch(self, loop: int, card: Card) -> None:  # noqa: B027, a comparison at the end watches nothing
@@ -82,7 +80,6 @@ class LockstepComparison(Comparison):
     """
 
     watches = True
-    needs_no_copy = True
 
     def __init__(self, machine: AnyMachine, program: Any, begin: Mark) -> None:
         self._machine, self._difference, self._differences = machine, "", machine.comparer(program)

@@ -56,7 +56,6 @@ class StepErrors(Comparison):
     """Compares every loop's result with the exact function of what the loop began with."""
 
     watches = True
-    needs_no_copy = True
     guards = True
 
     def __init__(self, machine: FleqMachine, program: FleqProgram, card: Card, audit: Audit) -> None:
