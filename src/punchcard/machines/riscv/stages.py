@@ -276,12 +276,9 @@ class RiscvLoop:
 
     def read_word(self, position: Word) -> Word:
         """The word at a position of the memory."""
-        return self._word_at(position, self.pending)
-
-    def _word_at(self, position: Word, pending: Pending) -> Word:
         regions = [region for region in self.sizes.cells if region in ("memory", "spare")]
         held = self.card.read_named("memory", regions, "address.position", position)
-        return as_if_stored(pending, join(position, FALSE), held)
+        return as_if_stored(self.pending, join(position, FALSE), held)
 
     def execute(self, one: Instruction, given: Operands) -> RiscvExecution:
         """An instruction of the table, and whether it is refused."""
@@ -330,7 +327,8 @@ class RiscvLoop:
         card = self.card
         for region in self.sizes.cells:
             card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
-        word = self._word_at(self.position(following), (goal, value))
+        position = self.position(following)
+        word = as_if_stored((goal, value), join(position, FALSE), self.read_word(position))
         if stalls is not None:
             word = stalls.choose(constant(isa.STALL, WORD_BITS), word)
         card.expect("word", "scratchpad", word)
