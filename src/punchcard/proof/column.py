@@ -35,7 +35,6 @@ class Column:
 class ColumnCode:
     """A block that holds the columns' numbers, but for an offset: which bit is which, and how a code becomes a number."""
 
-    rows: str
     places: dict[int, int]
     size: int
     first: int

@@ -234,8 +234,8 @@ class Columns:
             return None
         bits = self.bits.of_word(column.words[rows]) if column is not None else []
         places = {next(iter(bit.terms)): place for place, bit in enumerate(bits) if len(bit.terms) == 1}
-        return ColumnCode(rows, places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
-                    self.place_bits)
+        return ColumnCode(places, self.layout.place(rows).size, held.numbers.start, self.layout.region(region).start,
+                          self.place_bits)
 
     def as_place(self, word: Term) -> Term:
         """A word as a column's number. One that is longer must be short enough: who asks has to show it."""

@@ -66,7 +66,6 @@ class Proof:
             for layer in self.layers:
                 layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
-        self.needed = 0
         self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
         self.promises += [f"what {fact.region} holds is within the limit of its blocks"
                           for fact in self.layout.facts_of(Contents) if not fact.parts]
@@ -145,15 +144,16 @@ class Proof:
         """Show that no sum is rounded, by what was shown of the heads."""
         bits = significand(self.weights.dtype)
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
-        self.needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
+        needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
         for number, layer in enumerate(self.layers, start=1):
             for head, weights in enumerate(layer.heads, start=1):
                 if weights.gap >= NEVER:
                     raise Failed(f"bits: {self.weights.dtype} holds the products of scores and temperature in layer "
                                  f"{number}, head {head}", None)
-        with self.claims.claim("bits", f"sums need {self.needed} bits, {self.weights.dtype} has {bits}"):
-            if self.needed > bits:
-                raise Failed(f"bits: sums need {self.needed} bits, {self.weights.dtype} has {bits}", None)
+        about = f"sums need {needed} bits, {self.weights.dtype} has {bits}"
+        with self.claims.claim("bits", about):
+            if needed > bits:
+                raise Failed(f"bits: {about}", None)
 
 
 def check_whole(layout: Layout) -> None:

@@ -1,8 +1,7 @@
-"""The solver: what is taken for granted, what is asked, and how long it took."""
+"""The solver: what is taken for granted, and what is asked."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
 import z3
@@ -45,7 +44,6 @@ class Solver:
         self._about: list[frozenset[int]] = []
         self._names = Unknowns()
         self.questions = 0
-        self.seconds = 0.0
         self._limit = seconds
         self._solver = self._fresh(QUICK)
 
@@ -82,22 +80,18 @@ class Solver:
         if any(z3.is_false(term) for term in terms):
             return False
         self.questions += 1
-        begin = time.perf_counter()
-        try:
-            self._solver.push()
-            self._solver.add(*terms)
-            answer = check(self._solver)
-            self._solver.pop()
-            if answer == z3.unknown:
-                # An interrupted solver may forget some of what it was told, and then finds more possible than is.
-                self._solver = self._fresh(QUICK)
-                self._solver.add(*self.suppositions)
-                alone = self._fresh(self._limit)
-                alone.add(*terms, *self._related(terms))
-                answer = self._check(alone)
-            return bool(answer == z3.sat)
-        finally:
-            self.seconds += time.perf_counter() - begin
+        self._solver.push()
+        self._solver.add(*terms)
+        answer = check(self._solver)
+        self._solver.pop()
+        if answer == z3.unknown:
+            # An interrupted solver may forget some of what it was told, and then finds more possible than is.
+            self._solver = self._fresh(QUICK)
+            self._solver.add(*self.suppositions)
+            alone = self._fresh(self._limit)
+            alone.add(*terms, *self._related(terms))
+            answer = self._check(alone)
+        return bool(answer == z3.sat)
 
     def never(self, claim: str, *terms: Term) -> None:
         """Show a claim: that these do not hold together."""

@@ -26,7 +26,6 @@ from punchcard.words.word import FALSE, TRUE, Word, any_of
 
 TOLERANCE = 3 / 64
 """A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
-HELD = ("zero", "unit", "memory", "instructions")
 Lanes = dict[int, list[ColumnBefore]]
 """The columns that give each lane of a result."""
 
