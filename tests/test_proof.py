@@ -54,9 +54,14 @@ def small(name: str) -> Machine[Any, Any]:
     return VonNeumannMachine(word_bits=4, memory=11) if name == "von-neumann" else SubleqMachine(**SMALL, design=name)
 
 
+@cache
+def proof_of(name: str) -> Any:
+    return small(name).prove()
+
+
 @pytest.mark.parametrize("name", [*DESIGNS, "von-neumann"])
 def test_a_machine_is_proven(name: str) -> None:
-    found = small(name).prove()
+    found = proof_of(name)
     assert found.proven, found
     names = [claim.name for claim in found.claims]
     assert any(each.startswith("heads of layer 1") for each in names)
@@ -65,7 +70,7 @@ def test_a_machine_is_proven(name: str) -> None:
     assert names[-1] == "bits"
 
 
-@pytest.mark.parametrize("seeds", [2, soaked(8)])
+@pytest.mark.parametrize("seeds", [1, soaked(8)])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_facts_hold_on_cards_of_programs(name: str, seeds: int) -> None:
     """What a proof takes for granted is true of every card of a run, and of a card made of the facts alone."""
@@ -92,7 +97,7 @@ def follow(machine: Machine[Any, Any], program: Any, loops: int) -> None:
         card = after
 
 
-@pytest.mark.parametrize(("name", "count"), [("two-layer", 3), ("paper", 2), ("one-layer", 1)])
+@pytest.mark.parametrize(("name", "count"), [("two-layer", 3), ("paper", 1), ("one-layer", 1)])
 def test_one_changed_weight(name: str, count: int) -> None:
     """A claim fails, on a card that has all facts; or everything is shown, and then the model does the same on cards."""
     machine, seen = small(name), set()
@@ -201,7 +206,7 @@ def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
 
 
 def test_what_a_certificate_lacks_is_said() -> None:
-    found = small("two-layer").prove()
+    found = proof_of("two-layer")
     kept = found.describe()
     assert disagreements(kept, found) == []
     assert disagreements({**kept, "claims": kept["claims"][1:]}, found) == [
