@@ -19,7 +19,7 @@ from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from tests.image_cases import CASES, ECHO, ImageCase
+from tests.image_cases import CASES, ECHO, ImageCase, machine_of
 
 WITH_PORTS = [case for case in CASES if case.output or case.input]
 
@@ -36,7 +36,7 @@ def touched(machine: VonNeumannMachine, before: Card, after: Card) -> set[tuple[
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", WITH_PORTS, ids=str)
 def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
+    machine = case.machine
     sizes, layout, events = machine.sizes, machine.layout, machine.design.events(machine.sizes)
     inputs, seen = 0, set[tuple[str, str]]()
 
@@ -73,7 +73,7 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
 
 def test_the_host_reads_no_memory() -> None:
     """With every cell of the memory set to no bit at all, the host does what it does otherwise."""
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     layout = machine.layout
     written: list[bytes] = []
     for blank in (False, True):
@@ -101,7 +101,7 @@ def test_the_host_reads_no_memory() -> None:
 
 def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
     """Python is entered only on an event: here for three inputs, three outputs, the end of input and the halt."""
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     asked: list[int] = []
     card = machine.punch(Image(ECHO))
     host = machine.host(Mark(card), reader(b"abc"), bytearray().append, 1000)
@@ -137,7 +137,7 @@ def test_files_as_input_and_output() -> None:
     output = io.BytesIO()
     source = Slow(b"ab", output)
     twice = Image((-1, 15, 3, 15, -1, 6, -1, 15, 9, 15, -1, 12, 0, 0, -1))
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     result = machine.run(twice, input=source, output=output, max_steps=4)  # type: ignore[arg-type]
     assert output.getvalue() == b"ab"
     assert source.seen == [b"", b"a"]

@@ -8,7 +8,7 @@ import pytest
 
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.streams import reader
-from punchcard.machines.von_neumann.isa import DIALECTS, Fault, Image, find_dialect
+from punchcard.machines.von_neumann.isa import Fault, Image, find_dialect
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.image_cases import CASES, ImageCase
 from tests.random_images import random_image
@@ -16,22 +16,16 @@ from tests.random_images import random_image
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase) -> None:
-    ran = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=find_dialect(case.dialect), input=case.input,
-              max_steps=case.max_steps)
-    assert (ran.steps, ran.output, ran.fault) == (case.steps, case.output, case.fault)
-    assert ran.stop == ("halted" if case.halted else "fault" if case.fault else None)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_step_by_step_is_the_same(case: ImageCase) -> None:
     """The tight loop, and one instruction at a time."""
-    written = bytearray()
-    one = ImageInterpreter(case.image, case.word_bits, case.memory, dialect=DIALECTS[case.dialect], read=reader(case.input),
-                      write=written.append)
+    written, dialect = bytearray(), find_dialect(case.dialect)
+    whole = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=dialect, input=case.input,
+                max_steps=case.max_steps)
+    assert (whole.steps, whole.output, whole.fault) == (case.steps, case.output, case.fault)
+    assert whole.stop == ("halted" if case.halted else "fault" if case.fault else None)
+    one = ImageInterpreter(case.image, case.word_bits, case.memory, dialect=dialect, read=reader(case.input),
+                           write=written.append)
     while one.stop is None and one.steps != case.max_steps:
         one.step()
-    whole = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=DIALECTS[case.dialect],
-                input=case.input, max_steps=case.max_steps)
     assert (one.cells, one.program_counter, one.steps, one.stop, one.fault) == (
         whole.cells, whole.program_counter, whole.steps, whole.stop, whole.fault)
     assert bytes(written) == whole.output
