@@ -157,8 +157,8 @@ def test_every_difference_of_four_bits() -> None:
 def test_cases(case: ImageCase, engine: str) -> None:
     """The table, with the host: output, end, steps; and every loop as the interpreter has it."""
     written = bytearray()
-    report = run(case.image, case.machine, check="lockstep", input=case.input, output=written.append, max_steps=case.max_steps,
-                 engine=engine)
+    report = run(case.image, case.machine, check="lockstep", input=case.input, output=written.append,
+                 max_steps=case.max_steps, engine=engine)
     assert report.differences == ()
     result = report.result
     assert result.output == bytes(written)
