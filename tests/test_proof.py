@@ -299,7 +299,7 @@ def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupt_ends_the_work_and_not_a_question() -> None:
     """z3 takes the signal for itself, and says that it does not know."""
     x, y = z3.BitVecs("x y", 48)
-    stop = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    stop = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     stop.start()
     with pytest.raises(KeyboardInterrupt):
         Solver().possible(z3.UGT(x, 1), z3.UGT(y, 1), z3.ZeroExt(48, x) * z3.ZeroExt(48, y) == (1 << 89) - 1)

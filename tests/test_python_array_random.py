@@ -52,7 +52,7 @@ def compare(seed: int) -> str:
     return SAME
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(SEEDS)
 def test_random_programs_mean_what_numpy_means(seed: int) -> None:
     compare(seed)

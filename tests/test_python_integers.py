@@ -100,7 +100,7 @@ def compare_random(seed: int, bits: int = 14) -> str:
 RANDOM = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 
-@settings(RANDOM, max_examples=60)
+@settings(RANDOM, max_examples=40)
 @given(st.integers(0, 2**32))
 def test_random_programs(seed: int) -> None:
     compare_random(seed)
