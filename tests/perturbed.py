@@ -22,8 +22,7 @@ from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.weights import Weights
 from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 from tests.riscv_cases import endless
 
 Array = npt.NDArray[Any]

@@ -28,8 +28,7 @@ from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import soaked
 from tests.mutations import mutations
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 
 pytest.importorskip("z3")
 

@@ -24,7 +24,7 @@ from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.transformer.model import LayerShape
 from tests.cases import ROOT, soaked
 from tests.image_cases import CASES, ImageCase, machine_of
-from tests.random_images import random_image
+from tests.random_programs import random_image
 
 
 @dataclass(frozen=True)

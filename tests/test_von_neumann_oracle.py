@@ -10,8 +10,9 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.isa import Fault, Image, find_dialect
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
+from tests.cases import wrap
 from tests.image_cases import CASES, ImageCase
-from tests.random_images import random_image
+from tests.random_programs import random_image
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -31,10 +32,6 @@ def test_cases(case: ImageCase) -> None:
     assert bytes(written) == whole.output
 
 
-def signed(word: int, bits: int) -> int:
-    return word - (1 << bits) if word >= 1 << (bits - 1) else word
-
-
 @pytest.mark.parametrize(("bits", "memory"), [(4, 16), (5, 20), (8, 64)])
 def test_random_images_against_the_definition(bits: int, memory: int) -> None:
     """Signed words and exceptions, where the interpreter has unsigned words and comparisons."""
@@ -42,11 +39,11 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
     ends = {"halted": 0, "fault": 0, "port": 0, "limit": 0}
     for _ in range(300):
         image = random_image(rng, bits, memory)
-        cells = {i: signed(word, bits) for i, word in enumerate(image.loaded(bits, memory))}
+        cells = {i: wrap(word, bits) for i, word in enumerate(image.loaded(bits, memory))}
         counter, steps, end = 0, 0, "limit"
         interpreter = ImageInterpreter(image, bits, memory)
         while steps < 60:
-            if signed(counter % (1 << bits), bits) < 0:
+            if wrap(counter, bits) < 0:
                 end = "halted"
                 break
             try:
@@ -55,7 +52,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
                     end = "port"
                     break
                 a, b = a % (1 << bits), b % (1 << bits)
-                cells[b] = signed((cells[b] - cells[a]) % (1 << bits), bits)
+                cells[b] = wrap(cells[b] - cells[a], bits)
             except KeyError:
                 end = "fault"
                 break
@@ -63,7 +60,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
             steps += 1
             interpreter.step()
         ends[end] += 1
-        assert [signed(word, bits) for word in interpreter.cells] == list(cells.values())
+        assert [wrap(word, bits) for word in interpreter.cells] == list(cells.values())
         assert interpreter.program_counter == counter % (1 << bits)
         if end in ("halted", "fault"):
             assert interpreter.stop == end
