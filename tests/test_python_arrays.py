@@ -192,13 +192,13 @@ def test_an_error_of_the_machine_names_the_line() -> None:
 
 
 def test_wrong_arguments() -> None:
-    for given, named, message in (
+    for positional, named, message in (
         ((), {}, "missing 2 required arguments: 'A' and 'rounds'"),
         ((MATRIX, 1, 2), {}, "takes 2 positional arguments but 3 were"),
         ((MATRIX,), {"round": 1}, "did you mean 'rounds'"), ((MATRIX, 1), {"A": MATRIX}, "multiple values for argument 'A'"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            newton.run(*given, **named)
+            newton.run(*positional, **named)
     for wrong in ("x", [[1.0], [1.0, 2.0]], 1j * MATRIX, np.zeros((2, 2, 2)), np.zeros((0, 2)), np.nan * MATRIX):
         with pytest.raises(PunchcardError):
             newton.run(wrong, 1)
