@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +13,7 @@ from torch import Tensor
 from punchcard.api import run
 from punchcard.card.layout import Card, Layout
 from punchcard.engines import ENGINES, Controls, prepare
-from punchcard.errors import ArgumentError, PrecisionError, ProgramError, PunchcardError, SizeError, StorageError
-from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.errors import ArgumentError, PrecisionError, ProgramError, PunchcardError, SizeError
 from punchcard.machines.von_neumann import oracle
 from punchcard.machines.von_neumann.addresses import AddressMap
 from punchcard.machines.von_neumann.isa import Image
@@ -308,14 +306,11 @@ def test_sizes_that_are_refused(options: dict[str, int], message: str) -> None:
         VonNeumannMachine(**options)  # type: ignore[arg-type]
 
 
-def test_sizes_of_another_type_are_refused() -> None:
+def test_what_else_is_refused() -> None:
     for options, message in (({"word_bits": 8.0}, r"word_bits=8\.0: it must be an integer or None"),
                              ({"memory": "8"}, "memory='8': it must be an integer or None")):
         with pytest.raises(ArgumentError, match=message):
             VonNeumannMachine(**options)
-
-
-def test_what_else_is_refused() -> None:
     machine = VonNeumannMachine(word_bits=4, memory=8)
     with pytest.raises(ProgramError, match="the image has 9 words, the memory 8 cells"):
         machine.punch(Image((0,) * 9))
@@ -327,19 +322,6 @@ def test_what_else_is_refused() -> None:
         machine.read(machine.punch(Image((0,))).unsqueeze(0))
     with pytest.raises(PunchcardError, match="unknown dialect"):
         VonNeumannMachine(dialect="sic2")
-
-
-@pytest.mark.parametrize(("dialect", "precision"), [("standard", "float64"), ("adds", "float32"), ("sic1", None)])
-def test_saved_and_loaded(tmp_path: Path, dialect: str, precision: str | None) -> None:
-    machine = VonNeumannMachine(word_bits=8, memory=256, dialect=dialect, precision=precision)
-    machine.save(tmp_path / "m.safetensors")
-    other = VonNeumannMachine.load(tmp_path / "m.safetensors")
-    assert other.describe() == machine.describe()
-    assert other.dialect == machine.dialect
-    for name, tensor in machine.model.state_dict().items():
-        assert torch.equal(tensor, other.model.state_dict()[name])
-    with pytest.raises(StorageError, match="holds a 'von-neumann' machine, not 'subleq'"):
-        SubleqMachine.load(tmp_path / "m.safetensors")
 
 
 def test_a_checked_run_notices_a_wrong_machine() -> None:

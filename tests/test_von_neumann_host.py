@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from torch import Tensor
 
@@ -18,19 +17,10 @@ from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Image
-from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from tests.cases import touched
 from tests.image_cases import CASES, ECHO, ImageCase, machine_of
 
 WITH_PORTS = [case for case in CASES if case.output or case.input]
-
-
-def touched(machine: VonNeumannMachine, before: Card, after: Card) -> set[tuple[str, str]]:
-    """The row blocks and regions in which two cards differ; parts of a block by their own name."""
-    layout = machine.layout
-    names = [name for block in layout.blocks
-             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
-    return {(name, region.name) for name in names for region in layout.regions
-            if not np.array_equal(layout.get(before, name, region.name), layout.get(after, name, region.name))}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -53,7 +43,7 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         assert any(bool(layout.matches(card, event)) for event in events), "the host is asked for a reason"
         before, read_before = card.clone() if isinstance(card, Tensor) else card.copy(), inputs
         goes_on = serve(loop, card)
-        found = touched(machine, before, card)
+        found = touched(layout, before, card)
         allowed = {("memory", "ports")}
         if inputs > read_before:
             allowed |= {(f"word.{sizes.source}", "scratchpad"), (f"word.{sizes.destination}", "scratchpad"),
