@@ -27,7 +27,7 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import soaked
-from tests.mutations import mutations
+from tests.perturbed import mutations
 from tests.random_programs import random_image, random_program
 
 pytest.importorskip("z3")

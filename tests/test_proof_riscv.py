@@ -26,9 +26,8 @@ from punchcard.machines.riscv.numbers import ELSE
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.cases import soaked
-from tests.mutations import mutations
-from tests.riscv_cards import cards_of_cases
-from tests.riscv_cases import endless
+from tests.perturbed import mutations
+from tests.riscv_cases import cards_of_cases, endless
 
 pytest.importorskip("z3")
 
