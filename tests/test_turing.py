@@ -28,9 +28,9 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceErro
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
+from tests.cases import ROOT
 from tests.test_storage import loaded_again
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "turing"
 PAGE = (ROOT / "docs" / "your-own-machine.md").read_text()
 ENGINES = ("dense", "scratchpad", "lowered", "auto")
