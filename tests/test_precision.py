@@ -102,7 +102,7 @@ def test_only_declared_places_change(design: str) -> None:
 
 
 @pytest.mark.parametrize(("design", "temperature"), [("paper", 12.0), ("two-layer", 10.0), ("one-layer", 20.0)])
-@pytest.mark.parametrize("count", [10, soaked(40)])
+@pytest.mark.parametrize("count", [5, soaked(40)])
 def test_a_soft_temperature_works_by_error_correction(design: str, temperature: float, count: int) -> None:
     """Set by hand, the temperature leaves a tail in every read; the flat steps of the designs remove it."""
     machine = SubleqMachine(word_bits=8, memory=20, instructions=41, design=design,
