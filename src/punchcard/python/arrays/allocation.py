@@ -55,12 +55,11 @@ def drop_unread(items: list[Item], results: Iterable[Ref]) -> list[Item]:
         while grown:
             grown = False
             for item in items:
-                if isinstance(item, Instr) and (item.writes is None or item.writes in needed or item.flag is not None):
-                    new = set(item.reads()) - needed
-                    if item.writes is not None and item.writes not in needed and item.flag is not None:
-                        new = {item.flag.slot} - needed - {None}  # type: ignore[assignment]
-                    needed |= new
-                    grown |= bool(new)
+                if isinstance(item, Instr):
+                    is_needed = item.writes is None or item.writes in needed
+                    read = set(item.reads() if is_needed else item.branch.reads())
+                    grown |= not read <= needed
+                    needed |= read
         live = Live(items, kept_results)
         kept: list[Item] = []
         for i, item in enumerate(items):
@@ -160,13 +159,11 @@ class Sharing:
             if source is not None and target is not None:
                 self.join(target, source)
 
-    def join_rest(self, kept: Iterable[Ref] = ()) -> None:
+    def join_rest(self) -> None:
         """Slots of one shape share as few variables as a greedy choice finds."""
         groups: list[Ref] = []
         for slot in list(self.apart):
-            if slot in self.parent:
-                continue
-            if slot in kept or not any(self.join(group, slot) for group in groups):
+            if slot not in self.parent and not any(self.join(group, slot) for group in groups):
                 groups.append(slot)
 
 
