@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
+from punchcard.python.integers.assembly import CellSum, P, Q, R, V, Z, address, cell, constant, literal
 from punchcard.python.integers.functions import constant_of
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, address, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 

@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.assembly import Assembly
+from punchcard.python.integers.assembly import ERROR, Assembly, CellSum, P, Q, address
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.storage import Storage
-from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
 
 OVERFLOW = "OverflowError: the result does not fit a word of {} bits"
 

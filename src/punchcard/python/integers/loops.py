@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name
+from punchcard.python.integers.assembly import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.functions import is_call
 from punchcard.python.integers.generator import CodePart
-from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.values import NONE, AbstractValue, number
 
 ONLY = "a comprehension goes over range(n), a list or a text here"

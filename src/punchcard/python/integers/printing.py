@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from punchcard.machines.von_neumann.languages.asq.items import name
+from punchcard.python.integers.assembly import PORT, CellSum, P, Z, address, constant, literal
 from punchcard.python.integers.functions import is_text, parts_of, pieces_of
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import PORT, CellSum, P, Z, address, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 SHORT = 8

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from punchcard.machines.von_neumann.languages.asq import items as asq
 from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
+from punchcard.python.integers.assembly import CellSum, address, constant
 from punchcard.python.integers.functions import Constant, IntegerFunction, ProgramFunctions
-from punchcard.python.integers.sums import CellSum, address, constant
 
 
 class Storage:
