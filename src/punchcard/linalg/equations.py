@@ -18,7 +18,10 @@ from punchcard.linalg.algorithms import (
     inverse_program,
     least_squares_program,
     newton,
+    newton_rounds,
     pseudo_inverse,
+    reciprocal_rounds,
+    sweeps_needed,
 )
 from punchcard.linalg.execution import (
     AlgebraOptions,
@@ -32,7 +35,6 @@ from punchcard.linalg.execution import (
     power_of_two,
     require_convergence,
 )
-from punchcard.linalg.rounds import newton_rounds, reciprocal_rounds, sweeps_needed
 from punchcard.machines.fleq.isa import Array
 
 MOST_ROUNDS = 100
