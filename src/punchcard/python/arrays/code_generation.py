@@ -1,6 +1,4 @@
-"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as
-its note.
-"""
+"""Operations to a FLEQ program: the passes over instructions in a row, and what writes these with the builder."""
 
 from __future__ import annotations
 
@@ -13,18 +11,12 @@ from punchcard.machines.fleq.builder import Builder, Place
 from punchcard.machines.fleq.functions import KNOWN, Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
+from punchcard.python.arrays import peephole
 from punchcard.python.arrays.allocation import Sharing, drop_unread, rename_slots, take_initial_constants
 from punchcard.python.arrays.ir import Const, Ref, Register, SourcePlace, Statement
 from punchcard.python.arrays.linearization import Instr, Item, JumpTarget, Loc, linearize
 from punchcard.python.arrays.orientation import choose_orientation
-from punchcard.python.arrays.peephole import (
-    PointerMove,
-    fuse_columns,
-    fuse_stores,
-    merge_branches,
-    place_pointer_updates,
-    pointers,
-)
+from punchcard.python.arrays.peephole import PointerMove
 
 RESULTS = ("result", *(f"result{number}" for number in range(1, 100)))
 
@@ -56,18 +48,18 @@ def generate(
     items, given = linearize(code, orientation, parameters, limit)
     ends = [orientation.slots(register)[0] for register in results]
     items = drop_unread(items, ends)
-    items = fuse_columns(items, set(given))
+    items = peephole.fuse_columns(items, set(given))
     items = drop_unread(items, ends)
     items, initial = take_initial_constants(items)
     sharing = Sharing(items, [*given, *initial], ends)
     sharing.join_copies(items)
     items = rename_slots(items, sharing)
-    items = fuse_stores(items, {sharing.group(slot) for slot in ends})
+    items = peephole.fuse_stores(items, {sharing.group(slot) for slot in ends})
     groups = [sharing.group(slot) for slot in ends]
     again = Sharing(items, [sharing.group(slot) for slot in (*given, *initial)], groups)
     again.join_rest()
     items = rename_slots(items, again)
-    items = merge_branches(place_pointer_updates(items))
+    items = peephole.merge_branches(peephole.place_pointer_updates(items))
 
     def final(slot: Ref) -> Ref:
         return again.group(sharing.group(slot))
@@ -107,9 +99,7 @@ class _Writer:
         used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
         for slot in dict.fromkeys([*given, *used, *ends]):
             self._declare(slot, self.named.get(slot, ""))
-        marked = {id(update.instruction) for update in items if isinstance(update, PointerMove)}
-        for loop in pointers(items).values():
-            marked |= {id(instruction) for instruction, _, _ in loop}
+        marked = {id(instruction) for loop in peephole.pointers(items).values() for instruction, _, _ in loop}
         for item in items:
             if isinstance(item, JumpTarget):
                 self.p.label(self._label(item))
@@ -118,10 +108,8 @@ class _Writer:
                 continue
             if id(item) in marked:
                 self.p.label(self._label(item))
-            self.p.note = str(item.line)
             lines[self.p.here] = item.line
             self._instruction(item)
-        self.p.note = None
         return self.p.program(limit), lines
 
     def _declare(self, slot: Ref, name: str) -> None:
