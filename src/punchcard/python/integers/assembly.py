@@ -182,6 +182,11 @@ class Assembly:
     def jump(self, target: str) -> None:
         self.macro("jump", target, leaves=target)
 
+    def go(self, target: str, following: str) -> None:
+        """Jump to a label, unless it is the one that comes next."""
+        if target != following:
+            self.jump(target)
+
     def call(self, routine: str, entry: str = "") -> None:
         """Go to a routine, which ends with a jump to what its cell `_back` holds; `entry` is where it begins."""
         self.macro("go", entry or routine, f"{routine}_back")
@@ -311,9 +316,7 @@ class Assembly:
     def jump_by_zero(self, form: CellSum, zero: str, other: str, following: str, low: int, high: int) -> None:
         """Jump to `zero` where a sum is 0 and to `other` where not; `following` is the one of them that comes next."""
         if form.known is not None:
-            target = other if form.known else zero
-            if target != following:
-                self.jump(target)
+            self.go(other if form.known else zero, following)
             return
         least = -(1 << (self.word_bits - 1))
         if low < 0 and high <= 0 and low > least:
@@ -323,16 +326,14 @@ class Assembly:
                 self.jump_if_low(constant(1).plus(form, -1), other, 1 - high)
             else:
                 self.jump_if_low(form, zero, low)
-                if following != other:
-                    self.jump(other)
+                self.go(other, following)
             return
         if form.cell is not None:
             if following == zero:
                 self.macro("jnz", form.cell, other)
             else:
                 self.macro("jz", form.cell, zero)
-                if following != other:
-                    self.jump(other)
+                self.go(other, following)
             return
         if self._cost(form.times(-1)) < self._cost(form):
             form = form.times(-1)
@@ -341,8 +342,7 @@ class Assembly:
         self.jump(other)
         self.label(below)
         self.sub(literal(-1), made, other)
-        if following != zero:
-            self.jump(zero)
+        self.go(zero, following)
 
     # The end
 

@@ -199,7 +199,7 @@ def parts_of(node: ast.expr) -> list[ast.expr] | None:
         return node.values
     if isinstance(node, ast.FormattedValue):
         return [node.value]
-    if isinstance(node, ast.Call) and is_call(node, "str") and len(node.args) == 1 and not node.keywords:
+    if is_call(node, "str") and len(node.args) == 1 and not node.keywords:
         return node.args
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_text(node):
         return [node.left, node.right]
@@ -214,7 +214,7 @@ def pieces_of(node: ast.expr) -> list[ast.expr]:
     return [node] if parts is None else [piece for part in parts for piece in pieces_of(part)]
 
 
-def is_call(node: ast.expr, *names: str) -> bool:
+def is_call(node: ast.expr, *names: str) -> TypeGuard[ast.Call]:
     """Whether an expression is a call of one of these names."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
