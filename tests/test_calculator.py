@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import punchcard
 from punchcard.calculator import exact
+from punchcard.calculator.blocks import Blocks, fitted
 from punchcard.calculator.calculation import calculator_machine, compile_calculation, program_text
 from punchcard.calculator.expression import parse
-from punchcard.calculator.functions import DOMAINS, SHIFT, STANDARD, Blocks, banded, fitted, wide
+from punchcard.calculator.functions import DOMAINS, SHIFT, STANDARD, banded, wide
 from punchcard.errors import ProgramError, PunchcardError, SourceError
 from punchcard.machines.fleq.functions import ADD, INVERSE, SQRT
 from punchcard.python.intervals import Interval

@@ -22,10 +22,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from punchcard.arguments import checked
+from punchcard.calculator.blocks import RANGES, Blocks
 from punchcard.calculator.compiler import CompiledExpression, compile_expression
 from punchcard.calculator.exact import Exact
 from punchcard.calculator.expression import quotient
-from punchcard.calculator.functions import RANGES, STANDARD, Blocks, base_name
+from punchcard.calculator.functions import STANDARD, base_name
 from punchcard.engines import Controls, Watch
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.checkpoint import begin, resume

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar, cast
 
+from punchcard.calculator.blocks import REACH, Blocks
 from punchcard.calculator.exact import Exact, scaled, shortened, text
-from punchcard.calculator.functions import REACH, SHIFT, SHIFTS, Blocks
+from punchcard.calculator.functions import SHIFT, SHIFTS
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ADD, MUL, PERCENTAGE, SUB, Function
 from punchcard.python.arrays.ir import Const, Op, Operand, Ref, Register, SourcePlace

@@ -23,10 +23,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from punchcard.calculator.blocks import Blocks
 from punchcard.calculator.code import ScaledCode, ScaledTerm
 from punchcard.calculator.exact import CONSTANTS, Exact, text
 from punchcard.calculator.expression import ParsedExpression, parse
-from punchcard.calculator.functions import FUNCTIONS, STANDARD, Blocks
+from punchcard.calculator.functions import FUNCTIONS, STANDARD
 from punchcard.calculator.operations import ExpressionScaling
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.machines.fleq.functions import Function

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from punchcard.calculator.blocks import REACH
 from punchcard.calculator.code import GOOD, UP, ScaledCode, ScaledTerm
 from punchcard.calculator.exact import Exact, reciprocal, scaled, sqrt, text
-from punchcard.calculator.functions import REACH, SHIFTS, SQRT, WIDE_RUNGS, wide
+from punchcard.calculator.functions import SHIFTS, SQRT, WIDE_RUNGS, wide
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ADD, INVERSE, MUL, SUB, Function
 from punchcard.python.intervals import Interval

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -105,7 +106,7 @@ class Const:
     def value(self) -> Array:
         return np.frombuffer(self.data).reshape(self.shape)
 
-    @property
+    @cached_property
     def flip(self) -> Const:
         return Const.of(self.value.T)
 

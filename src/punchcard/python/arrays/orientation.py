@@ -19,21 +19,26 @@ FIXED = ("matmul", "column", "update")
 
 @dataclass
 class Orientation:
-    """`stored`: the slots of registers that are wanted. `primary`: the slot that an operation computes."""
+    """`stored`: for each register the slots that are wanted, the transposed one last. `primary`: the slot that an operation
+    computes.
+    """
 
-    stored: set[Ref] = field(default_factory=set)
+    stored: dict[Register, list[Ref]] = field(default_factory=dict)
     primary: dict[Op, Ref] = field(default_factory=dict)
 
-    def stored_of(self, register: Register) -> list[Ref]:
-        """The slots of a register that something asked for."""
-        as_it_is = Ref(register)
-        return [slot for slot in dict.fromkeys((as_it_is, as_it_is.flip)) if slot in self.stored]
-
     def slots(self, register: Register) -> list[Ref]:
-        return self.stored_of(register) or [Ref(register)]
+        return self.stored.get(register) or [Ref(register)]
 
     def has(self, operand: Operand) -> bool:
-        return isinstance(operand, Const) or operand in self.stored
+        return isinstance(operand, Const) or operand in self.stored.get(operand.register, ())
+
+    def want(self, operand: Operand) -> bool:
+        """Ask for an operand; whether that is new."""
+        if isinstance(operand, Const) or self.has(operand):
+            return False
+        slots = self.stored.setdefault(operand.register, [])
+        slots.insert(len(slots) if operand.flipped else 0, operand)
+        return True
 
 
 def turned(operand: Operand, slot: Ref) -> Operand:
@@ -64,40 +69,32 @@ def choose_orientation(code: list[Statement], results: Iterable[Register]) -> Or
             break
     for loop in (s for s in statements if isinstance(s, Loop)):
         if loop.index is not None:
-            found.stored.add(Ref(loop.index))
+            found.want(Ref(loop.index))
     return found
-
-
-def _want(found: Orientation, operand: Operand) -> bool:
-    """Ask for an operand; whether that is new."""
-    if isinstance(operand, Const) or operand in found.stored:
-        return False
-    found.stored.add(operand)
-    return True
 
 
 def _propagate(found: Orientation, ops: list[Op], moves: list[tuple[Register, Operand]]) -> bool:
     """What results want of their operands; whether anything was new."""
     changed = False
     for op in ops:
-        stored, as_it_is = found.stored_of(op.target), Ref(op.target)
+        stored, as_it_is = found.stored.get(op.target, []), Ref(op.target)
         if op.function == "matmul":
             found.primary[op] = stored[0] if stored else as_it_is
         elif op.function in FIXED:
             found.primary[op] = as_it_is
             if stored:
-                found.stored.add(as_it_is)
+                found.want(as_it_is)
         elif stored and found.primary.get(op) not in stored:
             found.primary[op] = min(stored, key=lambda slot: _lacking(found, op, slot))
         if op in found.primary:
             for operand in wanted(op, found.primary[op]):
-                changed |= _want(found, operand)
+                changed |= found.want(operand)
     for target, value in moves:
-        values = [turned(value, slot) for slot in found.stored_of(target)]
+        values = [turned(value, slot) for slot in found.stored.get(target, ())]
         if isinstance(value, Ref) and value.register.level > target.level:  # out of a loop one way is enough
             values = values[:1] if not any(map(found.has, values)) else []
         for each in values:
-            changed |= _want(found, each)
+            changed |= found.want(each)
     return changed
 
 
@@ -109,13 +106,11 @@ def _lacking(found: Orientation, op: Op, result: Ref) -> int:
 def _settle(found: Orientation, ops: list[Op], moves: list[tuple[Register, Operand]], results: Iterable[Register]) -> bool:
     """A way for one register that nothing has asked for yet; whether there was one."""
     for op in reversed(ops):
-        if not found.stored_of(op.target):
+        if op.target not in found.stored:
             as_it_is = Ref(op.target)
             slots = [as_it_is] if op.function in FIXED else [as_it_is, as_it_is.flip]
-            found.stored.add(min(slots, key=lambda slot: _lacking(found, op, slot)))
-            return True
+            return found.want(min(slots, key=lambda slot: _lacking(found, op, slot)))
     for target in (*(target for target, _ in moves), *results):
-        if not found.stored_of(target):
-            found.stored.add(Ref(target))
-            return True
+        if target not in found.stored:
+            return found.want(Ref(target))
     return False
