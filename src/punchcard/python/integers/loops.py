@@ -108,20 +108,20 @@ class LoopCode(CodePart):
         if self.variable(target.id) in {**start.terms, **stop.terms}:
             start, stop = self.out.kept(start), self.out.kept(stop)
         low, high, x, y = (start, stop, a, b) if up else (stop, start, b, a)
-        count, span = high.plus(low, -1), y.interval - x.interval
-        if span in self.facts.word:
-            return self._counting(target, start, step, changed, count, number(span.low, span.high), up=up)
         return self._counting(target, start, step, changed, *self._span(node, low, x, high, y), up=up)
 
     def _span(self, node: ast.Call, low: CellSum, a: AbstractValue, high: CellSum,
               b: AbstractValue) -> tuple[CellSum, AbstractValue]:
-        """high - low where that may not fit: 0 where it is not above 0, and an error where it is too large."""
+        """high - low; where that may not fit, 0 where it is not above 0, and an error where it is too large."""
+        span = b.interval - a.interval
+        if span in self.facts.word:
+            return high.plus(low, -1), number(span.low, span.high)
         made, some, none = self.out.temporary(), self.out.fresh("some"), self.out.fresh("none")
         self.out.clear(made)
         self.code.conditions.jump_if_ordered(low, a, high, b, 1, some, none, some)
         self.out.label(some)
         self.out.assign(made, high.plus(low, -1))
-        if b.high - a.low > self.facts.word.high:
+        if span.high > self.facts.word.high:
             wrong = self.error(node, "OverflowError: range() of more numbers than a word counts")
             self.out.jump_if_low(cell(made), wrong, 0)
         self.out.label(none)
