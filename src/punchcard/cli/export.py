@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from punchcard.cli.options import (
-    Added,
     given_flags,
     given_options,
+    kind_option,
     language_options,
     machine_options,
     program_command,
@@ -28,13 +29,10 @@ SAVED = ".safetensors"
 """The extension of a saved machine."""
 
 
-def kind_option(registry: Registry) -> Sequence[Added]:
-    """The kind of a machine that is exported without a program."""
-    return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                         help="Without FILE: the kind of machine, with default sizes.")]
+KIND = "Without FILE: the kind of machine, with default sizes."
 
 
-@program_command(kind_option, target_options, machine_options, language_options)
+@program_command(partial(kind_option, about=KIND), target_options, machine_options, language_options)
 @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)),
               help="; ".join(f"{target.name}: {target.about}" for target in TARGETS.values()) + ".")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")

@@ -70,10 +70,11 @@ def program_command(
     return decorate
 
 
-def kind_option(registry: Registry) -> Sequence[Added]:
+def kind_option(registry: Registry, about: str = "") -> Sequence[Added]:
     """The kind of a machine that is built without a program, or for one."""
+    usual = f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]"
     return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                         help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")]
+                         help=about or usual)]
 
 
 def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
