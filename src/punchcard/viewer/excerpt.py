@@ -30,7 +30,6 @@ class Band:
     """A block of rows, or a part of one, that is shown."""
 
     name: str
-    block: RowBlock
     entries: AnyArray
     """Rows by shown columns."""
     other: AnyArray
@@ -95,7 +94,7 @@ def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups
         real = block.holds.get(group.region.name) in ("real", "fixed")
         largest = max(float(np.abs(some[:, here]).max(initial=0)) for some in (entries, other)) if real else 1.0
         scales += [largest or 1.0] * len(group.columns)
-    return Band(name, block, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
+    return Band(name, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
 
 
 def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ColumnGroup, ...]:

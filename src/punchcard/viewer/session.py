@@ -26,6 +26,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
+from punchcard.files import read_whole
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
 from punchcard.viewer import search
@@ -286,12 +287,9 @@ class Session:
                            seconds=seconds)
 
 
-def session_of(machine: Machine[Any, Any], program: object, file: Path | None = None, **options: Any) -> Session:
+def session_of(machine: Machine[Any, Any], program: object, file: Path, **options: Any) -> Session:
     """A session for a program from a file. Its text is shown if it is text."""
-    from punchcard.files import read_whole
-
     source = None
-    if file is not None:
-        with suppress(UnicodeDecodeError, PunchcardError):
-            source = read_whole(file, "program").decode("utf-8")
-    return Session(machine, program, source=source, name=file.name if file is not None else "", **options)
+    with suppress(UnicodeDecodeError, PunchcardError):
+        source = read_whole(file, "program").decode("utf-8")
+    return Session(machine, program, source=source, name=file.name, **options)
