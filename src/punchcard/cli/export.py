@@ -77,10 +77,8 @@ def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: 
         return open_machine(registry, None, kind_name, given)
     if kind_name is not None:
         raise PunchcardError(f"--machine {kind_name}: {str(file)!r} already names its machine: give only one of them")
-
-    for name, spelling in given_flags().items():
-        if name in ("design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which cannot be changed")
+    if flags := given_flags("design", "dtype"):
+        raise PunchcardError(f"{flags[0]}: {str(file)!r} is a saved machine, which cannot be changed")
 
     from punchcard.machines.base import Machine
 

@@ -141,9 +141,8 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
 
 def _saved(path: str, registry: Registry) -> Checkpoint:
     """The run in a checkpoint, whose program and machine are what they are."""
-    for name, spelling in given_flags().items():
-        if name in ("file", "settings", "design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling} cannot be used with --resume: the checkpoint has the program and the machine")
+    if flags := given_flags("file", "settings", "design", "dtype"):
+        raise PunchcardError(f"{flags[0]} cannot be used with --resume: the checkpoint has the program and the machine")
     from punchcard.machines.checkpoint import load
 
     return load(path, machines=registry)
