@@ -26,9 +26,9 @@ FIRST_EVERY = 64
 MOST_MARKS = 256
 MARK_BYTES = 1 << 28
 FEW = 32
-"""Timeline that a slow engine makes before a fast one is ready."""
+"""Loops that a slow engine makes before a fast one is ready."""
 RECENT = 48
-"""Timeline that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
+"""Loops that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
 NEAR = 0.005
 """Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
