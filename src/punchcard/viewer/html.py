@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +83,14 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
         if same:
             del state["columns"]
         states.append(state)
+    heads = [(layer, head) for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)]
     attention = {}
-    for loop in range(first, last):
-        for layer, arrays in enumerate(session.machine.weights.layers):
-            for head in range(arrays.heads):
-                reply: dict[str, Any] = dict(session.attention(loop, layer, head))
-                if session.layout.columns > MATRIX_COLUMNS:
-                    reply["matrix"] = None
-                attention[f"{loop}/{layer}/{head}"] = reply
-    weights = {f"{layer}/{head}/": session.weights(layer, head=head)
-               for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)}
+    for loop, (layer, head) in product(range(first, last), heads):
+        reply: dict[str, Any] = dict(session.attention(loop, layer, head))
+        if session.layout.columns > MATRIX_COLUMNS:
+            reply["matrix"] = None
+        attention[f"{loop}/{layer}/{head}"] = reply
+    weights = {f"{layer}/{head}/": session.weights(layer, head=head) for layer, head in heads}
     about, formulas = _constant(session, last)
     return {"kind": "recorded", "about": about, "states": states, "attention": attention, "weights": weights,
             "formulas": formulas}
