@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -46,31 +46,19 @@ MAX_TERMS = 1 << 21
 Expanded: TypeAlias = Label | Cell | Pool
 
 
-@dataclass(frozen=True)
-class LabelledWords:
-    """An assembled text: its words, and the address of every label outside of macros."""
-
-    words: tuple[int, ...]
-    labels: Mapping[str, int]
-    lines: Sequence[int]
-    """The line that each word comes from; 0: none."""
-
-
 def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    listed = listing(text, source, word_bits=word_bits, dialect=dialect)
-    inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
-    return Image(listed.words, source, inside, listed.lines)
+    found = listing(text, source, word_bits=word_bits, dialect=dialect)
+    return replace(found, labels={name: address for name, address in found.labels.items() if address < len(found)})
 
 
-def listing(text: str, source: str = "", *, word_bits: int | None = None,
-            dialect: str | Dialect = STANDARD) -> LabelledWords:
-    """As `assemble`, with the addresses of the labels."""
+def listing(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
+    """As `assemble`, with the labels behind the last word too."""
     return place(asq_source.parse(text, source), word_bits=word_bits, dialect=dialect)
 
 
-def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> LabelledWords:
-    """The words of items, which a parser or a compiler made: macros expanded, and an address for every label."""
+def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
+    """The words of items, which a parser or a compiler made: macros expanded, and an address for every label outside them."""
     source = parsed.source
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
@@ -80,7 +68,8 @@ def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Diale
     if not words:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
-    return LabelledWords(words, {name: address for name, address in layout.labels.items() if "~" not in name}, layout.lines)
+    labels = {name: address for name, address in layout.labels.items() if "~" not in name}
+    return Image(words, source, labels, layout.lines)
 
 
 @cache
