@@ -18,7 +18,7 @@ import numpy as np
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
-from punchcard.machines.design import Design
+from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.riscv.designs.decode import Decoder
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
 from punchcard.transformer.expression import Expression, rows, stack
@@ -29,7 +29,6 @@ SINK, NOTHING, OTHER_SINK = 32, 33, 34
 LEAST_BITS, MOST_BITS = 6, 24
 HALF = 16
 """Sums of words are made in two layers: so many low bits, then the rest."""
-SCRATCH = ("scratchpad",)
 PENDING = "pending"
 """Where results lag: the rows of the scratchpad that say where the last result goes, which the next loop stores. `SINK` in
 the space of registers: nothing is pending."""
@@ -127,9 +126,7 @@ class RiscvDesign(Design[RiscvSizes]):
         return 30 * layout.width**2
 
     def events(self, sizes: RiscvSizes) -> tuple[Pattern, ...]:
-        """One pattern for each event, in the order of `EVENTS`."""
-        places = range(len(EVENTS))
-        return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
+        return event_patterns(len(EVENTS))
 
     def punch(self, sizes: RiscvSizes, layout: Layout, content: RiscvContent, card: Card) -> None:
         """Words, registers, addresses, and the reset vector on a blank card."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from punchcard.card.layout import Card, Layout
+from punchcard.machines.design import kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
 from punchcard.machines.riscv.designs.execute import Execute, Finish
@@ -26,7 +27,6 @@ from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     half_facts,
     instruction_facts,
-    kept,
     operand_blocks,
     operand_facts,
     passing,

@@ -27,6 +27,7 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.layout import Card, Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
+from punchcard.machines.design import kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     PENDING,
@@ -44,7 +45,6 @@ from punchcard.machines.riscv.designs.formulas import BRANCHES, Branch, NextCoun
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     instruction_facts,
-    kept,
     operand_blocks,
     passing,
     pending_fact,

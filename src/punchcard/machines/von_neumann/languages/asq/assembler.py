@@ -58,7 +58,7 @@ def listing(text: str, source: str = "", *, word_bits: int | None = None, dialec
 
 
 def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
-    """The words of items, which a parser or a compiler made: macros expanded, and an address for every label outside them."""
+    """The image of items that a parser or a compiler made: macros expanded, and an address for every label outside them."""
     source = parsed.source
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
