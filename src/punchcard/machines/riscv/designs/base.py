@@ -20,7 +20,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.riscv.designs.decode import Decoder
-from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
+from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES
 from punchcard.transformer.expression import Expression, rows, stack
 
 REGISTER_COUNT = 32
@@ -148,9 +148,15 @@ class RiscvDesign(Design[RiscvSizes]):
                 layout.put(card, block.name, "scratchpad", -1.0)
         self.reset(sizes, layout, content.entry, card)
 
-    @abstractmethod
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
-        """The scratchpad before the first loop, in which all bits are 0."""
+        """The scratchpad before the first loop, in which all bits are 0: a jump to itself, at the entry."""
+        kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
+        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry)}
+        layout.put_numbers(card, "scratchpad", {name: [number] for name, number in numbers.items()})
+
+    @abstractmethod
+    def following(self, entry: int) -> dict[str, int]:
+        """What follows from an address of such a jump."""
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """Registers, words and the program counter, of a card or of each card of a batch."""
