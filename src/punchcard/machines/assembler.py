@@ -65,7 +65,6 @@ class Statement(NamedTuple):
 class ParsedText:
     """A source text, parsed: what was declared and what was written."""
 
-    source: str
     symbols: dict[str, Symbol] = field(default_factory=dict)
     symbol_tokens: dict[str, Token] = field(default_factory=dict)
     values: list[int] = field(default_factory=list)
@@ -78,27 +77,26 @@ class ParsedText:
         """The number of the memory cell that an operand names."""
         name = operand.token.text
         if name not in self.symbols:
-            raise unknown("memory cell", operand.token, self.symbols, "declare it under .data", self.source)
+            raise unknown("memory cell", operand.token, self.symbols, "declare it under .data")
         symbol = self.symbols[name]
         if operand.offset >= symbol.size:
             raise operand.token.error(f"'{name}+{operand.offset}' is beyond {name!r}, which has {symbol.size} "
-                                      f"cell{'s' * (symbol.size != 1)}, counted from 0", self.source)
+                                      f"cell{'s' * (symbol.size != 1)}, counted from 0")
         return symbol.address + operand.offset
 
     def _target(self, operand: _Operand) -> int:
         """The number of the instruction that an operand names."""
         if operand.number is None:
-            return labelled(operand.token, self.labels, self.source)
+            return labelled(operand.token, self.labels)
         ends = self._code[-1][0].mnemonic == "halt"
         if operand.number >= len(self._code) + (not ends):
-            raise operand.token.error(f"no instruction {operand.number}: there are {len(self._code)}, counted from 0",
-                                      self.source)
+            raise operand.token.error(f"no instruction {operand.number}: there are {len(self._code)}, counted from 0")
         return operand.number
 
 
 def parse(text: str, operations: Mapping[str, Operation], source: str, *, declares: bool = False) -> ParsedText:
     """Parse a text. It begins with `.data` or `.code`; if it `declares` cells by their use, it is all code without them."""
-    parsed = ParsedText(source)
+    parsed = ParsedText()
     section, has_data = ".code" if declares else None, False
     for line in lines(text, source):
         if line.ahead.kind == "directive":
@@ -129,7 +127,7 @@ def take_section(line: Line, others: tuple[str, ...] = ()) -> str:
     token = line.take()
     if token.text.lower() not in SECTIONS:
         known = (*SECTIONS, *others)
-        raise unknown("section", token, known, f"there are {' and '.join(known)}", line.source)
+        raise unknown("section", token, known, f"there are {' and '.join(known)}")
     line.finish(token.text)
     return token.text.lower()
 
@@ -140,21 +138,21 @@ def take_labels(line: Line, labels: dict[str, int], number: int) -> None:
         label = line.take_name("a label")
         line.take()
         if label.text in labels:
-            raise label.error(f"label {label.text!r} is declared twice", line.source)
+            raise label.error(f"label {label.text!r} is declared twice")
         labels[label.text] = number
 
 
-def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
+def labelled(token: Token, labels: Mapping[str, int]) -> int:
     """The number of the instruction that has this label."""
     if token.text not in labels:
-        raise unknown("label", token, labels, "write it before an instruction, as `name:`", source)
+        raise unknown("label", token, labels, "write it before an instruction, as `name:`")
     return labels[token.text]
 
 
 def _parse_data(line: Line, parsed: ParsedText) -> None:
     name = line.take_name("a memory cell")
     if name.text in parsed.symbols:
-        raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
+        raise name.error(f"memory cell {name.text!r} is declared twice")
     if line.at(":"):
         raise line.wrong("a memory cell is declared as `name value`, without a colon")
     parsed.symbol_tokens[name.text] = name
@@ -179,7 +177,7 @@ def _parse_code(line: Line, parsed: ParsedText, operations: Mapping[str, Operati
     mnemonic = line.take_name("an instruction")
     operation = operations.get(mnemonic.text.lower())
     if operation is None:
-        raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
+        raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}")
     parsed._code.append((operation, _parse_operands(line, operation, mnemonic), mnemonic))
 
 
@@ -207,7 +205,7 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_
             line.take()
             offset, _ = line.take_integer("an offset")
             if offset < 0:
-                raise token.error(f"offset {offset}: an array's cells count from 0", line.source)
+                raise token.error(f"offset {offset}: an array's cells count from 0")
         operands.append(_Operand(kind, token, offset))
     line.finish(f"the {_count(operation)} operands of {mnemonic.text}" if operation.operands else mnemonic.text)
     return operands

@@ -50,7 +50,6 @@ def assemble(text: str, source: str = "", *, base: int = 0) -> RiscvProgram:
 class Names:
     """What names stand for: labels as offsets in sections, and numbers or expressions that are set."""
 
-    source: str
     labels: dict[str, Value] = field(default_factory=dict)
     settings: dict[str, Expression] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
@@ -59,7 +58,7 @@ class Names:
 
     def define(self, token: Token, name: str, value: Value) -> None:
         if name in self.labels or name in self.settings:
-            raise token.error(f"the label {token.text!r} is defined twice", self.source)
+            raise token.error(f"the label {token.text!r} is defined twice")
         self.labels[name] = value
 
     def local(self, token: Token) -> str:
@@ -67,7 +66,7 @@ class Names:
         digits = token.text[:-1].lstrip("0") or "0"
         count = self.counts[digits] + (token.text[-1] == "f")
         if not count:
-            raise token.error(f"no label {digits!r} is above: {digits}f is the next one", self.source)
+            raise token.error(f"no label {digits!r} is above: {digits}f is the next one")
         return f"{digits} {count}"
 
     def lookup(self, token: Token, name: str) -> Value:
@@ -79,14 +78,14 @@ class _Assembly:
     """One text on its way."""
 
     def __init__(self, source: str, base: int) -> None:
-        self.source, self.base, self.names = source, base, Names(source)
+        self.source, self.base, self.names = source, base, Names()
         self.sections: dict[str, Section] = {}
         self.section: Section | None = None
         self.entry: Token | None = None
         self._lines: dict[tuple[str, int], SourceLine] = {}
         self._uppers: dict[tuple[str, int], Code] = {}  # instructions with %pcrel_hi, by section and offset
         self._setting: list[str] = []
-        self._reader = Reader(source, self.names.local, self.known)
+        self._reader = Reader(self.names.local, self.known)
         self._directives = Directives(self)
         self.enter(".text", "text")
 
@@ -145,7 +144,7 @@ class _Assembly:
         line.take()
         if token.kind == "number":
             if not token.text.isdecimal() or len(token.text) > 9:
-                raise token.error(f"{shortened(token.text)} is not a label: it must be a name, or digits", self.source)
+                raise token.error(f"{shortened(token.text)} is not a label: it must be a name, or digits")
             digits = token.text.lstrip("0") or "0"
             self.names.counts[digits] += 1
             self.define(token, f"{digits} {self.names.counts[digits]}")
@@ -166,7 +165,7 @@ class _Assembly:
         assert section is not None
         if section.length % WORD_BYTES:
             raise token.error(f"the instruction would be at an address that is not a multiple of {WORD_BYTES}: write "
-                              ".align 2 before it", self.source)
+                              ".align 2 before it")
         for code in self._reader.read(line):
             written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
             self._lines[section.name, section.length] = written
@@ -178,12 +177,12 @@ class _Assembly:
     def set_name(self, token: Token, expression: Expression) -> None:
         """A name for a number; it may be set again, and what is above has meant what it was then."""
         if token.text in self.names.labels or token.text == ".":
-            raise token.error(f"{token.text!r} is a label: another name must be set", self.source)
+            raise token.error(f"{token.text!r} is a label: another name must be set")
         value = self._value(expression)
         if value is not None:
             self.names.values[token.text] = value
         elif token.text in self.names.settings:
-            raise token.error(f"{token.text!r} is set twice, and its value is not known here", self.source)
+            raise token.error(f"{token.text!r} is set twice, and its value is not known here")
         self.names.settings[token.text] = self.bound(expression)
 
     def bound(self, expression: Expression) -> Expression:
@@ -206,7 +205,7 @@ class _Assembly:
 
     def _value(self, expression: Expression) -> Value | None:
         try:
-            return evaluate(expression, self.names.lookup, self.here, self.source)
+            return evaluate(expression, self.names.lookup, self.here)
         except (KeyError, SourceError):
             return None  # a name that comes later, or a product of addresses: the second pass knows them
 
@@ -223,13 +222,13 @@ class _Assembly:
             return self._final(self.names.values[name])
         if name not in self.names.settings:
             if " " in name:
-                raise token.error(f"no label {token.text[:-1]!r} is below: {token.text} is the next one", self.source)
+                raise token.error(f"no label {token.text[:-1]!r} is below: {token.text} is the next one")
             known = (each for each in (*self.names.labels, *self.names.settings) if " " not in each)
-            raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
+            raise unknown("name", token, known, "it must be a label, or be set by .equ")
         if name in self._setting:
-            raise token.error(f"{name!r} is set by itself", self.source)
+            raise token.error(f"{name!r} is set by itself")
         if len(self._setting) == MAX_DEPTH:
-            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep", self.source)
+            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep")
         self._setting.append(name)
         try:
             return self.number(self.names.settings[name], 0)
@@ -239,7 +238,7 @@ class _Assembly:
     def number(self, expression: Expression, address: int) -> int:
         """The number of an expression at an address."""
         lookup = lambda token, name: Value(self.address_of(token, name))  # noqa: E731
-        return evaluate(expression, lookup, Value(address), self.source).number
+        return evaluate(expression, lookup, Value(address)).number
 
     def _pieces(self) -> Iterator[tuple[int, int, bytes | None]]:
         for section in sorted((s for s in self.sections.values() if s.length), key=lambda each: each.address):
@@ -251,12 +250,11 @@ class _Assembly:
         """A number of so many bytes at an address."""
         number, bits = self.number(expression, address), 8 * size
         if not -(1 << bits - 1) <= number < 1 << bits:
-            raise token.error(f"{number} does not fit {size} bytes: the range is {-(1 << bits - 1)} to {(1 << bits) - 1}",
-                              self.source)
+            raise token.error(f"{number} does not fit {size} bytes: the range is {-(1 << bits - 1)} to {(1 << bits) - 1}")
         return (number & (1 << bits) - 1).to_bytes(size, "little")
 
     def _encoded(self, code: Code, address: int) -> bytes:
-        return encoded(code, self._operand(code, address), address, self.source).to_bytes(WORD_BYTES, "little")
+        return encoded(code, self._operand(code, address), address).to_bytes(WORD_BYTES, "little")
 
     def _operand(self, code: Code, address: int) -> int:
         """The number of an instruction's expression; of a lower part, the distance from where the upper part stands."""
@@ -267,8 +265,7 @@ class _Assembly:
         at = self.number(code.expression, address)
         upper = self._uppers_by_address.get(at)
         if upper is None:
-            raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi",
-                                                 self.source)
+            raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi")
         return self.number(upper.expression, at) - at
 
     @cached_property
@@ -284,7 +281,7 @@ class _Assembly:
             word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
             if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
                 raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
-                                 "of its own, or begin the remark with '#'", self.source)
+                                 "of its own, or begin the remark with '#'")
 
     def _is_instruction(self, text: str) -> bool:
         try:
@@ -306,8 +303,8 @@ def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:
             line = bisect_right(starts, match.start())
             column = match.start() - starts[line - 1] + 1
             if not found.startswith(";"):
-                raise Token("", "/*", line, column).error("this remark is not closed: write '*/'", source)
-            rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column))
+                raise Token("", "/*", line, column, source).error("this remark is not closed: write '*/'")
+            rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column, source))
         return re.sub(r"[^\n]", " ", found)
 
     return _REMARK.sub(blank, text), rests

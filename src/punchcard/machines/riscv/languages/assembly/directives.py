@@ -117,7 +117,7 @@ class Directives:
     """Carries out directives for an assembly."""
 
     def __init__(self, assembly: _Assembly) -> None:
-        self._assembly, self._source, self._filled = assembly, assembly.source, 0
+        self._assembly, self._filled = assembly, 0
         self._known: dict[str, Callable[[Token, Line], None]] = {
             **dict.fromkeys(SIZES, self._data), ".ascii": self._text, ".asciz": self._text, ".string": self._text,
             ".space": self._space, ".zero": self._space, ".skip": self._space, ".fill": self._fill,
@@ -137,7 +137,7 @@ class Directives:
             return
         if word not in self._known:
             raise unknown("directive", name, [*self._known, *IGNORED], "there are .word, .half, .byte, .asciz, .space, "
-                          ".align, .equ, .text, .data, .section and others", self._source)
+                          ".align, .equ, .text, .data, .section and others")
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
 
@@ -163,22 +163,22 @@ class Directives:
         token = line.ahead
         number = self._assembly.known(expressions.parse(line, self._assembly.names.local))
         if number is None:
-            raise token.error(f"{what} must be known here: use numbers, and names that are set above", self._source)
+            raise token.error(f"{what} must be known here: use numbers, and names that are set above")
         if number not in allowed:
-            raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}", self._source)
+            raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}")
         return number
 
     def _fill_with(self, token: Token, one: bytes, count: int) -> None:
         """So many times the same bytes. Zeros take no memory here, so there may be many."""
         size = len(one) * count
         if self._here.length + size > END_OF_ADDRESSES:
-            raise token.error(f"{token.text} of {size} bytes ends beyond the last address, {MASK:#x}", self._source)
+            raise token.error(f"{token.text} of {size} bytes ends beyond the last address, {MASK:#x}")
         if not any(one):
             self._here.add(None, size)
             return
         self._filled += size
         if self._filled > MAX_FILLED:
-            raise token.error(f"{token.text} of {size} bytes: a text may fill {MAX_FILLED} with what is not 0", self._source)
+            raise token.error(f"{token.text} of {size} bytes: a text may fill {MAX_FILLED} with what is not 0")
         self._here.add(one * count, size)
 
     # Content
@@ -197,7 +197,7 @@ class Directives:
             if token.kind != "string":
                 raise line.wrong('a text in quotes must be here: "..."')
             line.take()
-            data = unescaped(token.text[1:-1], token, self._source) + (b"" if name.text == ".ascii" else b"\0")
+            data = unescaped(token.text[1:-1], token) + (b"" if name.text == ".ascii" else b"\0")
             self._here.add(data, len(data))
             if not line.take_if(","):
                 return
@@ -217,7 +217,7 @@ class Directives:
         if name.text == ".balign":
             step = self._number(line, "the alignment", range((1 << MAX_ALIGNMENT) + 1)) or 1
             if step & (step - 1):
-                raise name.error(f".balign {step}: it must be a power of two", self._source)
+                raise name.error(f".balign {step}: it must be a power of two")
         else:
             step = 1 << self._number(line, "the power of two", range(MAX_ALIGNMENT + 1))
         section = self._here
@@ -239,7 +239,7 @@ class Directives:
         value = self._assembly.offset(expressions.parse(line, self._assembly.names.local))
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
-                              f"{self._here.length:#x}, where the section is", self._source)
+                              f"{self._here.length:#x}, where the section is")
         fill = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         if fill:
             self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)

@@ -48,8 +48,8 @@ class Code:
 class Reader:
     """Reads the instructions of one text. `known` gives the number of an expression, where that is known already."""
 
-    def __init__(self, source: str, local: Callable[[Token], str], known: Callable[[Expression], int | None]) -> None:
-        self._source, self._local, self._known = source, local, known
+    def __init__(self, local: Callable[[Token], str], known: Callable[[Expression], int | None]) -> None:
+        self._local, self._known = local, known
 
     def read(self, line: Line) -> list[Code]:
         """The instructions that a line stands for."""
@@ -72,8 +72,7 @@ class Reader:
         elif mnemonic in BY_NAME or mnemonic in PSEUDO:
             found = self._plain(name, mnemonic, line)
         else:
-            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known",
-                          self._source)
+            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known")
         line.finish(f"the instruction {name.text}")
         return found
 
@@ -83,7 +82,7 @@ class Reader:
         token = line.take_name("a register, such as a0 or x10,")
         if token.text.lower() not in REGISTER_NUMBERS:
             raise unknown("register", token, REGISTER_NUMBERS, "there are x0 to x31, zero, ra, sp, gp, tp, t0 to t6, s0 to "
-                          "s11 and a0 to a7", self._source)
+                          "s11 and a0 to a7")
         return REGISTER_NUMBERS[token.text.lower()]
 
     @staticmethod
@@ -105,7 +104,7 @@ class Reader:
         found = next((each for each in allowed if f"%{each}" == token.text), None)
         if found is None:
             raise unknown("part", token, [f"%{each}" for each in allowed],
-                          f"this operand takes {' and '.join(f'%{each}' for each in allowed)}", self._source)
+                          f"this operand takes {' and '.join(f'%{each}' for each in allowed)}")
         line.take()
         expression = self._expression(line)
         line.take_mark(")", "a ')' must close this")
@@ -213,7 +212,7 @@ class Reader:
         expression = self._expression(line)
         number = self._known(expression)
         if number is not None and not -(1 << 31) <= number <= MASK:
-            raise start.error(f"{number} does not fit a register: the range is {-(1 << 31)} to {MASK}", self._source)
+            raise start.error(f"{number} does not fit a register: the range is {-(1 << 31)} to {MASK}")
         lower = Code(name, BY_NAME["addi"], rd, rd, expression=expression, part="lo")
         if number is not None and signed(number) in isa.immediate_range("I"):
             return [Code(name, BY_NAME["addi"], rd, ZERO, expression=expression, part="lo")]
@@ -233,8 +232,7 @@ class Reader:
         token = line.take_name(f"a set of the letters {FENCE_SETS}")
         letters = [letter for letter in FENCE_SETS if letter in token.text]
         if "".join(letters) != token.text:
-            raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order",
-                              self._source)
+            raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order")
         return sum(8 >> FENCE_SETS.index(letter) for letter in letters)
 
 
@@ -246,7 +244,7 @@ def with_immediate(instruction: Instruction, line: Line) -> Instruction:
     raise line.wrong(f"the last operand of {instruction.name} must be a register")
 
 
-def encoded(code: Code, number: int, address: int, source: str) -> int:
+def encoded(code: Code, number: int, address: int) -> int:
     """The word of an instruction whose expression has a value: for `pcrel_lo` and `pair_lo`, the distance."""
     if code.instruction is None:
         return code.word
@@ -256,7 +254,7 @@ def encoded(code: Code, number: int, address: int, source: str) -> int:
     if code.part == "upper":
         if not -(1 << 19) <= value < 1 << 20:
             raise code.token.error(f"{code.instruction.name} with {value}: it must be {-(1 << 19)} to {(1 << 20) - 1}, the "
-                                   "upper 20 bits", source)
+                                   "upper 20 bits")
         value = signed(value << 12)
     elif code.part in ("hi", "pcrel_hi"):
         value = signed(value + 0x800 & ~0xFFF)
@@ -266,15 +264,15 @@ def encoded(code: Code, number: int, address: int, source: str) -> int:
         value = signed(value) if value <= MASK else value  # 0xffffffff is -1
     allowed = isa.immediate_range(code.instruction.format)
     if value not in allowed:
-        raise _out_of_range(code, value, source)
+        raise _out_of_range(code, value)
     return isa.encode(code.instruction, code.rd, code.rs1, code.rs2, value)
 
 
-def _out_of_range(code: Code, value: int, source: str) -> SourceError:
+def _out_of_range(code: Code, value: int) -> SourceError:
     assert code.instruction is not None
     name, rule = code.instruction.name, isa.immediate_rule(code.instruction.format)
     token = code.expression[0].token if code.expression else code.token
     if code.part == "target":
-        return token.error(f"{name} to an address {value} bytes away: {rule}", source)
+        return token.error(f"{name} to an address {value} bytes away: {rule}")
     advice = "; li takes any number" if name == "addi" else ""
-    return token.error(f"{name} with the immediate {value}: {rule}{advice}", source)
+    return token.error(f"{name} with the immediate {value}: {rule}{advice}")

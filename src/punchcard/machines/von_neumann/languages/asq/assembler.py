@@ -137,7 +137,7 @@ class _Layout:
     def words(self, word_bits: int | None, dialect: Dialect) -> Iterator[int]:
         for address, cell in enumerate(self._cells):
             word = sum(term.factor * self._value(term, address) for term in cell.expression)
-            check_word(word, cell.token, word_bits, self._source, dialect)
+            check_word(word, cell.token, word_bits, dialect, self._source)
             yield word
 
     def _value(self, term: Summand, address: int) -> int:
