@@ -32,7 +32,6 @@ class Operation:
     mnemonic: str
     operands: tuple[OperandKind, ...]
     optional: int = 0
-    about: str = ""
 
 
 @dataclass(frozen=True)

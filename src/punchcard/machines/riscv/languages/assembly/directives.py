@@ -6,23 +6,18 @@ Offsets are known while a text is read, addresses once it has been read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
-from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.expressions import Expression, unescaped
-from punchcard.machines.riscv.program import END_OF_ADDRESSES
+from punchcard.machines.riscv.languages.assembly.expressions import unescaped
+from punchcard.machines.riscv.program import END_OF_ADDRESSES, Segment
 from punchcard.machines.source import Line, Token, unknown
 
 if TYPE_CHECKING:
     from punchcard.machines.riscv.languages.assembly.assembler import _Assembly
-
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
-from punchcard.machines.riscv.program import Segment
 
 GROUPS = ("text", "rodata", "data", "bss")
 """The order of sections in the memory."""
@@ -155,13 +150,10 @@ class Directives:
         assert self._assembly.section is not None
         return self._assembly.section
 
-    def _expression(self, line: Line) -> Expression:
-        return self._assembly.bound(expressions.parse(line, self._assembly.names.local))
-
     def _number(self, line: Line, what: str, allowed: range) -> int:
         """A number that is known already."""
         token = line.ahead
-        number = self._assembly.known(expressions.parse(line, self._assembly.names.local))
+        number = self._assembly.known(self._assembly.parse(line))
         if number is None:
             raise token.error(f"{what} must be known here: use numbers, and names that are set above")
         if number not in allowed:
@@ -186,8 +178,8 @@ class Directives:
     def _data(self, name: Token, line: Line) -> None:
         size = SIZES[name.text]
         while True:
-            token = line.ahead
-            self._here.add(partial(self._assembly.datum, token, self._expression(line), size), size)
+            token, expression = line.ahead, self._assembly.bound(self._assembly.parse(line))
+            self._here.add(partial(self._assembly.datum, token, expression, size), size)
             if not line.take_if(","):
                 return
 
@@ -236,7 +228,7 @@ class Directives:
     def _origin(self, name: Token, line: Line) -> None:
         """Go on at an offset of the section."""
         token = line.ahead
-        value = self._assembly.offset(expressions.parse(line, self._assembly.names.local))
+        value = self._assembly.offset(self._assembly.parse(line))
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
                               f"{self._here.length:#x}, where the section is")
@@ -251,7 +243,7 @@ class Directives:
     def _set(self, name: Token, line: Line) -> None:
         token = line.take_name("what is set")
         line.take_mark(",", f"a ',' must follow the name: {name.text} {token.text}, 5")
-        self._assembly.set_name(token, expressions.parse(line, self._assembly.names.local))
+        self._assembly.set_name(token, self._assembly.parse(line))
 
     def _common(self, name: Token, line: Line) -> None:
         """Zeros with a name, in .bss."""

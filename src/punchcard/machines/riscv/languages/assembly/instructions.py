@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 from punchcard.errors import SourceError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.isa import BY_NAME, MASK, PSEUDO, REGISTER_NUMBERS, Instruction, signed
-from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
 from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, operands_of
 from punchcard.machines.source import Line, Token, unknown
@@ -46,10 +45,13 @@ class Code:
 
 
 class Reader:
-    """Reads the instructions of one text. `known` gives the number of an expression, where that is known already."""
+    """Reads the instructions of one text.
 
-    def __init__(self, local: Callable[[Token], str], known: Callable[[Expression], int | None]) -> None:
-        self._local, self._known = local, known
+    `expression` parses one; `known` gives its number, where that is known already.
+    """
+
+    def __init__(self, expression: Callable[[Line], Expression], known: Callable[[Expression], int | None]) -> None:
+        self._expression, self._known = expression, known
 
     def read(self, line: Line) -> list[Code]:
         """The instructions that a line stands for."""
@@ -92,9 +94,6 @@ class Reader:
     @staticmethod
     def _comma(line: Line) -> None:
         line.take_mark(",", "a ',' must separate operands")
-
-    def _expression(self, line: Line) -> Expression:
-        return expressions.parse(line, self._local)
 
     def _immediate(self, line: Line, part: Part, allowed: tuple[Part, ...]) -> tuple[Expression, Part]:
         """An expression, or a part of one, as in %lo(name)."""
