@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from punchcard.errors import ProgramError
-from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown
+from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown, where
 
 SECTIONS = (".data", ".code")
 _RUN = re.compile(rf"(?:[+-]?[0-9]{{1,{MAX_DIGITS}}}(?:\s*+,\s*+|\s++|$))*+")  # decimal values in a row
@@ -108,8 +108,7 @@ def parse(text: str, operations: Mapping[str, Operation], source: str, *, declar
         else:
             raise line.wrong("a program begins with .data or .code")
     if not parsed._code:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
+        raise ProgramError(f"{where(source)}the program is empty: .code needs at least one instruction")
     for operation, operands, token in parsed._code:
         for operand in operands:
             name = operand.token.text

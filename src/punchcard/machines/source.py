@@ -164,6 +164,11 @@ def unescape(token: Token) -> str:
     return re.sub(r"\\(.)", character, token.text[1:-1], flags=re.DOTALL)
 
 
+def where(source: str) -> str:
+    """The beginning of a message about a whole text: its name, if it has one."""
+    return f"{source}: " if source else ""
+
+
 def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str = "") -> SourceError:
     """`unknown label 'lop' (did you mean 'loop'?): ...`."""
     return token.error(f"unknown {kind} {shortened(token.text)}{did_you_mean(token.text, known)}: {rule}", source)

@@ -17,6 +17,7 @@ from typing import Any
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine, base_for
+from punchcard.machines.source import where
 
 MAGIC = b"\x7fELF"
 RISCV = 243
@@ -38,7 +39,6 @@ EXECUTED = 4
 
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
     """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
-    where = f"{source}: " if source else ""
     try:
         _check_ident(data)
         elf = opened(data)
@@ -48,12 +48,12 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
         entry = int(elf.header["e_entry"])
         names = _check_extensions(elf, data)
     except ProgramError as error:
-        raise ProgramError(f"{where}{error}") from None
+        raise ProgramError(f"{where(source)}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
         reason = f"{type(error).__name__}: {shortened(str(error))}"
-        raise ProgramError(f"{where}the ELF file is damaged or cut off: {reason}") from None
+        raise ProgramError(f"{where(source)}the ELF file is damaged or cut off: {reason}") from None
     if not segments:
-        raise ProgramError(f"{where}the ELF file has nothing to load")
+        raise ProgramError(f"{where(source)}the ELF file has nothing to load")
     first = base_for(segments) if base is None else base
     return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
                         None if names is None else not {"m", "zmmul"}.isdisjoint(names))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from punchcard.errors import ProgramError, shortened
-from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
+from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for, segments_of
 from punchcard.machines.source import Token, numbered_lines
 
 FORM = "a record is ':', then pairs of hexadecimal digits: count, address, type, data, sum"
@@ -40,7 +40,7 @@ def assemble(text: str, source: str = "", *, base: int | None = None) -> RiscvPr
         ended = kind == END
     if not ended:
         raise ProgramError(f"{source or 'the text'}: the file has no record that ends it (:00000001FF): it may be cut off")
-    segments = tuple(_joined(pieces))
+    segments = _joined(pieces)
     if not segments:
         raise ProgramError(f"{source or 'the text'}: the file has no data: it needs at least one instruction")
     first = segments[0].address if entry is None else entry
@@ -71,21 +71,13 @@ def _record(token: Token) -> tuple[int, int, bytes]:
     return int.from_bytes(found[1:3], "big"), kind, found[4:-1]
 
 
-def _joined(pieces: list[tuple[int, bytes, Token]]) -> Iterator[Segment]:
+def _joined(pieces: list[tuple[int, bytes, Token]]) -> tuple[Segment, ...]:
     """Segments from records, which may come in any order."""
     pieces.sort(key=lambda piece: piece[0])
     for (address, data, _), (other, _, token) in pairwise(pieces):
         if address + len(data) > other:
             raise token.error(f"the bytes at {other:#x} are given twice")
-    start, content = 0, bytearray()
-    for address, data, _ in pieces:
-        if content and address != start + len(content):
-            yield Segment(start, bytes(content))
-            content = bytearray()
-        start = start if content else address
-        content += data
-    if content:
-        yield Segment(start, bytes(content))
+    return tuple(segments_of((address, len(data), data) for address, data, _ in pieces))
 
 
 def write(program: RiscvProgram) -> str:

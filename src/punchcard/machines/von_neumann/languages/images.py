@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator
 
 from punchcard.errors import ProgramError, SourceError, shortened
-from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines
+from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines, where
 from punchcard.machines.von_neumann.isa import MAX_MEMORY, STANDARD, Dialect, Image, find_dialect, misfit
 
 EXTENSIONS = (".dec", ".sq", ".slq")
@@ -54,8 +54,7 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
     if first_beyond is not None and memory is not None:
         raise _too_long(first_beyond, memory, dialect.larger(len(words), word_bits or len(words).bit_length()))
     if not words:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the image is empty: {_FORM}")
+        raise ProgramError(f"{where(source)}the image is empty: {_FORM}")
     return Image(tuple(words), source, lines=lines)
 
 

@@ -26,10 +26,10 @@ from functools import cached_property, partial
 from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place, segments_of
+from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place
 from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
 from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
-from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
+from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine, segments_of
 from punchcard.machines.source import Line, Token, lines, unknown
 
 ENTRY = "_start"

@@ -6,14 +6,14 @@ Offsets are known while a text is read, addresses once it has been read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
 from punchcard.machines.riscv.languages.assembly.expressions import unescaped
-from punchcard.machines.riscv.program import END_OF_ADDRESSES, Segment
+from punchcard.machines.riscv.program import END_OF_ADDRESSES
 from punchcard.machines.source import Line, Token, unknown
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ PREFIXES = {".text": "text", ".init": "text", ".rodata": "rodata", ".srodata": "
             ".bss": "bss", ".sbss": "bss"}
 DROPPED = (".debug", ".comment", ".note", ".riscv.attributes", ".llvm", ".eh_frame")
 """Sections that are not loaded."""
-NEAR = 64
-"""A gap of fewer zeros does not make a segment of its own."""
 
 
 Content: TypeAlias = bytes | Callable[[int], bytes] | None
@@ -77,21 +75,6 @@ def place(sections: list[Section], base: int) -> int:
         section.address = address
         address += section.length
     return address
-
-
-def segments_of(pieces: Iterator[tuple[int, int, bytes | None]]) -> Iterator[Segment]:
-    """Segments from pieces in the order of their addresses: address, size, and bytes, or None for zeros."""
-    start, end, content = 0, 0, bytearray()
-    for address, size, data in pieces:
-        if address != end or (data is not None and address - (start + len(content)) >= NEAR):
-            if end > start:
-                yield Segment(start, bytes(content), end - start)
-            start, content = address, bytearray()
-        if data is not None:
-            content += bytes(address - start - len(content)) + data
-        end = address + size
-    if end > start:
-        yield Segment(start, bytes(content), end - start)
 
 
 SIZES: Mapping[str, int] = {

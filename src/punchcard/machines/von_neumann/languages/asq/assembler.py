@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.source import Token, unknown
+from punchcard.machines.source import Token, unknown, where
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.items import (
@@ -66,8 +66,7 @@ def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Diale
     layout = _Layout(_with_pool(items, list(expander.constants)), source)
     words = tuple(layout.words(word_bits, find_dialect(dialect)))
     if not words:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
+        raise ProgramError(f"{where(source)}the program is empty: it needs at least one instruction or data line")
     labels = {name: address for name, address in layout.labels.items() if "~" not in name}
     return Image(words, source, labels, layout.lines)
 
