@@ -26,9 +26,6 @@ UNIMPLEMENTED = 0xC0001073
 WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
 """Instructions without operands that are always the same word."""
 
-SPECIAL = ("li", "la", "lla", "jr", "call", "jump", "tail")
-MNEMONICS: tuple[str, ...] = (*BY_NAME, *PSEUDO, *SPECIAL, *(name for name in WORDS if name not in BY_NAME))
-
 
 @dataclass(frozen=True)
 class Code:
@@ -57,24 +54,9 @@ class Reader:
         """The instructions that a line stands for."""
         name = line.take_name("an instruction")
         mnemonic = name.text.lower()
-        if mnemonic in WORDS:
-            found = [Code(name, None, word=WORDS[mnemonic])]
-        elif mnemonic == "li":
-            found = self._constant(name, line)
-        elif mnemonic in ("la", "lla"):
-            rd = self._register(line)
-            self._comma(line)
-            found = self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
-        elif mnemonic in ("call", "jump", "tail"):
-            found = self._far(name, mnemonic, line)
-        elif mnemonic in ("jalr", "jr"):
-            found = [self._jump_register(name, line, ZERO if mnemonic == "jr" else None)]
-        elif mnemonic == "fence":
-            found = [self._fence(name, line)]
-        elif mnemonic in BY_NAME or mnemonic in PSEUDO:
-            found = self._plain(name, mnemonic, line)
-        else:
+        if mnemonic not in MNEMONICS:
             raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known")
+        found = READERS.get(mnemonic, Reader._plain)(self, name, mnemonic, line)
         line.finish(f"the instruction {name.text}")
         return found
 
@@ -167,6 +149,14 @@ class Reader:
         upper, lower = self._relative(name, instruction, scratch, 0, expression)
         return [upper, Code(name, instruction, 0, lower.rs1, registers["rs2"], expression, "pair_lo")]
 
+    def _word(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        return [Code(name, None, word=WORDS[mnemonic])]
+
+    def _load_address(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        rd = self._register(line)
+        self._comma(line)
+        return self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
+
     def _relative(self, name: Token, second: Instruction, register: int, rd: int, expression: Expression) -> list[Code]:
         """auipc, and an instruction that adds the rest of the distance."""
         return [Code(name, BY_NAME["auipc"], register, expression=expression, part="pcrel_hi"),
@@ -184,26 +174,26 @@ class Reader:
             register = self._register(line)
         return self._relative(name, BY_NAME["jalr"], register, link, expression)
 
-    def _jump_register(self, name: Token, line: Line, link: int | None) -> Code:
+    def _jump_register(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """jalr rs; jalr rd, rs; jalr rd, rs, 8; jalr rd, 8(rs); jr rs; jr 8(rs)."""
-        jump = BY_NAME["jalr"]
-        if link is None and self._at_register(line) and line.second_is(","):
-            link = self._register(line)
+        rd = ZERO if mnemonic == "jr" else RETURN
+        if mnemonic == "jalr" and self._at_register(line) and line.second_is(","):
+            rd = self._register(line)
             self._comma(line)
-        rd = RETURN if link is None else link
+        expression: Expression = ()
+        part: Part = "whole"
+        base: int | None
         if self._at_register(line):
-            rs1 = self._register(line)
-            if not line.at(","):
-                return Code(name, jump, rd, rs1)
-            line.take()
-            given, how = self._immediate(line, "whole", ("lo", "pcrel_lo"))
-            return Code(name, jump, rd, rs1, expression=given, part=how)
-        expression, part, base = self._address(line)
+            base = self._register(line)
+            if line.take_if(","):
+                expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
+        else:
+            expression, part, base = self._address(line)
         if base is None:
             raise line.wrong("a register in parentheses must follow the offset, as in 8(ra)")
-        return Code(name, jump, rd, base, expression=expression, part=part)
+        return [Code(name, BY_NAME["jalr"], rd, base, expression=expression, part=part)]
 
-    def _constant(self, name: Token, line: Line) -> list[Code]:
+    def _constant(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """li: addi where the number is small, lui where its lower bits are 0, or both; both where it is not known yet."""
         rd = self._register(line)
         self._comma(line)
@@ -218,14 +208,14 @@ class Reader:
         upper = Code(name, BY_NAME["lui"], rd, expression=expression, part="hi")
         return [upper] if number is not None and not number & 0xFFF else [upper, lower]
 
-    def _fence(self, name: Token, line: Line) -> Code:
+    def _fence(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """fence, or fence with what comes before and after: fence rw, w."""
         if line.ahead.kind == "end":
-            return Code(name, None, word=FENCE)
+            return [Code(name, None, word=FENCE)]
         sets = [self._fence_set(line)]
         self._comma(line)
         sets.append(self._fence_set(line))
-        return Code(name, None, word=BY_NAME["fence"].match | sets[0] << 24 | sets[1] << 20)
+        return [Code(name, None, word=BY_NAME["fence"].match | sets[0] << 24 | sets[1] << 20)]
 
     def _fence_set(self, line: Line) -> int:
         token = line.take_name(f"a set of the letters {FENCE_SETS}")
@@ -233,6 +223,15 @@ class Reader:
         if "".join(letters) != token.text:
             raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order")
         return sum(8 >> FENCE_SETS.index(letter) for letter in letters)
+
+
+READERS: Mapping[str, Callable[[Reader, Token, str, Line], list[Code]]] = {
+    "li": Reader._constant, **dict.fromkeys(("la", "lla"), Reader._load_address),
+    **dict.fromkeys(("jalr", "jr"), Reader._jump_register), **dict.fromkeys(("call", "jump", "tail"), Reader._far),
+    "fence": Reader._fence, **dict.fromkeys(WORDS, Reader._word),
+}
+"""What reads an instruction whose operands are not those of the table."""
+MNEMONICS: Mapping[str, None] = dict.fromkeys((*BY_NAME, *PSEUDO, *READERS))
 
 
 def with_immediate(instruction: Instruction, line: Line) -> Instruction:
