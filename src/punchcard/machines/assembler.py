@@ -161,8 +161,8 @@ def _parse_data(line: Line, parsed: ParsedText) -> None:
             parsed.values += map(int, run.replace(",", " ").split())
         else:
             parsed.values.append(line.take_integer("a value")[0])
-        if line.at(",") and not run.rstrip().endswith(","):
-            line.take()
+        if not run.rstrip().endswith(","):
+            line.take_if(",")
     if len(parsed.values) == address:
         parsed.values.append(0)
     parsed.symbols[name.text] = Symbol(name.text, address, len(parsed.values) - address)
@@ -185,10 +185,8 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_
         if place:
             if line.ahead.kind == "end" and place >= len(operation.operands) - operation.optional:
                 break
-            if not line.at(","):
-                raise line.wrong(f"operands of {operation.mnemonic} are separated by commas, and there are "
-                                 f"{_count(operation)}")
-            line.take()
+            line.take_mark(",", f"operands of {operation.mnemonic} are separated by commas, and there are "
+                                f"{_count(operation)}")
         if kind == "target" and line.ahead.kind == "number":
             number, token = line.take_integer("an instruction number")
             operands.append(_Operand(kind, token, number=number))
@@ -199,8 +197,7 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_
             raise line.wrong("a target is a label, or an instruction's number counted from 0")
         token = line.take_name(f"operand {place + 1} of {operation.mnemonic}")
         offset = 0
-        if kind == "cell" and line.at("+"):
-            line.take()
+        if kind == "cell" and line.take_if("+"):
             offset, _ = line.take_integer("an offset")
             if offset < 0:
                 raise token.error(f"offset {offset}: an array's cells count from 0")
