@@ -84,7 +84,7 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
     """
     writer = _written(text, source, cells, eof, tape)
     try:
-        listed = asq.listing(writer.finish(tape), source)
+        listed = asq.assemble(writer.finish(tape), source)
     except SourceError as error:
         raise _at(text, writer.places[error.line - 1], error.message, source) from None
     code, size = listed.labels["tape"], len(listed.words)

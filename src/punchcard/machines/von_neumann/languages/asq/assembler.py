@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -48,17 +48,21 @@ Expanded: TypeAlias = Label | Cell | Pool
 
 def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    found = listing(text, source, word_bits=word_bits, dialect=dialect)
-    return replace(found, labels={name: address for name, address in found.labels.items() if address < len(found)})
-
-
-def listing(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
-    """As `assemble`, with the labels behind the last word too."""
     return place(asq_source.parse(text, source), word_bits=word_bits, dialect=dialect)
 
 
-def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
-    """The image of items that a parser or a compiler made: macros expanded, and an address for every label outside them."""
+def listing(text: str) -> Image:
+    """As `assemble`, with the labels behind the last word too."""
+    return place(asq_source.parse(text), behind=True)
+
+
+def place(
+    parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD, behind: bool = False
+) -> Image:
+    """The image of items that a parser or a compiler made: macros expanded, and an address for every label outside them.
+
+    `behind`: also for those behind the last word.
+    """
     source = parsed.source
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
@@ -67,7 +71,8 @@ def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Diale
     words = tuple(layout.words(word_bits, find_dialect(dialect)))
     if not words:
         raise ProgramError(f"{where(source)}the program is empty: it needs at least one instruction or data line")
-    labels = {name: address for name, address in layout.labels.items() if "~" not in name}
+    labels = {name: address for name, address in layout.labels.items()
+              if "~" not in name and (behind or address < len(words))}
     return Image(words, source, labels, layout.lines)
 
 
