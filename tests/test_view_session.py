@@ -41,7 +41,6 @@ CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
     "riscv-multiply": ("riscv/hi.s", {"memory": 64, "multiply": True}, b""),
     "turing": ("turing/increment.tm", {}, b""),
 }
-pytestmark = pytest.mark.usefixtures("shared_code")
 SLOW = ("fleq-three-layer", "riscv-two-layer", "riscv-multiply")
 every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
