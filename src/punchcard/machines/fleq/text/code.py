@@ -190,7 +190,7 @@ class Code:
 
     def _target(self, token: Token) -> int:
         if token.kind == "name":
-            return labelled(token, self.labels, self.source)
+            return labelled(token, self.labels)
         if int(token.text) >= self.count:
             raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0", self.source)
         return int(token.text)
