@@ -18,9 +18,9 @@ import numpy as np
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.formatting import plural
-from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
-from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
+from punchcard.machines.fleq.functions import Array, Shape
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_numbers, take_whole
+from punchcard.machines.fleq.text.value_files import MOST_VALUES, read_values
 from punchcard.machines.source import Line, Token, unknown
 
 KINDS = ("matrix", "vector", "scalar")
@@ -108,9 +108,8 @@ def _take_rows(line: Line, name: str, shape: Shape) -> Array:
         if len(rows[-1]) != shape.columns:
             raise start.error(f"row {len(rows)} of {name!r} has {plural(len(rows[-1]), 'value')}: {shape.columns} "
                               f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
-        if not line.at(";"):
+        if not line.take_if(";"):
             break
-        line.take()
     if len(rows) != shape.rows:
         raise first.error(f"{name!r} has {plural(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
                           "separated by `;`", line.source)
@@ -129,9 +128,9 @@ def _take_column(line: Line, name: str, shape: Shape) -> Array:
 def _random(line: Line, shape: Shape) -> Array:
     line.take()
     rule = "random values are written as random(seed)"
-    take_mark(line, "(", rule)
+    line.take_mark("(", rule)
     seed = int(take_whole(line, "a seed").text)
-    take_mark(line, ")", rule)
+    line.take_mark(")", rule)
     return np.random.default_rng(seed).uniform(-1, 1, (shape.rows, shape.columns))
 
 
