@@ -42,7 +42,7 @@ class Guard:
         self.limit, self.bounds, self.rounding = limit, bounds, rounding
         self.slack = rounding + max(bounds.values())
         self.punched = card
-        self.state = self.before = FleqState(design.memory(card), int(design.counter(card)))
+        self.state = self.before = FleqState(design.memory(card), design.counter(card))
         self.pointers: dict[str, int] = {}
         self.loop = 0
         self._check_counter(self.state, "the card")
@@ -62,7 +62,7 @@ class Guard:
             if instruction.branch is not None and instruction.branch.flag is not None:
                 self._check_flag(memory, number)
         # Only now: a flag that is not an integer leaves no program counter that could be read.
-        self.state = FleqState(memory, int(self.design.counter(card)))
+        self.state = FleqState(memory, self.design.counter(card))
         self._check_counter(self.state, self._where(number))
         self._next = self.design.instruction(card, self.state.program_counter)
 
@@ -189,7 +189,7 @@ class PartGuard:
         """What is wrong with a card, in words."""
         design, program = self.guard.design, self.guard.program
         try:
-            counter = int(design.counter(card))
+            counter = design.counter(card)
         except EncodingError as error:
             return f"the program counter is not a number: {error}"
         if not 0 <= counter < len(program.instructions):

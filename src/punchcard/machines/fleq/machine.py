@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, RealVariable, lines_of
 from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
+from punchcard.machines.fleq.designs.base import FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
@@ -104,10 +105,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
         check_room(size)
-        sizes = self.designs[design].with_blocks(size, memory, instructions, blocks).sizes
-        fields = [sizes.field_rows(name) for name in POINTERS]
-        # incr_pointer must know where an instruction's fields are
-        blocks = [PointerFunction(b.name, fields) if isinstance(b, PointerFunction) else b for b in blocks]
         self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
         plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
         self.build(plugged.sizes, plugged, wanted, {
@@ -248,7 +245,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return values
 
     def states(self, cards: Cards) -> list[FleqState]:
-        return [FleqState(self.design.memory(card), int(self.design.counter(card))) for card in cards]  # type: ignore[union-attr]
+        return list(starmap(FleqState, self.design.read(self.sizes, self.layout, cards)))
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:
         return FleqState(state.memory[:, : program.columns], state.program_counter)
@@ -311,7 +308,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                         "bounds": {name: self.bound(name) for name in self.blocks}}
 
     def trace_line(self, program: FleqProgram, before: Card, after: Card) -> str:
-        number, following = int(self.design.counter(before)), int(self.design.counter(after))
+        number, following = self.design.counter(before), self.design.counter(after)
         pointers = self.design.pointers(self.design.instruction(before, number))
         action, result = getattr(program.instructions[number], "action", None), ""
         if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):

@@ -26,7 +26,7 @@ Mismatch = tuple[str, str, str, str]
 def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mismatch]:
     """What a loop made of a card that one step does not; results are compared up to the error that their block states."""
     layout, sizes = design.card, design.sizes
-    at = int(design.counter(card))
+    at = design.counter(card)
     name = layout.column_name(layout.region("scratchpad").start)
     has = design.fields(design.instruction(card, at))
     before, new = design.memory(card), design.memory(after)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.fleq.blocks.curves import REFERENCE_UNIT, within
@@ -37,7 +37,7 @@ from punchcard.machines.fleq.blocks.series import remainder, tail
 from punchcard.machines.fleq.blocks.sigmoids import HeadsLemma, SigmoidSum, Terms, TermsLemma
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.functions import Function
+from punchcard.machines.fleq.functions import POINTERS, Function
 from punchcard.primitives.bits import successor_bits
 from punchcard.transformer.expression import Expression, gated, relu, stack
 
@@ -221,38 +221,31 @@ class PointerFunction(Block):
 
     reads_instructions = True
 
-    def __init__(self, name: str, fields: Sequence[slice] = ()) -> None:
-        """`fields` are the rows of the pointers in an instruction, which `incr_pointer` must know."""
-        self.fields, self.formula = fields, self.increment if name == "incr_pointer" else self.reset
+    def __init__(self, name: str) -> None:
+        self.formula = self.increment if name == "incr_pointer" else self.reset
         self.function = Function(name, 2, lambda a, b=None: a, lambda a, b: a)
-        self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda work, a, b: self.formula(a, b, work.one))
+        self.transport, self.lemma = Beside(), ElementwiseLemma(self.formula)
 
-    def reset(self, a: Expression, b: Expression, one: Expression) -> Expression:
+    def reset(self, work: Workspace, a: Expression, b: Expression) -> Expression:
         """The field named by b takes b's bits: a + 2 b clipped to ±1 is b where b is a bit, and a where b is 0.
 
         Rows beyond the instruction's own stay 0: x = 0 gives 2 * 0.5 - 1 = 0.
         """
-        x = a + 2 * b
+        x, one = a + 2 * b, work.one
         return 2 * relu(x + 0.5 * one) - 2 * relu(x - 0.5 * one) - one
 
-    def increment(self, a: Expression, b: Expression, one: Expression) -> Expression:
+    def increment(self, work: Workspace, a: Expression, b: Expression) -> Expression:
         """The field named by b counts on by one, modulo 2^L."""
-        changes: list[Expression] = []
-        end = 0
-        for field in self.fields:
-            bits, chosen, following = a[field], b[field], successor_bits(a[field], one)
-            if field.start > end:
-                changes.append(0 * a[end : field.start])
-            for i in range(bits.size):
-                # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
-                changes.append(gated(following[i] - bits[i], one - chosen[i], 2.0 ** (bits.size + 3)))
-            end = field.stop
-        rest = a[end:]
-        return a + stack(*changes, *([0 * rest] if rest.size else []))
+        one, length, changes = work.one, work.rows("program_counter").size, list[Expression]()
+        for field in range(len(POINTERS)):
+            bits, chosen = (x[field * length : (field + 1) * length] for x in (a, b))
+            following = successor_bits(bits, one)
+            # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
+            changes += [gated(following[i] - bits[i], one - chosen[i], 2.0 ** (length + 3)) for i in range(length)]
+        return a + stack(*changes, 0 * a[len(changes) :])
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
-        return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
+        return gated(self.formula(work, work.left, work.operand), off, work.gate)
 
     def enclosure(self, scale: Scale) -> Enclosure:
         return Enclosure(0.0, 0.0, "all bits")

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from punchcard.budget import PACKED, building, require
-from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.layout import Card, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.entries import Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
+from punchcard.machines.fleq.functions import POINTERS as POINTERS
+from punchcard.machines.fleq.step_mismatch import Mismatch, step_mismatches
 from punchcard.primitives.bits import bit_of, number, step
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
@@ -35,7 +37,6 @@ STORED = 8
 LEAST_WEIGHTS = 10
 """No design has fewer weights than this times the square of its rows."""
 GATE = 2.0**60
-POINTERS = ("a", "b", "c", "flag", "p")
 WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
 
 
@@ -207,10 +208,8 @@ class FleqDesign(Design[FleqSizes]):
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""
 
-    def step_mismatches(self, card: Card, after: Card) -> Any:
-        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
-        from punchcard.machines.fleq.step_mismatch import step_mismatches
-
+    def step_mismatches(self, card: Card, after: Card) -> Iterator[Mismatch]:
+        """Where a card after a loop is not what the step makes of the card before."""
         return step_mismatches(self, card, after)
 
     def layout(self, sizes: FleqSizes) -> Layout:
@@ -229,20 +228,20 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "data", "memory", memory)
         layout.put(card, "data", "instructions", content.code)
 
-    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> tuple[Array, Numbers]:
-        """The memory, rows by columns, and the number of the next instruction, of a card or of each card of a batch."""
-        return self.memory(card), self.counter(card)
+    def read(self, sizes: FleqSizes, layout: Layout, cards: Iterable[Card]) -> list[tuple[Array, int]]:
+        """For each card the memory, rows by columns, and the number of the next instruction."""
+        return [(self.memory(card), self.counter(card)) for card in cards]
 
-    def memory(self, card: Cards) -> Array:
+    def memory(self, card: Card) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        return self.contents(card, "memory")[..., : self.sizes.size, :].astype(np.float64)
+        return self.contents(card, "memory")[: self.sizes.size].astype(np.float64)
 
-    def counter(self, card: Cards) -> Numbers:
+    def counter(self, card: Card) -> int:
         """The number of the next instruction."""
-        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
-        return np.asarray(column - self.sizes.instruction_column)
+        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[0]
+        return int(column) - self.sizes.instruction_column
 
-    def contents(self, card: Cards, region: str) -> Array:
+    def contents(self, card: Card, region: str) -> Array:
         """The columns of a region, whole: data, and what has just been written."""
         return self.card.array(card, "data", region) + self.card.array(card, "incoming", region)
 

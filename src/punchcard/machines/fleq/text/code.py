@@ -18,8 +18,16 @@ from typing import NamedTuple
 
 from punchcard.errors import ProgramError
 from punchcard.machines.assembler import labelled
-from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch, known_function
-from punchcard.machines.fleq.isa import FIELDS, Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
+from punchcard.machines.fleq.functions import (
+    ALIASES,
+    POINTER_FUNCTIONS,
+    POINTERS,
+    Function,
+    Shape,
+    ShapeMismatch,
+    known_function,
+)
+from punchcard.machines.fleq.isa import Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
 from punchcard.machines.fleq.text.source import KEYWORDS, take_whole
 from punchcard.machines.source import Line, Token, unknown
 
@@ -156,9 +164,9 @@ class Code:
                           f"`x = {function.text}(...)`", self.source)
         line.take()
         label, name = _take_pointer(line)
-        changed = next((known for known in FIELDS if known == name.text), None)
+        changed = next((known for known in POINTERS if known == name.text), None)
         if changed is None:
-            raise unknown("field", name, FIELDS, f"there are {', '.join(FIELDS)}", self.source)
+            raise unknown("field", name, POINTERS, f"there are {', '.join(POINTERS)}", self.source)
         value = None
         if function.text == "reset_pointer":
             line.take_mark(",", "reset_pointer takes 2 operands, a pointer and where it shall point")
