@@ -19,7 +19,7 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, RealVariable, lines_of
-from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
+from punchcard.machines.fleq.blocks.block import Block, PointerFunction
 from punchcard.machines.fleq.blocks.catalogue import built_in
 from punchcard.machines.fleq.designs.base import FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
@@ -105,11 +105,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
         check_room(size)
-        self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
+        self.blocks = {b.name: b for b in blocks}
         plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
         self.build(plugged.sizes, plugged, wanted, {
             "functions": names, "size": size, "memory": memory, "instructions": instructions, "range": self.range,
             "heads": heads, "anchors": anchors})
+        self.scale = plugged.scale
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -145,11 +146,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return PointerFunction(function)
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
-    def guard_for(self, program: FleqProgram, card: Card) -> Guard:
-        """The check of a program's values after each loop. A result may exceed the range by its error bound."""
-        return Guard(self.design, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
-                     rounding=4 * self.unit * self.range)
-
     def meaning(self, card: Meaning) -> None:
         from punchcard.machines.fleq.meaning import tell
 
@@ -165,7 +161,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """As `Machine.check_mark`: the next instruction must be one of the program, with valid pointers."""
         super().check_mark(program, mark)
-        self.guard_for(program, mark.raw_card)
+        Guard(self.design, program, mark.raw_card)
 
     def guard(
         self, program: FleqProgram, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
@@ -176,13 +172,13 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         undoes between two checks is not noticed (see `PartGuard`).
         """
         if every_loop:
-            return self.guard_for(program, begin.raw_card).watch, ()
+            return Guard(self.design, program, begin.raw_card).watch, ()
 
         def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
-            return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, Guard(self.design, program, mark.raw_card).watch if guarded else None)
 
         punched = self.pack(program) if begin.loops else begin.raw_card
-        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
+        return None, [PeriodicAction(LOOK_EVERY, PartGuard(Guard(self.design, program, punched), begin, made_again).look)]
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
         return unchecked(program, loops)
