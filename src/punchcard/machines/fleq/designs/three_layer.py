@@ -51,7 +51,7 @@ from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
 from punchcard.primitives.bits import increment_bits, number, step, step_and
 from punchcard.transformer.build import Part, assign, clear
-from punchcard.transformer.expression import Array, Expression, gated, relu, stack
+from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
 
 REWRITES = "rewrites"
 """The row of `off` that is 0 when a pointer function is called."""
