@@ -31,17 +31,6 @@ DEAD_ZONE = 2.0**-60
 """Where `positive` has no meaning: between 0 and this part of the range."""
 
 
-@dataclass(frozen=True)
-class Keys:
-    """Rows of the live columns: 1 in the cell that holds 1, and the table's own, by name.
-
-    The cell of zeros gives nothing: all columns that ask for nothing find it.
-    """
-
-    unit: Rows
-    table: Callable[[str], Rows]
-
-
 def within(limit: float) -> str:
     """The range of operands, in words."""
     return f"[-{limit:g}, {limit:g}]"
@@ -73,11 +62,14 @@ class Curve:
         """The columns of its table."""
         return len(self.constants["value"]) if self.constants else 0
 
-    def key(self, keys: Keys) -> Expression:
-        return stack(*(keys.table(name) for name in self.constants if name != "value")) if self.constants else keys.unit
+    def key_and_value(self, unit: Rows, table: Callable[[str], Rows]) -> tuple[Expression, Expression]:
+        """Of the live columns: the table's, whose rows are known by name, or the cell 1, where `unit` is 1.
 
-    def value(self, keys: Keys) -> Expression:
-        return keys.table("value") if self.constants else self.factor * keys.unit
+        The cell of zeros gives nothing: all columns that ask for nothing find it.
+        """
+        if not self.constants:
+            return unit, self.factor * unit
+        return stack(*(table(name) for name in self.constants if name != "value")), table("value")
 
     def best_score(self, limit: float) -> float:
         """What the best score of a column that asks is at least, for operands within ±limit.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.blocks.curves import Curve, Keys
+from punchcard.machines.fleq.blocks.curves import Curve
 from punchcard.machines.fleq.blocks.enclosure import Enclosure
 from punchcard.machines.fleq.blocks.lemmas import Lemma, LemmaWorkspace, find, mix
 from punchcard.machines.fleq.blocks.transport import Share, Transport, copies_of, not_copy, outputs
@@ -61,10 +61,9 @@ class Entries(Transport):
         return assign(work.rows(f"{self.name}_x"), stack(*entry))
 
     def shares(self, work: Workspace) -> list[Share]:
-        keys = Keys(work.rows("unit"), lambda row: work.rows(f"{self.name}_{row}"))
         query = self.curve.query(work.rows(f"{self.name}_x"), work.rows(f"active.{self.name}"))
-        value = work.size * self.curve.value(keys)
-        return [Share(query, self.curve.key(keys), value, work.rows(f"{self.name}_mean"))]
+        key, value = self.curve.key_and_value(work.rows("unit"), lambda row: work.rows(f"{self.name}_{row}"))
+        return [Share(query, key, work.size * value, work.rows(f"{self.name}_mean"))]
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
         """Entry g of the result, d times, in column (g, i)."""
@@ -102,7 +101,8 @@ class EntriesLemma(Lemma):
 
     def layers(self, work: LemmaWorkspace) -> list[Part]:
         d, off, gate = work.size, work.not_called, work.gate
-        shut, lane, keys = off + work.rows("not_grid_group"), work.rows("grid_lane"), Keys(work.rows("unit"), work.own)
+        shut, lane = off + work.rows("not_grid_group"), work.rows("grid_lane")
+        key, value = self.curve.key_and_value(work.rows("unit"), work.own)
         copy, entry, asking, mean, spread = self.own(work)
         not_live: Expression = work.rows("not_constant")
         if self.curve.terms:
@@ -111,8 +111,7 @@ class EntriesLemma(Lemma):
         return [
             find(lane, work.rows("a_lane"), work.own("x")[:d], copy)
             + assign(entry, stack(*entries)) + assign(asking, relu(lane.total() - off)),
-            mix(stack(self.curve.query(entry, asking), -work.big * asking), stack(self.curve.key(keys), not_live),
-                self.curve.value(keys), mean)
+            mix(stack(self.curve.query(entry, asking), -work.big * asking), stack(key, not_live), value, mean)
             + assign(spread, gated(self.curve.finish(mean, work.one).repeat(d), shut + work.over, gate)),
             find(work.rows("c_lane"), lane, d * spread, work.own("result")[:d], winners=d),
         ]
