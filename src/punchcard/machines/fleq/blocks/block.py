@@ -15,8 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from punchcard.machines.fleq.blocks.curves import REFERENCE_UNIT, within
-from punchcard.machines.fleq.blocks.enclosure import Enclosure, round_up
+from punchcard.machines.fleq.blocks.enclosure import REFERENCE_UNIT, Enclosure, round_up, within
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma, Lemma, TransposeLemma
 from punchcard.machines.fleq.blocks.product import (
     AnchoredProduct,
@@ -57,8 +56,12 @@ class Scale:
 
     @property
     def reach(self) -> float:
-        """The largest entry of a product that the constants are chosen for."""
-        return product_reach(self.size, self.range)
+        """The largest entry of a product that the constants are chosen for.
+
+        Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
+        d R^2, which no product exceeds.
+        """
+        return min(self.size * self.range**2, math.sqrt(self.size) * self.range)
 
     @property
     def averaging(self) -> float:
@@ -69,15 +72,6 @@ class Scale:
     def dot_product(self) -> float:
         """Rounding of the dot products themselves, in the machine and in the reference: d units of d R^2 at most."""
         return self.size * self.unit * self.size * self.range**2 + self.size * REFERENCE_UNIT * self.size * self.range**2
-
-
-def product_reach(size: int, limit: float) -> float:
-    """The largest entry of a product that the constants are chosen for.
-
-    Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
-    d R^2, which no product exceeds.
-    """
-    return min(size * limit**2, math.sqrt(size) * limit)
 
 
 class Block(ABC):
@@ -151,7 +145,7 @@ class MatrixProduct(Block):
         truncation = reach * (remainder(heads) * x ** (2 * heads) + tail(heads, x))
         rounding = worst_rounding(reach, c, heads, scale.unit, scale.size)
         rounding += 2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product
-        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within {within(reach)}")
 
 
 class EntrywiseProduct(MatrixProduct):
@@ -187,7 +181,7 @@ class AnchoredMatrixProduct(Block):
         truncation = (x * x / 2 * math.exp(x) + math.exp(x) * mean / (1 - mean)) / at.c
         # The score c z - C is rounded to C units; then exp, division and product, and the sum of 2 d weights.
         rounding = (at.anchor + 5 + 2 * d) * u / at.c * math.exp(2 * x) + scale.dot_product
-        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within {within(reach)}")
 
 
 class Transposition(Block):

@@ -17,8 +17,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.blocks.curves import Curve
-from punchcard.machines.fleq.blocks.entries import Entries
+from punchcard.machines.fleq.blocks.curves import Curve, Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import POINTERS as POINTERS
 from punchcard.machines.fleq.step_mismatch import Mismatch, step_mismatches
@@ -427,10 +426,7 @@ class FleqDesign(Design[FleqSizes]):
         return assign(data, data + incoming) + clear(incoming)
 
     def clear_all(self, names: Sequence[str]) -> Part:
-        part = Part()
-        for name in names:
-            part += clear(self.row(name))
-        return part
+        return sum((clear(row) for row in self.rows(*names)), start=Part())
 
     def punch_constants(self, card: Card) -> None:
         """All that does not depend on the program: positions, indicators, constants and the initial program counter."""
