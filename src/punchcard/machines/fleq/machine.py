@@ -226,11 +226,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         else:
             action, branch = instruction.action, instruction.branch
             if isinstance(action, Call):
-                values |= {"a": memory + action.a, "c": memory + action.c, f"call_{action.function}": 1,
-                           "a_width": action.a_shape.columns, "c_width": action.c_shape.columns,
-                           "a_height": action.a_shape.rows, "c_height": action.c_shape.rows}
-                if action.b is not None and action.b_shape is not None:
-                    values |= {"b": memory + action.b, "b_width": action.b_shape.columns}
+                for name, shape in action.shapes.items():
+                    values |= {name: memory + getattr(action, name), f"{name}_width": shape.columns}
+                values |= {f"call_{action.function}": 1, "a_height": action.a_shape.rows, "c_height": action.c_shape.rows}
             elif isinstance(action, PointerUpdate):
                 values |= {"a": code + action.instruction, "c": code + action.instruction,
                            "b": memory + program.columns + constants[PointerUpdate(0, action.field, action.value)],
@@ -367,10 +365,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             raise ProgramError(f"the program's largest operand has {program.size} rows or columns, the machine's size is "
                                f"{sizes.size}: build it with size={program.size} or more")
         memory = program.columns + len(pointer_constants(program))
-        for what, has, room in (("instructions", len(program.instructions), sizes.instructions),
-                                ("memory columns", memory, sizes.memory)):
+        for option, what, has, room in (("instructions", "instructions", len(program.instructions), sizes.instructions),
+                                        ("memory", "memory columns", memory, sizes.memory)):
             if has > room:
-                option = "instructions" if what == "instructions" else "memory"
                 raise ProgramError(f"the program has {has} {what}, the machine has room for {room}: "
                                    f"build it with {option}={has} or more")
         for name in program.used_functions():

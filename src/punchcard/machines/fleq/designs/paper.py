@@ -108,8 +108,8 @@ class PaperFleqDesign(FleqDesign):
         return self.height if block.reads_instructions else self.sizes.size
 
     def formulas(self, work: Workspace) -> list[Part]:
-        seen = work.layout, work.size, work.gate, work.big, work.reach, work.unit
-        lemmas = [block.lemma.layers(LemmaWorkspace(*seen, block.name, self.sizes.columns)) for block in self.blocks]
+        lemmas = [block.lemma.layers(LemmaWorkspace(**vars(work), name=block.name, columns=self.sizes.columns))
+                  for block in self.blocks]
         depth = max(len(layers) for layers in lemmas)
         return [
             self._step_1(),

@@ -190,10 +190,8 @@ class ThreeLayerFleqDesign(CompactDesign):
         current, pointer = self.row("current"), self.row("read_pointer")
         next_instruction = chosen(current, self.row("jump"), -1.0)
         next_pointer = chosen(pointer, self.row("jump_pointer"), -1.0)
-        temporary = ["following", "kept", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
         if self.pointer_functions:
             next_instruction, next_pointer = self._changed(next_instruction, next_pointer)
-            temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
         part = (self.store(self.row("ask"), self.row("flag_result"), self.flag_shift) if self.pointer_functions
                 else self.store(self.row("kept.flag"), shift=self.flag_shift))
         part += self.erase()
@@ -201,9 +199,10 @@ class ThreeLayerFleqDesign(CompactDesign):
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
         for name in REGISTERS:
             part += assign(self.row(name), chosen(self.row(name), self.row(f"jump_{name}"), 0.0))
-        kept = ("current", "deep", "over")
-        temporary += [name for name in self.SHARED_TEMPORARIES if name not in kept]
-        return part + self.clear_all([*temporary, "operand", "left", "active", *self._own_rows()])
+        names = [block.name for block in self.card.blocks]
+        ahead = names[names.index("following") :]  # what this design has and the compact one has not
+        shared = [name for name in self.SHARED_TEMPORARIES if name not in ("current", "deep", "over")]
+        return part + self.clear_all([*ahead, *shared, "operand", "left", "active", *self._own_rows()])
 
     def _changed(self, fetched: Expression, pointer: Expression) -> tuple[Expression, Expression]:
         """The same, where the instruction has just been changed: its pointers are in `incoming`."""
