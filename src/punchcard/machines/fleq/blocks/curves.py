@@ -150,9 +150,6 @@ class Entries(Transport):
     def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "copy" and column.index < d
 
-    def gives(self, column: ScratchColumn, d: int) -> bool:
-        return self.asks(column, d)
-
     def live(self, column: ScratchColumn) -> bool:
         return column.kind == "term" and column.index < self.curve.terms
 
