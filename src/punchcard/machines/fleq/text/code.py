@@ -51,7 +51,6 @@ class _Place(NamedTuple):
 class Code:
     """Reads instructions of a text; it has `count` of them, with the halt."""
 
-    source: str
     functions: dict[str, Function]
     variables: dict[str, Variable]
     labels: dict[str, int]
@@ -81,18 +80,18 @@ class Code:
         for update, label, name in self._updates:
             named = instructions[update.instruction]
             if update.field not in pointers(named):
-                raise name.error(f"instruction {label.text!r} has no pointer {update.field!r}: {_about(named)}", self.source)
+                raise name.error(f"instruction {label.text!r} has no pointer {update.field!r}: {_about(named)}")
 
     def _take_action(self, line: Line) -> Call | PointerUpdate:
         if line.second_is("("):
             return self._take_pointer_function(line)
         if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
-            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION, self.source)
+            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION)
         target = self._take_place(line, "a target")
         line.take_mark("=", _INSTRUCTION)
         name = line.take_name("a function")
         if name.text in POINTER_FUNCTIONS:
-            raise name.error(f"{name.text} has no result: write it without a target", self.source)
+            raise name.error(f"{name.text} has no result: write it without a target")
         line.take_mark("(", f"the operands of {name.text} are in parentheses, separated by commas")
         operands: list[_Place] = []
         while not line.at(")"):
@@ -105,11 +104,10 @@ class Code:
         try:
             result = function.shape(*shapes)
         except ShapeMismatch as error:
-            raise name.error(f"shapes of {name.text}: {error}", self.source) from None
+            raise name.error(f"shapes of {name.text}: {error}") from None
         if result != target.shape:
             given = " and ".join(map(str, shapes))
-            raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}",
-                                    self.source)
+            raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}")
         return Call.of(function.name, [operand[2:] for operand in operands], target[2:])
 
     def _function(self, name: Token, operands: list[_Place]) -> tuple[Function, list[_Place]]:
@@ -122,10 +120,10 @@ class Code:
             try:
                 found = known_function(name.text)
             except ProgramError as error:
-                raise name.error(str(error), self.source) from None
+                raise name.error(str(error)) from None
             if found is None:
                 known = (*self.functions, *ALIASES)
-                raise unknown("function", name, known, f"there are {', '.join(known)}", self.source)
+                raise unknown("function", name, known, f"there are {', '.join(known)}")
             self.functions[name.text] = found
         function = self.functions[name.text]
         self._check_count(name, len(operands), function.arity, function.arity)
@@ -135,7 +133,7 @@ class Code:
         if not least <= given <= most:
             takes = f"{least} or {most}" if least != most else str(most)
             raise name.error(f"{name.text} takes {takes} operand{'s' * (most != 1)}: {given} "
-                             f"{'is' if given == 1 else 'are'} given", self.source)
+                             f"{'is' if given == 1 else 'are'} given")
 
     def _take_place(self, line: Line, what: str) -> _Place:
         if line.ahead.kind == "number":
@@ -146,14 +144,14 @@ class Code:
             index = take_whole(line, "the number of a column")
             line.take_mark("]", f"a column is written as `{name.text}[number]`")
         if name.text not in self.variables:
-            raise unknown("variable", name, self.variables, "declare it under .data", self.source)
+            raise unknown("variable", name, self.variables, "declare it under .data")
         variable = self.variables[name.text]
         if index is None:
             return _Place(name, name.text, variable.address, variable.shape)
         text, columns = f"{name.text}[{index.text}]", variable.shape.columns
         if int(index.text) >= columns:
             raise index.error(f"'{text}' is beyond {name.text!r}, which has {columns} column{'s' * (columns != 1)}, "
-                              "counted from 0", self.source)
+                              "counted from 0")
         return _Place(name, text, variable.address + int(index.text), Shape(variable.shape.rows, 1))
 
     def _take_pointer_function(self, line: Line) -> PointerUpdate:
@@ -161,12 +159,12 @@ class Code:
         if function.text not in POINTER_FUNCTIONS:
             raise unknown("pointer function", function, POINTER_FUNCTIONS,
                           f"there are {' and '.join(POINTER_FUNCTIONS)}, and any other function needs a target, as in "
-                          f"`x = {function.text}(...)`", self.source)
+                          f"`x = {function.text}(...)`")
         line.take()
         label, name = _take_pointer(line)
         changed = next((known for known in POINTERS if known == name.text), None)
         if changed is None:
-            raise unknown("field", name, POINTERS, f"there are {', '.join(POINTERS)}", self.source)
+            raise unknown("field", name, POINTERS, f"there are {', '.join(POINTERS)}")
         value = None
         if function.text == "reset_pointer":
             line.take_mark(",", "reset_pointer takes 2 operands, a pointer and where it shall point")
@@ -196,7 +194,7 @@ class Code:
         if token.kind == "name":
             return labelled(token, self.labels)
         if int(token.text) >= self.count:
-            raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0", self.source)
+            raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0")
         return int(token.text)
 
 
@@ -208,8 +206,8 @@ def _take_pointer(line: Line) -> tuple[Token, Token]:
         if not (dot and name and number.isdecimal() and len(number) <= 18):
             raise line.wrong(_POINTER)
         line.take()
-        return (Token("number", number, token.line, token.column),
-                Token("name", name, token.line, token.column + len(number) + 1))
+        return (token._replace(kind="number", text=number),
+                token._replace(kind="name", text=name, column=token.column + len(number) + 1))
     label = line.take_name("the label of an instruction")
     line.take_mark(".", _POINTER)
     return label, line.take_name("a field")

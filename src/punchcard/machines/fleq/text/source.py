@@ -43,16 +43,15 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         line.take()
     token = line.ahead
     if token.kind == "name" and token.text.lower() in _NOT_FINITE:
-        raise token.error(f"{token.text!r}: {what} must be finite", line.source)
+        raise token.error(f"{token.text!r}: {what} must be finite")
     if token.kind != "number":
         raise line.wrong(f"{what} must be a number such as 3, -0.5 or 1e-3")
     line.take()
     if not _DECIMAL.fullmatch(token.text):
-        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
+        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3")
     value = float(token.text)
     if math.isinf(value):
-        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite",
-                          line.source)
+        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite")
     return -value if negative else value, first
 
 
