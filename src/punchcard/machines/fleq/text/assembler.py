@@ -32,7 +32,6 @@ _TAKEN = (*POINTER_FUNCTIONS, *ALIASES, "file")
 class _Listing:
     """The parts of a source text: variables, lines of code, and labels by the number of their instruction."""
 
-    source: str
     declarations: dict[str, Declaration] = field(default_factory=dict)
     code: list[Line] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -48,8 +47,8 @@ def assemble(
     `source` names the text in error messages, `functions` are declared functions beyond the built-in ones, by name, and
     `folder` is where `file(...)` looks.
     """
-    known, listing = _all_functions(functions or {}), _Listing(source)
-    _parse(text, listing, None if folder is None else Path(folder))
+    known, listing = _all_functions(functions or {}), _Listing()
+    _parse(text, source, listing, None if folder is None else Path(folder))
     if not listing.code:
         where = f"{source}: " if source else ""
         raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
@@ -60,10 +59,10 @@ def assemble(
         value = beyond(declaration, limit)
         if value is not None:
             raise declaration.name.error(f"{value!r} of {declaration.name.text!r} is beyond the range, {limit!r}: declare a "
-                                         "larger one with `.range`", source)
+                                         "larger one with `.range`")
     halts = listing.code[-1].at("halt") and len(listing.code) not in listing.labels.values()
     lines_of_code = tuple(line.ahead.line for line in listing.code)
-    code = Code(source, known, {v.name: v for v in variables}, listing.labels, len(listing.code) + (not halts))
+    code = Code(known, {v.name: v for v in variables}, listing.labels, len(listing.code) + (not halts))
     instructions = [*map(code.take_instruction, listing.code), *([] if halts else [Halt()])]
     code.check_updates(instructions)
     values = {d.name.text: d.value for d in declared}
@@ -83,9 +82,9 @@ def _all_functions(extra: Mapping[str, Function]) -> dict[str, Function]:
     return {**KNOWN, **extra}
 
 
-def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
+def _parse(text: str, source: str, listing: _Listing, folder: Path | None) -> None:
     section, room = None, MOST_VALUES
-    for line in lines(text, listing.source):
+    for line in lines(text, source):
         if line.ahead.text.lower() == ".range":
             _take_range(line, listing)
         elif line.ahead.kind == "directive":
@@ -94,7 +93,7 @@ def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
             declaration = take_declaration(line, folder, room)
             room -= declaration.value.size
             if declaration.name.text in listing.declarations:
-                raise declaration.name.error(f"variable {declaration.name.text!r} is declared twice", listing.source)
+                raise declaration.name.error(f"variable {declaration.name.text!r} is declared twice")
             listing.declarations[declaration.name.text] = declaration
         elif section == ".code":
             take_labels(line, listing.labels, len(listing.code))
@@ -107,9 +106,9 @@ def _parse(text: str, listing: _Listing, folder: Path | None) -> None:
 def _take_range(line: Line, listing: _Listing) -> None:
     directive = line.take()
     if listing.range is not None:
-        raise directive.error("the range is declared twice", listing.source)
+        raise directive.error("the range is declared twice")
     limit, token = take_number(line, "the range")
     if limit <= 0:
-        raise token.error(f"range {limit!r}: the range must be positive", listing.source)
+        raise token.error(f"range {limit!r}: the range must be positive")
     line.finish("the range")
     listing.range = limit

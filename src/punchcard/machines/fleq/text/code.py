@@ -18,9 +18,17 @@ from typing import NamedTuple
 
 from punchcard.errors import ProgramError
 from punchcard.machines.assembler import labelled
-from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch, known_function
-from punchcard.machines.fleq.isa import FIELDS, Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
-from punchcard.machines.fleq.text.source import KEYWORDS, take_mark, take_whole
+from punchcard.machines.fleq.functions import (
+    ALIASES,
+    POINTER_FUNCTIONS,
+    POINTERS,
+    Function,
+    Shape,
+    ShapeMismatch,
+    known_function,
+)
+from punchcard.machines.fleq.isa import Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
+from punchcard.machines.fleq.text.source import KEYWORDS, take_whole
 from punchcard.machines.source import Line, Token, unknown
 
 _BRANCH = "a branch is `if flag <= 0 goto label` or `goto label`"
@@ -43,7 +51,6 @@ class _Place(NamedTuple):
 class Code:
     """Reads instructions of a text; it has `count` of them, with the halt."""
 
-    source: str
     functions: dict[str, Function]
     variables: dict[str, Variable]
     labels: dict[str, int]
@@ -53,16 +60,14 @@ class Code:
 
     def take_instruction(self, line: Line) -> Instruction:
         """The instruction that is on the rest of a line."""
-        if line.at("halt"):
-            line.take()
+        if line.take_if("halt"):
             line.finish("halt")
             return Halt()
         if line.at("if", "goto"):
             step = Step(None, self._take_branch(line))
         else:
             step = Step(self._take_action(line))
-            if line.at(";"):
-                line.take()
+            if line.take_if(";"):
                 if not line.at("if", "goto"):
                     raise line.wrong(f"after `;` comes a branch of the same instruction, and {_BRANCH}; comments begin "
                                      "with #")
@@ -75,23 +80,23 @@ class Code:
         for update, label, name in self._updates:
             named = instructions[update.instruction]
             if update.field not in pointers(named):
-                raise name.error(f"instruction {label.text!r} has no pointer {update.field!r}: {_about(named)}", self.source)
+                raise name.error(f"instruction {label.text!r} has no pointer {update.field!r}: {_about(named)}")
 
     def _take_action(self, line: Line) -> Call | PointerUpdate:
         if line.second_is("("):
             return self._take_pointer_function(line)
         if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
-            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION, self.source)
+            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION)
         target = self._take_place(line, "a target")
-        take_mark(line, "=", _INSTRUCTION)
+        line.take_mark("=", _INSTRUCTION)
         name = line.take_name("a function")
         if name.text in POINTER_FUNCTIONS:
-            raise name.error(f"{name.text} has no result: write it without a target", self.source)
-        take_mark(line, "(", f"the operands of {name.text} are in parentheses, separated by commas")
+            raise name.error(f"{name.text} has no result: write it without a target")
+        line.take_mark("(", f"the operands of {name.text} are in parentheses, separated by commas")
         operands: list[_Place] = []
         while not line.at(")"):
             if operands:
-                take_mark(line, ",", f"operands of {name.text} are separated by commas and end with `)`")
+                line.take_mark(",", f"operands of {name.text} are separated by commas and end with `)`")
             operands.append(self._take_place(line, f"operand {len(operands) + 1} of {name.text}"))
         line.take()
         function, operands = self._function(name, operands)
@@ -99,11 +104,10 @@ class Code:
         try:
             result = function.shape(*shapes)
         except ShapeMismatch as error:
-            raise name.error(f"shapes of {name.text}: {error}", self.source) from None
+            raise name.error(f"shapes of {name.text}: {error}") from None
         if result != target.shape:
             given = " and ".join(map(str, shapes))
-            raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}",
-                                    self.source)
+            raise target.name.error(f"{name.text} of {given} is {result}, but '{target.text}' is {target.shape}")
         return Call.of(function.name, [operand[2:] for operand in operands], target[2:])
 
     def _function(self, name: Token, operands: list[_Place]) -> tuple[Function, list[_Place]]:
@@ -116,10 +120,10 @@ class Code:
             try:
                 found = known_function(name.text)
             except ProgramError as error:
-                raise name.error(str(error), self.source) from None
+                raise name.error(str(error)) from None
             if found is None:
                 known = (*self.functions, *ALIASES)
-                raise unknown("function", name, known, f"there are {', '.join(known)}", self.source)
+                raise unknown("function", name, known, f"there are {', '.join(known)}")
             self.functions[name.text] = found
         function = self.functions[name.text]
         self._check_count(name, len(operands), function.arity, function.arity)
@@ -129,26 +133,25 @@ class Code:
         if not least <= given <= most:
             takes = f"{least} or {most}" if least != most else str(most)
             raise name.error(f"{name.text} takes {takes} operand{'s' * (most != 1)}: {given} "
-                             f"{'is' if given == 1 else 'are'} given", self.source)
+                             f"{'is' if given == 1 else 'are'} given")
 
     def _take_place(self, line: Line, what: str) -> _Place:
         if line.ahead.kind == "number":
             raise line.wrong(f"{what} is a variable; declare a constant under .data and name it")
         name = line.take_name(what)
         index = None
-        if line.at("["):
-            line.take()
+        if line.take_if("["):
             index = take_whole(line, "the number of a column")
-            take_mark(line, "]", f"a column is written as `{name.text}[number]`")
+            line.take_mark("]", f"a column is written as `{name.text}[number]`")
         if name.text not in self.variables:
-            raise unknown("variable", name, self.variables, "declare it under .data", self.source)
+            raise unknown("variable", name, self.variables, "declare it under .data")
         variable = self.variables[name.text]
         if index is None:
             return _Place(name, name.text, variable.address, variable.shape)
         text, columns = f"{name.text}[{index.text}]", variable.shape.columns
         if int(index.text) >= columns:
             raise index.error(f"'{text}' is beyond {name.text!r}, which has {columns} column{'s' * (columns != 1)}, "
-                              "counted from 0", self.source)
+                              "counted from 0")
         return _Place(name, text, variable.address + int(index.text), Shape(variable.shape.rows, 1))
 
     def _take_pointer_function(self, line: Line) -> PointerUpdate:
@@ -156,30 +159,29 @@ class Code:
         if function.text not in POINTER_FUNCTIONS:
             raise unknown("pointer function", function, POINTER_FUNCTIONS,
                           f"there are {' and '.join(POINTER_FUNCTIONS)}, and any other function needs a target, as in "
-                          f"`x = {function.text}(...)`", self.source)
+                          f"`x = {function.text}(...)`")
         line.take()
         label, name = _take_pointer(line)
-        changed = next((known for known in FIELDS if known == name.text), None)
+        changed = next((known for known in POINTERS if known == name.text), None)
         if changed is None:
-            raise unknown("field", name, FIELDS, f"there are {', '.join(FIELDS)}", self.source)
+            raise unknown("field", name, POINTERS, f"there are {', '.join(POINTERS)}")
         value = None
         if function.text == "reset_pointer":
-            take_mark(line, ",", "reset_pointer takes 2 operands, a pointer and where it shall point")
+            line.take_mark(",", "reset_pointer takes 2 operands, a pointer and where it shall point")
             value = (self._take_target(line) if changed == "p"
                      else self._take_place(line, "operand 2 of reset_pointer").address)
-        take_mark(line, ")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
+        line.take_mark(")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
         update = PointerUpdate(self._target(label), changed, value)
         self._updates.append((update, label, name))
         return update
 
     def _take_branch(self, line: Line) -> Branch:
         flag = None
-        if line.at("if"):
-            line.take()
+        if line.take_if("if"):
             flag = self._take_place(line, "a flag").address
             for word in ("<=", "0"):
-                take_mark(line, word, _BRANCH)
-        take_mark(line, "goto", _BRANCH)
+                line.take_mark(word, _BRANCH)
+        line.take_mark("goto", _BRANCH)
         return Branch(flag, self._take_target(line))
 
     def _take_target(self, line: Line) -> int:
@@ -190,9 +192,9 @@ class Code:
 
     def _target(self, token: Token) -> int:
         if token.kind == "name":
-            return labelled(token, self.labels, self.source)
+            return labelled(token, self.labels)
         if int(token.text) >= self.count:
-            raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0", self.source)
+            raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0")
         return int(token.text)
 
 
@@ -204,10 +206,10 @@ def _take_pointer(line: Line) -> tuple[Token, Token]:
         if not (dot and name and number.isdecimal() and len(number) <= 18):
             raise line.wrong(_POINTER)
         line.take()
-        return (Token("number", number, token.line, token.column),
-                Token("name", name, token.line, token.column + len(number) + 1))
+        return (token._replace(kind="number", text=number),
+                token._replace(kind="name", text=name, column=token.column + len(number) + 1))
     label = line.take_name("the label of an instruction")
-    take_mark(line, ".", _POINTER)
+    line.take_mark(".", _POINTER)
     return label, line.take_name("a field")
 
 

@@ -43,16 +43,15 @@ def take_number(line: Line, what: str) -> tuple[float, Token]:
         line.take()
     token = line.ahead
     if token.kind == "name" and token.text.lower() in _NOT_FINITE:
-        raise token.error(f"{token.text!r}: {what} must be finite", line.source)
+        raise token.error(f"{token.text!r}: {what} must be finite")
     if token.kind != "number":
         raise line.wrong(f"{what} must be a number such as 3, -0.5 or 1e-3")
     line.take()
     if not _DECIMAL.fullmatch(token.text):
-        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3", line.source)
+        raise token.error(f"{shortened(token.text)} is not a number: {what} is written as 3, -0.5 or 1e-3")
     value = float(token.text)
     if math.isinf(value):
-        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite",
-                          line.source)
+        raise token.error(f"{shortened(token.text)} is beyond the floating-point numbers: {what} must be finite")
     return -value if negative else value, first
 
 
@@ -69,13 +68,6 @@ def take_whole(line: Line, what: str) -> Token:
     """A number without sign, point and exponent."""
     if line.ahead.kind != "number" or not _WHOLE.fullmatch(line.ahead.text):
         raise line.wrong(f"{what} must be a whole number, 0 or more")
-    return line.take()
-
-
-def take_mark(line: Line, mark: str, rule: str) -> Token:
-    """A mark that has to be here; `rule` is what the line should look like."""
-    if not line.at(mark):
-        raise line.wrong(rule)
     return line.take()
 
 

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,9 @@ import numpy as np
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.formatting import plural
-from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
-from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
+from punchcard.machines.fleq.functions import Array, Shape
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_numbers, take_whole
+from punchcard.machines.fleq.text.value_files import MOST_VALUES, read_values
 from punchcard.machines.source import Line, Token, unknown
 
 KINDS = ("matrix", "vector", "scalar")
@@ -40,17 +41,17 @@ def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -
     """The variable that a line of `.data` declares, with at most `room` values; files are looked for in `folder`."""
     name = line.take_name("a variable")
     if name.text in KEYWORDS:
-        raise name.error(f"{name.text!r} begins an instruction: a variable needs another name", line.source)
+        raise name.error(f"{name.text!r} begins an instruction: a variable needs another name")
     if line.at(":"):
         raise line.wrong("a variable is declared as `name kind values`, without a colon")
     kind = line.take_name(f"after {name.text!r} comes its kind, which is matrix, vector or scalar, and it")
     if kind.text not in KINDS:
-        raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar", line.source)
+        raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar")
     shape = _take_shape(line, kind.text, room)
     if line.ahead.kind == "end":
         value = np.zeros((shape.rows, shape.columns))
     elif line.ahead.kind == "file":
-        value = _from_file(line.take(), name.text, shape, folder, line.source)
+        value = _from_file(line.take(), name.text, shape, folder)
     elif line.at("random"):
         value = _random(line, shape)
     else:
@@ -64,13 +65,8 @@ def parse_value(text: str) -> Array:
     line = next(lines(text), None)
     if line is None:
         raise ProgramError("write NAME=VALUE")
-    rows = []
     try:
-        while True:
-            rows.append(take_numbers(line, "a value of 'the value'"))
-            if line.ahead.kind == "end":
-                break
-            line.take()
+        rows = [row for _, row in _rows(line, "the value")]
     except SourceError as error:
         raise ProgramError(error.message) from None
     if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
@@ -91,29 +87,33 @@ def _take_shape(line: Line, kind: str, room: int) -> Shape:
         line.take()
         shape = Shape(int(match[1]), int(match[2]))
     if min(shape.rows, shape.columns) < 1:
-        raise size.error(f"size {size.text}: a {kind} has at least one row and one column", line.source)
+        raise size.error(f"size {size.text}: a {kind} has at least one row and one column")
     if shape.rows * shape.columns > MOST_VALUES:
-        raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values", line.source)
+        raise size.error(f"size {size.text}: a variable holds at most {MOST_VALUES} values")
     if shape.rows * shape.columns > room:
         raise size.error(f"size {size.text}: the variables of a program hold at most {MOST_VALUES} values together, "
-                         f"and {room} are left", line.source)
+                         f"and {room} are left")
     return shape
+
+
+def _rows(line: Line, name: str) -> Iterator[tuple[Token, list[float]]]:
+    """The rows of numbers that `;` separates, each with the token that it begins with."""
+    more = True
+    while more:
+        yield line.ahead, take_numbers(line, f"a value of {name!r}")
+        more = line.take_if(";")
 
 
 def _take_rows(line: Line, name: str, shape: Shape) -> Array:
     first, rows = line.ahead, list[list[float]]()
-    while True:
-        start = line.ahead
-        rows.append(take_numbers(line, f"a value of {name!r}"))
-        if len(rows[-1]) != shape.columns:
-            raise start.error(f"row {len(rows)} of {name!r} has {plural(len(rows[-1]), 'value')}: {shape.columns} "
-                              f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
-        if not line.at(";"):
-            break
-        line.take()
+    for start, row in _rows(line, name):
+        rows.append(row)
+        if len(row) != shape.columns:
+            raise start.error(f"row {len(rows)} of {name!r} has {plural(len(row), 'value')}: {shape.columns} "
+                              f"{_are(shape.columns)} wanted, and rows are separated by `;`")
     if len(rows) != shape.rows:
         raise first.error(f"{name!r} has {plural(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
-                          "separated by `;`", line.source)
+                          "separated by `;`")
     return np.array(rows)
 
 
@@ -122,27 +122,27 @@ def _take_column(line: Line, name: str, shape: Shape) -> Array:
     if line.at(";"):
         raise line.wrong("only the rows of a matrix are separated by `;`")
     if len(row) != shape.rows:
-        raise first.error(f"{name!r} has {plural(len(row), 'value')}: {shape.rows} {_are(shape.rows)} wanted", line.source)
+        raise first.error(f"{name!r} has {plural(len(row), 'value')}: {shape.rows} {_are(shape.rows)} wanted")
     return np.array(row).reshape(shape.rows, 1)
 
 
 def _random(line: Line, shape: Shape) -> Array:
     line.take()
     rule = "random values are written as random(seed)"
-    take_mark(line, "(", rule)
+    line.take_mark("(", rule)
     seed = int(take_whole(line, "a seed").text)
-    take_mark(line, ")", rule)
+    line.take_mark(")", rule)
     return np.random.default_rng(seed).uniform(-1, 1, (shape.rows, shape.columns))
 
 
-def _from_file(token: Token, name: str, shape: Shape, folder: Path | None, source: str) -> Array:
+def _from_file(token: Token, name: str, shape: Shape, folder: Path | None) -> Array:
     """The value in `file(name)`; every failure is an error at the token."""
     if folder is None:
-        raise token.error(f"{shown(token)}: the text is not in a folder, so there are no files beside it", source)
+        raise token.error(f"{shown(token)}: the text is not in a folder, so there are no files beside it")
     try:
         return read_values(token.text[token.text.index("(") + 1 : -1].strip(), folder, name, shape)
     except (ProgramError, OSError, ValueError) as error:
-        raise token.error(f"{shown(token)}: {' '.join(str(error).split())}", source) from None
+        raise token.error(f"{shown(token)}: {' '.join(str(error).split())}") from None
 
 
 def beyond(declaration: Declaration, limit: float) -> float | None:
