@@ -66,9 +66,11 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(
     tmp_path: Path, name: str, options: dict[str, Any], check: bool
 ) -> None:
     program, path = punchcard.load(EXAMPLES / name), tmp_path / "run.checkpoint"
-    whole = punchcard.run(program, check=check, **options)
+    how = {"check": check, "engine": options["engine"]}
+    machine = punchcard.build(program, **{key: value for key, value in options.items() if key not in how})
+    whole = punchcard.run(program, machine, **how)
     for stop in (0, 1, 9, 26) if isinstance(program, Program) else (1, 23):
-        begun = punchcard.run(program, max_steps=stop, checkpoint=path, every=4, check=check, **options)
+        begun = punchcard.run(program, machine, max_steps=stop, checkpoint=path, every=4, **how)
         assert not begun.result.halted
         resumed = punchcard.resume(path, max_steps=1000)
         assert resumed.result.begun == begun.result.loops
@@ -79,7 +81,7 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(
         if isinstance(program, FleqProgram):
             assert (resumed.max_step_error, resumed.bound, resumed.worst, resumed.max_error) == \
                    (whole.max_step_error, whole.bound, whole.worst, whole.max_error), "the audit goes on as well"
-        again = punchcard.resume(path)
+        again = punchcard.resume(path, machine)
         assert again.result.loops == whole.result.loops, "a run that has ended makes no more loops"
         assert again.result.halted
         assert same_bits(again.result.card, whole.result.card)
@@ -400,21 +402,20 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, kills: int) -> None:
         options, program = [], assemble(text)
         whole = punchcard.run(program, max_steps=10**6, engine="dense")
     rng = random.Random(name)
-    process = start(str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
-                    "--every", "7")
-    reached = 0
+    command, reached = [str(source), *options, "--engine", "dense", "--max-steps", "1000000", "--checkpoint", str(path),
+                        "--every", "7"], 0
     for _ in range(kills):
+        process = start(*command)
         wait_for(path, reached, process)
         time.sleep(rng.random() / 10)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         kept = load(path)
         assert reached < kept.mark.loops < whole.result.loops, "killed in the middle of the run"
-        reached = kept.mark.loops
-        process = start("--resume", str(path), "--json")
-    out, err = process.communicate(timeout=120)
-    data = json.loads(out)
-    assert (process.returncode, "Traceback" in err, data["agrees"], data["begun"]) == (0, False, True, reached)
+        command, reached = ["--resume", str(path)], kept.mark.loops
+    last = invoke("run", *command, "--json")
+    data = json.loads(last.stdout)
+    assert (last.exit_code, "Traceback" in last.stderr, data["agrees"], data["begun"]) == (0, False, True, reached)
     assert data["steps"] == whole.result.steps
     assert same_bits(load(path).mark.card, whole.result.card)
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".part")] == []
