@@ -33,7 +33,7 @@ from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import run as run_image
 from punchcard.machines.von_neumann.workloads import COUNT
 from tests.cases import EXAMPLES, soaked
-from tests.test_cli import invoke
+from tests.command_line import invoke
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 ENGINE_NAMES = set(ENGINES) - {"auto"}

@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 import punchcard
 from punchcard import budget
 from punchcard.card.packed import PackedCard
-from punchcard.cli import main
 from punchcard.engines import prepare
 from punchcard.errors import PunchcardError, SizeError, SourceError, StorageError
 from punchcard.learning import plan
@@ -29,8 +27,9 @@ from punchcard.machines import checkpoint, storage
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.subleq.machine import SubleqMachine
+from tests.cases import EXAMPLES
+from tests.command_line import invoke
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 REFUSED = re.compile(r"needs about [0-9.]+ \w+( or more)? of memory, the budget is [0-9.]+ \w+: .*--max-memory")
 HUGE = 10**9
 
@@ -156,7 +155,7 @@ def test_saved_machines_and_checkpoints_are_refused_by_their_descriptions(tmp_pa
     storage.write(path, tensors, checkpoint.KEY, description)
     with pytest.raises(StorageError, match="needs about"):
         checkpoint.load(path)
-    result = CliRunner().invoke(main, ["run", "--resume", str(path)])
+    result = invoke("run", "--resume", path)
     assert result.exit_code == 2
     assert REFUSED.search(result.output)
 
@@ -181,7 +180,7 @@ COMMANDS = (
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[0:1] + command[-2:]))
 def test_every_command_that_builds_has_the_budget(command: list[str]) -> None:
     begun = time.process_time()
-    result = CliRunner().invoke(main, command)
+    result = invoke(*command)
     assert result.exit_code == 2
     assert REFUSED.search(result.output), result.output
     assert result.output.count("\n") == 1
@@ -190,8 +189,8 @@ def test_every_command_that_builds_has_the_budget(command: list[str]) -> None:
 
 def test_the_option_raises_the_budget() -> None:
     command = ["info", "--machine", "fleq", "--json", "--size", "16"]
-    assert CliRunner().invoke(main, [*command, "--max-memory", "20M"]).exit_code == 2
-    result = CliRunner().invoke(main, [*command, "--max-memory", "1G"])
+    assert invoke(*command, "--max-memory", "20M").exit_code == 2
+    result = invoke(*command, "--max-memory", "1G")
     assert json.loads(result.output)["size"] == 16
 
 

@@ -29,7 +29,7 @@ from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
-from tests.test_cli import invoke
+from tests.command_line import invoke
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *(("multiply.subleq", {"design": design}) for design in DESIGNS),

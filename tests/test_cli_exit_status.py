@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress, RunProgress
@@ -21,14 +20,11 @@ from punchcard.cli.exit_status import ending
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 HELLO = str(EXAMPLES / "von_neumann" / "hello.asq")
 CALCULATE = "punchcard.calculator.calculation.calc"
-
-
-def invoke(*arguments: str, **environment: str) -> Result:
-    return CliRunner().invoke(cli.main, list(arguments), env=environment)
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -113,9 +109,7 @@ LONG = "1" * 5000  # Python converts 4,300 digits
     (["info", "--machine", "fleq", "--range", LONG], "range=inf"),
 ])
 def test_numbers_of_thousands_of_digits(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
-    assert message in result.stderr
+    assert_refused(message, *arguments)
 
 
 @pytest.mark.parametrize(("name", "text"), [
@@ -128,8 +122,7 @@ def test_numbers_of_thousands_of_digits(arguments: list[str], message: str) -> N
 ])
 def test_texts_with_thousands_of_digits(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text.replace("LONG", LONG))
-    result = invoke("asm", str(tmp_path / name))
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert_refused("", "asm", tmp_path / name)
 
 
 # Standard streams
@@ -274,9 +267,7 @@ def test_a_command_does_not_write_over_its_own_input(
     (tmp_path / "t.csv").write_text("x,y\n1,2\n")
     (tmp_path / "link").symlink_to("p.subleq")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    ran = invoke(*arguments)
-    assert ran.exit_code == 2
-    assert "which this command uses: choose another file" in ran.stderr
+    assert_refused("which this command uses: choose another file", *arguments)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -10,8 +10,8 @@ import pytest
 from punchcard.api import load
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES, soaked
+from tests.command_line import assert_refused, invoke
 from tests.fleq_cases import DESIGNS
-from tests.test_cli import invoke
 
 NEWTON = str(EXAMPLES / "newton.fleq")
 QUICKLY = ("--engine", "scratchpad")
@@ -99,10 +99,7 @@ def test_bad_programs(tmp_path: Path, name: str, design: str, engine: str) -> No
     content, message = BAD[name]
     path = tmp_path / f"{name}.fleq"
     path.write_text(content)
-    result = invoke("run", str(path), "--design", design, "--engine", engine)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert_refused(message, "run", path, "--design", design, "--engine", engine)
 
 
 def test_values_are_set() -> None:
@@ -141,7 +138,4 @@ def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
     (["info", "--machine", "fleq", "--functions", ","], "write names separated by commas"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert_refused(message, *arguments)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 from docs.draw import running
 from docs.draw.__main__ import DRAWN
 from docs.draw.svg import PICTURES
@@ -17,6 +16,7 @@ import punchcard
 from punchcard.cli import main
 from punchcard.machines.subleq import minsky
 from punchcard.machines.subleq.text import assemble
+from tests.command_line import invoke
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -88,7 +88,7 @@ def test_the_result_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyP
     shown = README[README.index("    $ punchcard run"):].split("\n\n")[0]
     command, *printed = [line.strip() for line in shown.split("\n")]
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(main, shlex.split(command)[2:])
+    result = invoke(*shlex.split(command)[2:])
     assert result.exit_code == 0
     lines = [without_figures(line) for line in result.stdout.splitlines()]
     expected = [without_figures(line) for line in printed if line != "..."]

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from torch import Tensor
 
 import punchcard
-from punchcard import cli
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner
 from punchcard.errors import PunchcardError
@@ -25,6 +24,7 @@ from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
 from tests.cases import EXAMPLES
+from tests.command_line import invoke
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
          "riscv": "riscv/hi.s"}
@@ -50,10 +50,6 @@ def build(name: str, *, fresh: bool = False, **options: Any) -> tuple[Any, Any]:
 @cache
 def built(name: str) -> tuple[Any, Any]:
     return build(name, fresh=True)
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, list(arguments))
 
 
 def test_every_kind_is_here() -> None:

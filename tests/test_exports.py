@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner, Result
 from safetensors import safe_open
 
 import punchcard
-from punchcard import cli, export
+from punchcard import export
 from punchcard.errors import ArgumentError, PrecisionError, PunchcardError, SizeError, StorageError
 from punchcard.export import targets
 from punchcard.export.folder import description
 from tests.cases import EXAMPLES
+from tests.command_line import invoke
 from tests.export_runs import CASES, EXACT, LONG, PRODUCT, TOLERANCE, case, differs, loops, opened_elsewhere
 
 SMALL = "subleq two-layer"
@@ -39,18 +39,14 @@ def has(target: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}; an export is not tested")
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, ["export", *arguments])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A program of the two-layer machine, exported by the command to a format when a test first wants it."""
     @cache
     def exported(name: str) -> Path:
         place = tmp_path_factory.mktemp("exports") / name
-        ran = invoke(str(EXAMPLES / PRODUCT), "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
-                     "--to", name, "-o", str(place))
+        ran = invoke("export", EXAMPLES / PRODUCT, "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
+                     "--to", name, "-o", place)
         assert ran.exit_code == 0, ran.stderr
         return place
 
@@ -113,13 +109,13 @@ def test_the_safetensors_file_is_the_machine(folder: Callable[[str], Path]) -> N
 
 def test_a_saved_machine_is_exported_without_a_card(folder: Callable[[str], Path], tmp_path: Path) -> None:
     saved = str(folder("safetensors") / "model.safetensors")
-    assert invoke(saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
+    assert invoke("export", saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
     assert not (tmp_path / "out" / "card.safetensors").exists()
     assert "has no card.safetensors" in (tmp_path / "out" / "README.md").read_text()
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == Path(saved).read_bytes()
     wrong = ((("--memory", "9"), "--memory"), (("--set", "a=1"), "--set 'a=1'"), (("--machine", "fleq"), "--machine"))
     for more, wanted in wrong:
-        refused = invoke(saved, *more, "--to", "safetensors", "-o", str(tmp_path / "no"))
+        refused = invoke("export", saved, *more, "--to", "safetensors", "-o", str(tmp_path / "no"))
         assert refused.exit_code == 2
         assert wanted in refused.stderr
     assert not (tmp_path / "no").exists()

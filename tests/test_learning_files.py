@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from safetensors.torch import save
 
-from punchcard.cli import main
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning import Model, learn
 from punchcard.learning.model import KEY, Scaling
@@ -19,6 +17,7 @@ from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.rules import huber
 from punchcard.machines import storage
 from tests.bit_flips import accepted_flips
+from tests.command_line import assert_refused
 
 NETWORK = Network(2, (2,), 1, loss=huber(0.5))
 SCALING = Scaling(np.array([1.0, 2.0]), np.array([0.5, 3.0]))
@@ -146,9 +145,7 @@ def test_damage_does_not_turn_a_model_into_another(saved: Path) -> None:
 
 def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
     Model(NETWORK, NETWORK.initial(7)).save(tmp_path / "m")
-    result = CliRunner().invoke(main, ["predict", str(tmp_path / "m"), str(tmp_path / "table.csv")])
-    assert result.exit_code == 2
-    assert "has no column names" in result.stderr
+    assert_refused("has no column names", "predict", tmp_path / "m", tmp_path / "table.csv")
 
 
 @pytest.mark.parametrize(("names", "message"), [
