@@ -296,14 +296,6 @@ def test_without_a_command_there_is_the_help(monkeypatch: pytest.MonkeyPatch) ->
 # What a run says of itself
 
 
-def test_the_engine_that_made_the_loops_is_named() -> None:
-    """Loops of the paper's FLEQ design are declined by the compiled code: no run of it says that it made them."""
-    program, machine = build("fleq", design="paper")
-    result = machine.run(program, max_steps=1000)
-    assert result.engine != "lowered"
-    assert any(f"made by the {result.engine} engine" in note for note in result.notes)
-
-
 class Talking(Runner):
     """Makes no card, and a note a call."""
 
