@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.api import load
@@ -94,7 +94,6 @@ def programs(draw: st.DrawFn, depth: int = 3) -> str:
     return "".join(parts)
 
 
-@settings(deadline=None)
 @given(programs(), st.binary(max_size=8), st.sampled_from(["byte", "word"]), st.sampled_from(["0", "-1", "unchanged"]))
 def test_agrees_with_the_interpreter(text: str, input: bytes, cells: Cells, eof: EndOfInput) -> None:
     """Output and tape. The last move makes the machine store the current cell."""

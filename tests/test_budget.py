@@ -29,6 +29,7 @@ from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.subleq.machine import SubleqMachine
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
+from tests.forgeries import forge
 
 REFUSED = re.compile(r"needs about [0-9.]+ \w+( or more)? of memory, the budget is [0-9.]+ \w+: .*--max-memory")
 HUGE = 10**9
@@ -142,17 +143,13 @@ def test_saved_machines_and_checkpoints_are_refused_by_their_descriptions(tmp_pa
     program, path = punchcard.load(EXAMPLES / "newton.fleq"), tmp_path / "run"
     machine = FleqMachine.for_program(program)
     machine.save(path)
-    description, tensors = storage.load(path)
-    description["sizes"]["size"] = 10**6
-    storage.write(path, tensors, storage.KEY, description)
+    forge(path, storage.KEY, {"sizes": {**storage.load(path)[0]["sizes"], "size": 10**6}})
     assert REFUSED.search(in_time(lambda: FleqMachine.load(path)))
     assert REFUSED.search(in_time(lambda: punchcard.Machine.load(path)))
 
     punchcard.run(program, machine, checkpoint=path, max_steps=1, engine="dense")
-    description, tensors = storage.read(path, checkpoint.KEY, "checkpoint")
-    description["machine"]["sizes"]["size"] = 10**6
-    del description["seal"]
-    storage.write(path, tensors, checkpoint.KEY, description)
+    described = storage.read(path, checkpoint.KEY, "checkpoint")[0]["machine"]
+    forge(path, checkpoint.KEY, {"machine": {**described, "sizes": {**described["sizes"], "size": 10**6}}})
     with pytest.raises(StorageError, match="needs about"):
         checkpoint.load(path)
     result = invoke("run", "--resume", path)

@@ -6,7 +6,7 @@ A forged run is one that the machine could be in, or it is refused; a turned bit
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
-from tests.bit_flips import accepted_flips
 from tests.cases import load_subleq, soaked
+from tests.forgeries import accepted_flips, forge
 
 FLEQ = ".data\nx scalar 1\nt scalar -3\none scalar 1\n.code\nloop: x = add(x, one)\nt = add(t, one); if t <= 0 goto loop"
 COPY = "(-1) a; a (-1); (-1) a; a (-1); zero zero (-1)\n. a:0 zero:0"
@@ -45,18 +45,6 @@ def begun(kind: str, path: Path) -> Path:
     return path
 
 
-def forge(path: Path, change: Mapping[str, Any], tensors: Mapping[str, Any] | None = None) -> None:
-    """Change what a checkpoint says, and seal it again; None takes a field away."""
-    description, content = storage.read(path, KEY, "checkpoint")
-    gone = {"seal", *(name for name, value in change.items() if value is None)}
-    described = {name: value for name, value in {**description, **change}.items() if name not in gone}
-    storage.write(path, content if tensors is None else tensors, KEY, described)
-
-
-def replace_tensor(path: Path, name: str, tensor: torch.Tensor) -> None:
-    forge(path, {}, {**storage.read(path, KEY, "checkpoint")[1], name: tensor})
-
-
 @pytest.mark.parametrize("kind", ["fleq", "subleq", "von-neumann"])
 @pytest.mark.parametrize("entry", [-1.0, 1.0, 0.0, float("nan"), 1e30])
 @pytest.mark.parametrize("check", ["lockstep", False])
@@ -64,14 +52,14 @@ def test_a_card_full_of_one_number(tmp_path: Path, kind: str, entry: float, chec
     """Refused, or a run that ends by the rules: never an IndexError."""
     path = begun(kind, tmp_path / "run")
     card = load(path).mark.card
-    replace_tensor(path, "card", torch.full_like(card, entry))
+    forge(path, KEY, {}, {"card": torch.full_like(card, entry)})
     with contextlib.suppress(PunchcardError):
         assert not punchcard.resume(path, max_steps=20, check=check).agrees
 
 
 def test_a_counter_outside_the_program_is_refused(tmp_path: Path) -> None:
     path = begun("fleq", tmp_path / "run")
-    replace_tensor(path, "card", torch.full_like(load(path).mark.card, -1.0))
+    forge(path, KEY, {}, {"card": torch.full_like(load(path).mark.card, -1.0)})
     with pytest.raises(StorageError, match=r"cannot go on: the card: jumps to instruction -\d+, the program has"):
         load(path)
 
@@ -87,7 +75,7 @@ def test_a_counter_outside_the_program_is_refused(tmp_path: Path) -> None:
 ])
 def test_forged_audits(tmp_path: Path, audit: dict[str, Any], message: str) -> None:
     path = begun("fleq", tmp_path / "run")
-    forge(path, {"found": {**storage.read(path, KEY, "checkpoint")[0]["found"], **audit}})
+    forge(path, KEY, {"found": {**storage.read(path, KEY, "checkpoint")[0]["found"], **audit}})
     with pytest.raises(StorageError, match=message):
         punchcard.resume(path)
 
@@ -103,7 +91,7 @@ def test_forged_audits(tmp_path: Path, audit: dict[str, Any], message: str) -> N
 ])
 def test_forged_images(tmp_path: Path, program: str, message: str) -> None:
     path = begun("von-neumann", tmp_path / "run")
-    forge(path, {"program": program})
+    forge(path, KEY, {"program": program})
     with pytest.raises(StorageError, match=message):
         load(path)
 
@@ -122,7 +110,7 @@ def test_a_label_beyond_the_memory(tmp_path: Path) -> None:
     ("read", torch.zeros(2, dtype=torch.int64))])
 def test_forged_traffic(tmp_path: Path, name: str, tensor: torch.Tensor) -> None:
     path = begun("von-neumann", tmp_path / "run")
-    replace_tensor(path, name, tensor)
+    forge(path, KEY, {}, {name: tensor})
     with pytest.raises(StorageError, match=f"what was {name} is .* it must be a row of bytes"):
         load(path)
 
@@ -146,7 +134,7 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"format": 9}, "is a checkpoint of another format than 3"),
-    ({"loops": None}, "describes a run that cannot go on: it has no 'loops'"),
+    ({"loops": ...}, "describes a run that cannot go on: it has no 'loops'"),
     ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
     ({"loops": "many"}, "loops='many'"),
     ({"loops": True}, "loops=True: it must be an integer, 0 or more"),
@@ -172,27 +160,27 @@ def saved(tmp_path: Path) -> Path:
     ({"found": 7}, "cannot go on: found=7"),
 ])
 def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], message: str) -> None:
-    forge(saved, change)
+    forge(saved, KEY, change)
     with pytest.raises(StorageError, match=message):
         punchcard.resume(saved)
 
 
 def test_a_program_that_does_not_fit(saved: Path) -> None:
-    forge(saved, {"program": punchcard.disassemble(load_subleq("primes.subleq"))})
+    forge(saved, KEY, {"program": punchcard.disassemble(load_subleq("primes.subleq"))})
     with pytest.raises(StorageError, match="cannot go on: the program has 17 instructions, the machine has room for 5"):
         punchcard.resume(saved)
 
 
 def test_cards_that_do_not_fit(saved: Path) -> None:
-    tensors = load_file(saved)
-    card, rest = tensors["card"], {name: tensors[name] for name in ("read", "written")}
+    whole, card = saved.read_bytes(), load_file(saved)["card"]
     for tensors, message in (
-        ({}, "its tensors are none, not the card"),
-        ({"card": card, "more": card.clone(), **rest}, "its tensors are card, more, read, written"),
-        ({"card": card[:-1].clone(), **rest}, "the card is"),
-        ({"card": card.to(torch.float32), **rest}, "of float32, the machine's is"),
+        (dict.fromkeys(("card", "read", "written"), ...), "its tensors are none, not the card"),
+        ({"more": card.clone()}, "its tensors are card, more, read, written"),
+        ({"card": card[:-1].clone()}, "the card is"),
+        ({"card": card.to(torch.float32)}, "of float32, the machine's is"),
     ):
-        forge(saved, {}, tensors)
+        saved.write_bytes(whole)
+        forge(saved, KEY, {}, tensors)
         with pytest.raises(StorageError, match=message):
             load(saved)
 
@@ -244,9 +232,7 @@ def test_the_sign_of_a_zero_is_a_bit_too(tmp_path: Path) -> None:
     """Two zeros are equal, and not the same: a machine's tensors are compared bit by bit."""
     path = tmp_path / "machine"
     MACHINES["subleq"]().save(path)
-    description, tensors = storage.read(path, storage.KEY, "machine")
-    del description["seal"]
-    tensors["layers.0.w1"] = np.where(tensors["layers.0.w1"] == 0, -0.0, tensors["layers.0.w1"])
-    storage.write(path, tensors, storage.KEY, description)
+    weights = storage.read(path, storage.KEY, "machine")[1]["layers.0.w1"]
+    forge(path, storage.KEY, {}, {"layers.0.w1": np.where(weights == 0, -0.0, weights)})
     with pytest.raises(StorageError, match="is not what the machine's formulas give"):
         punchcard.Machine.load(path)

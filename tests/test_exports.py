@@ -20,7 +20,7 @@ from punchcard import export
 from punchcard.errors import ArgumentError, PrecisionError, PunchcardError, SizeError, StorageError
 from punchcard.export import targets
 from punchcard.export.folder import description
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.command_line import invoke
 from tests.export_runs import CASES, EXACT, LONG, PRODUCT, TOLERANCE, case, differs, loops, opened_elsewhere
 
@@ -30,8 +30,7 @@ HERE = tuple(name for name, target in targets.TARGETS.items() if not targets.mis
 
 FORMATS = ("safetensors", "hf", "onnx", "transformer-lens")
 
-every_case = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in LONG)) for name in CASES])
+every_case = pytest.mark.parametrize("name", [soaked(name) if name in LONG else name for name in CASES])
 
 
 def has(target: str) -> pytest.MarkDecorator:
@@ -154,8 +153,7 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @has("hf")
-@pytest.mark.parametrize("name", [
-    pytest.param(each, marks=[pytest.mark.soak] * (each in LONG)) for each in CASES if each != "fleq paper"])
+@pytest.mark.parametrize("name", [soaked(each) if each in LONG else each for each in CASES if each != "fleq paper"])
 def test_the_hugging_face_model_is_the_equation(name: str) -> None:
     """Bit by bit, FLEQ included: it computes in the same order."""
     machine, _ = case(name)
