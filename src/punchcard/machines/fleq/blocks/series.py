@@ -108,7 +108,7 @@ def remainder(heads: int) -> float:
 def tail(heads: int, x: float) -> float:
     """All other powers at |x_k| <= x, as parts of the product: what rounded weights leave of the low ones, and high ones.
 
-    A checked run asks after every product: without the cache that was half of its time.
+    A checked run asks after every product: without the cache that was a quarter of its time.
 
     |q_n| is at most the sum of the sizes of its coefficients, B_n. By the recursion B_n <= 1 for all n, since
     1 / (2 n + 1)! + sum_i 1 / (2 i)! < 1 / 6 + cosh(1) - 1 < 1 for n >= 1.
