@@ -19,8 +19,7 @@ from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 
 with_compiler = pytest.mark.skipif(in_c.compiler() is None, reason="there is no C compiler here")
 
