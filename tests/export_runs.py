@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "riscv two-layer": ("riscv/hi.s", {"memory": 64, "design": "two-layer"}),
 }
 """Every machine and every design."""
-LONG = ("fleq three-layer",)
+LONG = ("fleq three-layer", "riscv two-layer")
 """Left to `make soak`."""
 SCRIPT = Path(__file__).with_name("fresh_export.py")
 EXACT = [name for name in CASES if not name.startswith("fleq")]

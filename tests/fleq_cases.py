@@ -12,12 +12,14 @@ import torch
 
 from punchcard.card.encoding import decode_unsigned
 from punchcard.errors import ProgramError
+from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.functions import BUILT_IN, Function, Shape, ShapeMismatch
-from punchcard.machines.fleq.isa import Array, Call, FleqProgram, PointerUpdate, Step, pointers
+from punchcard.machines.fleq.isa import Array, Call, FleqProgram, FleqState, PointerUpdate, Step, pointers
 from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.result import Report
 from tests.thin_model import ThinModel
 
 DESIGNS = ("compact", "three-layer", "paper")
@@ -66,6 +68,11 @@ def results(machine: FleqMachine, programs: Sequence[FleqProgram]) -> list[Array
     """The variable c after one loop, for programs of one call, all at once."""
     after = machine.model(torch.stack([machine.punch(program) for program in programs]))
     return [program.named(machine.read(card).memory)["c"] for program, card in zip(programs, after, strict=True)]
+
+
+def audited_run(machine: FleqMachine, program: FleqProgram, *, max_steps: int | None = None) -> Report[FleqState]:
+    """A run on the dense engine with every instruction compared."""
+    return resume(begin(program, machine, engine="dense", max_steps=max_steps))
 
 
 def contents(machine: FleqMachine, card: torch.Tensor, region: str) -> torch.Tensor:

@@ -59,7 +59,6 @@ ARITHMETIC: dict[str, Callable[[int, int], tuple[int, int]]] = {
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 @given(x=words, y=words)
-@settings(deadline=None)
 def test_arithmetic(name: str, x: int, y: int) -> None:
     operands = "x y" if len(standard_macros()[name].parameters) == 2 else "x"
     ran = Ran(f"@{name} {operands}", {"x": x, "y": y})
@@ -73,7 +72,7 @@ def test_arithmetic(name: str, x: int, y: int) -> None:
 
 @pytest.mark.parametrize("bits", [10, 12, 20, 32])
 @given(x=st.integers(-511, 511), y=st.integers(-511, 511))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_mul_needs_no_word_size(bits: int, x: int, y: int) -> None:
     assert Ran("@mul x y", {"x": x, "y": y}, bits=bits).cells["y"] == wrap(x * y, bits)
 
@@ -90,7 +89,6 @@ OUTCOME = "; @inc no; @jump end; yes: @inc taken; end:"
 
 @pytest.mark.parametrize("name", BRANCHES)
 @given(x=words)
-@settings(deadline=None)
 def test_branches_are_right_for_every_word(name: str, x: int) -> None:
     ran = Ran(f"@{name} x yes{OUTCOME}", {"x": x, "no": 0, "taken": 0})
     taken = BRANCHES[name](x)
@@ -100,7 +98,6 @@ def test_branches_are_right_for_every_word(name: str, x: int) -> None:
 
 @pytest.mark.parametrize("name", COMPARISONS)
 @given(x=words, y=words)
-@settings(deadline=None)
 def test_comparisons(name: str, x: int, y: int) -> None:
     """Equality is exact; an order is that of the difference, which is right when the difference fits the word."""
     ran = Ran(f"@{name} x y yes{OUTCOME}", {"x": x, "y": y, "no": 0, "taken": 0})

@@ -33,7 +33,7 @@ from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import run as run_image
 from punchcard.machines.von_neumann.workloads import COUNT
 from tests.cases import EXAMPLES, soaked
-from tests.test_cli import invoke
+from tests.command_line import assert_refused, invoke
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 ENGINE_NAMES = set(ENGINES) - {"auto"}
@@ -253,8 +253,7 @@ def test_an_engine_that_is_wrong_is_refused(machine: str, monkeypatch: pytest.Mo
         list(measurements.measure(replace(chosen, engines=("lying",))))
 
 
-@pytest.mark.parametrize("file", ["newton.fleq", "von_neumann/primes.asq",
-                                  pytest.param("primes.subleq", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("file", ["newton.fleq", "von_neumann/primes.asq", soaked("primes.subleq")])
 def test_any_program_can_be_timed(file: str) -> None:
     """Whole runs of a program of one's own, on every engine."""
     more = ("--max-steps", "300", "--engine", "lowered") if file.endswith(".asq") else ()
@@ -329,9 +328,7 @@ def test_bench_shows_tables() -> None:
     (["--machine", "fleq", "--design", "two-layer"], "nothing to measure"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
-    result = invoke("bench", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    assert_refused(message, "bench", *arguments)
 
 
 def test_the_script_writes_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str],

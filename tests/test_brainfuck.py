@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from punchcard import cli
 from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
@@ -20,6 +18,7 @@ from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.brainfuck import Cells, EndOfInput
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import EXAMPLES, ROOT
+from tests.command_line import assert_refused, invoke
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,6 @@ def programs(draw: st.DrawFn, depth: int = 3) -> str:
     return "".join(parts)
 
 
-@settings(deadline=None)
 @given(programs(), st.binary(max_size=8), st.sampled_from(["byte", "word"]), st.sampled_from(["0", "-1", "unchanged"]))
 def test_agrees_with_the_interpreter(text: str, input: bytes, cells: Cells, eof: EndOfInput) -> None:
     """Output and tape. The last move makes the machine store the current cell."""
@@ -214,15 +212,12 @@ def test_deep_nesting() -> None:
 def test_options_on_the_command_line(tmp_path: Path) -> None:
     source, image = tmp_path / "x.bf", tmp_path / "x.dec"
     source.write_text(",.")
-    result = CliRunner().invoke(cli.main, ["asm", str(source), "-o", str(image), "--eof", "-1", "--tape", "5"])
-    assert result.exit_code == 0
+    assert invoke("asm", source, "-o", image, "--eof", "-1", "--tape", "5").exit_code == 0
     program = load(image, Image)
     assert program == Image(brainfuck.assemble(",.", eof="-1", tape=5).words, str(image))
     assert run(program).output == b"\xff"
     (tmp_path / "y.asq").write_text("1 2 3")
-    result = CliRunner().invoke(cli.main, ["asm", str(tmp_path / "y.asq"), "--eof", "0"])
-    assert result.exit_code == 2
-    assert "--eof is not for .asq programs" in result.stderr
+    assert_refused("--eof is not for .asq programs", "asm", tmp_path / "y.asq", "--eof", "0")
 
 
 DOCS = (ROOT / "docs" / "brainfuck.md").read_text()

@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 import punchcard
 from punchcard import budget
 from punchcard.card.packed import PackedCard
-from punchcard.cli import main
 from punchcard.engines import prepare
 from punchcard.errors import PunchcardError, SizeError, SourceError, StorageError
 from punchcard.learning import plan
@@ -29,8 +27,10 @@ from punchcard.machines import checkpoint, storage
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.subleq.machine import SubleqMachine
+from tests.cases import EXAMPLES
+from tests.command_line import invoke
+from tests.forgeries import forge
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 REFUSED = re.compile(r"needs about [0-9.]+ \w+( or more)? of memory, the budget is [0-9.]+ \w+: .*--max-memory")
 HUGE = 10**9
 
@@ -143,20 +143,16 @@ def test_saved_machines_and_checkpoints_are_refused_by_their_descriptions(tmp_pa
     program, path = punchcard.load(EXAMPLES / "newton.fleq"), tmp_path / "run"
     machine = FleqMachine.for_program(program)
     machine.save(path)
-    description, tensors = storage.load(path)
-    description["sizes"]["size"] = 10**6
-    storage.write(path, tensors, storage.KEY, description)
+    forge(path, storage.KEY, {"sizes": {**storage.load(path)[0]["sizes"], "size": 10**6}})
     assert REFUSED.search(in_time(lambda: FleqMachine.load(path)))
     assert REFUSED.search(in_time(lambda: punchcard.Machine.load(path)))
 
     punchcard.run(program, machine, checkpoint=path, max_steps=1, engine="dense")
-    description, tensors = storage.read(path, checkpoint.KEY, "checkpoint")
-    description["machine"]["sizes"]["size"] = 10**6
-    del description["seal"]
-    storage.write(path, tensors, checkpoint.KEY, description)
+    described = storage.read(path, checkpoint.KEY, "checkpoint")[0]["machine"]
+    forge(path, checkpoint.KEY, {"machine": {**described, "sizes": {**described["sizes"], "size": 10**6}}})
     with pytest.raises(StorageError, match="needs about"):
         checkpoint.load(path)
-    result = CliRunner().invoke(main, ["run", "--resume", str(path)])
+    result = invoke("run", "--resume", path)
     assert result.exit_code == 2
     assert REFUSED.search(result.output)
 
@@ -181,7 +177,7 @@ COMMANDS = (
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[0:1] + command[-2:]))
 def test_every_command_that_builds_has_the_budget(command: list[str]) -> None:
     begun = time.process_time()
-    result = CliRunner().invoke(main, command)
+    result = invoke(*command)
     assert result.exit_code == 2
     assert REFUSED.search(result.output), result.output
     assert result.output.count("\n") == 1
@@ -190,8 +186,8 @@ def test_every_command_that_builds_has_the_budget(command: list[str]) -> None:
 
 def test_the_option_raises_the_budget() -> None:
     command = ["info", "--machine", "fleq", "--json", "--size", "16"]
-    assert CliRunner().invoke(main, [*command, "--max-memory", "20M"]).exit_code == 2
-    result = CliRunner().invoke(main, [*command, "--max-memory", "1G"])
+    assert invoke(*command, "--max-memory", "20M").exit_code == 2
+    result = invoke(*command, "--max-memory", "1G")
     assert json.loads(result.output)["size"] == 16
 
 

@@ -1,6 +1,8 @@
-"""Formulas to weights: what is written is what the layer computes, and what cannot be computed is refused."""
+"""Formulas to weights: what is written is what the layer computes, and what is kept; what cannot be computed is refused."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from torch import Tensor
 
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.errors import FormulaError, UnknownNameError
+from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.build import LayerWeights, Part, assign, attend, build, clear, compile_layer
 from punchcard.transformer.expression import Expression, constant, gated, relu, rows, stack
 from punchcard.transformer.precision import Precision
+from tests.lowered_cases import code_kept_in
 
 LAYOUT = Layout([RowBlock("a", 3), RowBlock("b", 3), RowBlock("c", 1), RowBlock("one", 1)],
                 [Region("scratchpad", 1), Region("memory", 4)])
@@ -137,3 +142,27 @@ def test_what_one_layer_cannot_do_is_refused(formula: object, message: str) -> N
 def test_unknown_rows_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="no row block 'd'"):
         rows(LAYOUT, "d")
+
+
+# Weights that are kept on disk
+
+
+def test_formulas_are_worked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with code_kept_in(tmp_path / "code"):
+        first = RiscvMachine(memory=64)
+        files = list((tmp_path / "code").iterdir())
+        assert len(files) == 1
+        with monkeypatch.context() as without:
+            without.setattr(RiscvThreeLayer, "layers", None)
+            again = RiscvMachine(memory=64)
+            assert again.weights.digest() == first.weights.digest()
+            assert (again.needed_bits, again.precision) == (first.needed_bits, first.precision)
+            for (name, mine), (_, its) in zip(again.weights.state(), first.weights.state(), strict=True):
+                assert mine.tobytes() == its.tobytes(), name
+                assert mine.flags.writeable
+            with pytest.raises(TypeError):
+                RiscvMachine(memory=65)
+            with pytest.raises(TypeError):
+                RiscvMachine(memory=64, precision="float64")
+        files[0].write_bytes(files[0].read_bytes()[:-1] + b"?")
+        assert RiscvMachine(memory=64).weights.digest() == first.weights.digest(), "damaged: worked out anew"

@@ -16,12 +16,12 @@ import punchcard
 from punchcard.errors import CircuitError, PunchcardError, StorageError
 from punchcard.export.circuit import Circuit, count_covered, load_circuit
 from punchcard.export.evaluator import Evaluator
+from tests.cases import soaked
 from tests.export_runs import CASES, case
 from tests.formula_texts import value_of
 
 SLOW = ("fleq three-layer", "riscv three-layer", "riscv two-layer")
-every_machine = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in CASES])
+every_machine = pytest.mark.parametrize("name", [soaked(name) if name in SLOW else name for name in CASES])
 SMALL = "subleq two-layer"
 
 

@@ -10,21 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from punchcard import cli
 from punchcard.cli.options import DTYPES as OFFERED
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense
 from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.command_line import assert_refused, invoke
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, list(arguments))
 
 
 def test_choices_are_what_is_built() -> None:
@@ -186,11 +181,7 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     content, message = BAD[name]
     path = tmp_path / f"{name}.subleq"
     path.write_text(content)
-    result = invoke("run", str(path))
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1, "one line, no traceback"
-    assert result.stdout == ""
+    assert_refused(message, "run", path)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -238,11 +229,7 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["run", MULTIPLY, "--bits", "abc"], "'abc' is not a valid integer"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert result.stdout == ""
+    assert_refused(message, *arguments)
 
 
 def test_output_files_are_replaced_whole(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from punchcard.calculator.functions import FUNCTIONS
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.test_cli import invoke
+from tests.command_line import assert_refused, invoke
 
 PAPER = ("calc", "sqrt(1/((a+b-c)*d))/100", "a=3", "b=2", "c=1", "d=0.5")
 
@@ -89,9 +89,4 @@ def test_an_expression_may_begin_with_a_minus() -> None:
     ([], "EXPRESSION"),
 ])
 def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str) -> None:
-    result = invoke("calc", *arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert result.stderr.startswith("punchcard: ")
-    assert result.stderr.count("\n") == 1
+    assert_refused(message, "calc", *arguments)

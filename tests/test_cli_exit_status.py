@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from punchcard import cli
 from punchcard.cli.display import Progress, RunProgress
 from punchcard.cli.exit_status import ending
+from punchcard.cli.terminal import PATIENCE, interruptible
 from punchcard.errors import LONGEST, PunchcardError, one_line
+from punchcard.learning.planning import plan
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 HELLO = str(EXAMPLES / "von_neumann" / "hello.asq")
 CALCULATE = "punchcard.calculator.calculation.calc"
-
-
-def invoke(*arguments: str, **environment: str) -> Result:
-    return CliRunner().invoke(cli.main, list(arguments), env=environment)
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -113,9 +115,7 @@ LONG = "1" * 5000  # Python converts 4,300 digits
     (["info", "--machine", "fleq", "--range", LONG], "range=inf"),
 ])
 def test_numbers_of_thousands_of_digits(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
-    assert message in result.stderr
+    assert_refused(message, *arguments)
 
 
 @pytest.mark.parametrize(("name", "text"), [
@@ -128,8 +128,7 @@ def test_numbers_of_thousands_of_digits(arguments: list[str], message: str) -> N
 ])
 def test_texts_with_thousands_of_digits(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text.replace("LONG", LONG))
-    result = invoke("asm", str(tmp_path / name))
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert_refused("", "asm", tmp_path / name)
 
 
 # Standard streams
@@ -274,9 +273,7 @@ def test_a_command_does_not_write_over_its_own_input(
     (tmp_path / "t.csv").write_text("x,y\n1,2\n")
     (tmp_path / "link").symlink_to("p.subleq")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    ran = invoke(*arguments)
-    assert ran.exit_code == 2
-    assert "which this command uses: choose another file" in ran.stderr
+    assert_refused("which this command uses: choose another file", *arguments)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -285,3 +282,67 @@ def test_debug_may_stand_anywhere(tmp_path: Path) -> None:
     assert ran.exit_code == 2
     assert "Traceback" in ran.stderr
     assert "no such file" in ran.stderr
+
+
+# Ctrl-C ends a command within half a second, also where no run asks whether to stop
+
+
+@contextmanager
+def stopping(*, keeps: bool = False) -> Iterator[Callable[[], bool]]:
+    """A block in which Ctrl-C is pressed at once."""
+    with interruptible(keeps=keeps) as (interrupted, _):
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        yield interrupted
+
+
+def busy(seconds: float) -> None:
+    """Work in Python and NumPy, in which nobody asks anything; most of the time it waits."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        np.ones(100).sum()
+        time.sleep(0.001)
+
+
+def test_work_that_never_asks_ends_at_once() -> None:
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), stopping(keeps=True):
+        busy(20)
+    assert time.monotonic() - begun < 5  # 0.5 s where nothing else runs
+
+
+def test_numpy_is_interrupted_before_the_transformer_runs() -> None:
+    x = np.linspace(-1, 1, 10)[:, None]
+    with pytest.raises(KeyboardInterrupt), stopping(keeps=True):
+        plan(x, x, epochs=300_000, rate=1e-6)
+
+
+def test_a_run_that_asks_ends_by_itself() -> None:
+    with stopping() as interrupted:
+        while not interrupted():
+            busy(0.01)
+        busy(3 * PATIENCE)  # what it does to end is not disturbed
+
+
+def test_a_slow_loop_is_waited_for_where_something_is_kept() -> None:
+    with stopping(keeps=True) as interrupted:
+        assert not interrupted()
+        busy(3 * PATIENCE)
+        assert interrupted()
+
+
+def test_a_slow_loop_is_not_waited_for_where_nothing_is_kept() -> None:
+    def run() -> None:
+        with stopping() as interrupted:
+            assert not interrupted()
+            busy(20)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
+def test_nothing_is_left_behind() -> None:
+    before = threading.active_count()
+    with interruptible(keeps=False) as (interrupted, _):
+        assert not interrupted()
+    assert threading.active_count() == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

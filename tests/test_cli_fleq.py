@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from punchcard.api import load
-from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import EXAMPLES, soaked
+from tests.command_line import assert_refused, invoke
 from tests.fleq_cases import DESIGNS
-from tests.test_cli import invoke
 
 NEWTON = str(EXAMPLES / "newton.fleq")
 QUICKLY = ("--engine", "scratchpad")
@@ -75,11 +73,6 @@ def test_functions_beside_a_program() -> None:
         "run", program, "--functions", "sub").stderr
 
 
-def test_disasm() -> None:
-    text = invoke("disasm", NEWTON).stdout
-    assert assemble(text) == assemble(Path(NEWTON).read_text())
-
-
 BAD = {
     "shapes": (".data\na matrix 2x2\nb matrix 3x2\nc matrix 2x2\n.code\nc = mul(a, b)", "2x2 and 3x2"),
     "flag": (".data\na scalar 0.5\n.code\nif a <= 0 goto 0", "the flag 'a' is 0.5: a flag must be an integer"),
@@ -99,10 +92,7 @@ def test_bad_programs(tmp_path: Path, name: str, design: str, engine: str) -> No
     content, message = BAD[name]
     path = tmp_path / f"{name}.fleq"
     path.write_text(content)
-    result = invoke("run", str(path), "--design", design, "--engine", engine)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert_refused(message, "run", path, "--design", design, "--engine", engine)
 
 
 def test_values_are_set() -> None:
@@ -112,12 +102,6 @@ def test_values_are_set() -> None:
     assert data["memory"]["A"] == [[2, 0], [0, 4]]
     assert data["memory"]["X"][0] == pytest.approx([0.5, 0], abs=1e-9)
     assert data["steps"] == 2 + 5 * 16, "four rounds more than in the text"
-
-
-def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
-    path = tmp_path / "full.fleq"
-    assert invoke("asm", NEWTON, "-o", str(path)).exit_code == 0
-    assert load(path) == load(NEWTON)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -141,7 +125,4 @@ def test_assembled_is_the_text_in_full(tmp_path: Path) -> None:
     (["info", "--machine", "fleq", "--functions", ","], "write names separated by commas"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert_refused(message, *arguments)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from punchcard import cli
 from punchcard.learning import Model, learn, predict
 from punchcard.learning.table import read_table
 from tests.cases import ROOT
+from tests.command_line import assert_refused, invoke
 
 TABLE = """age,height,score
 1,0.5,0.3
@@ -36,8 +36,7 @@ def table(tmp_path: Path) -> Path:
 
 def call(*arguments: object) -> Result:
     """A few loops each: this engine is there sooner than one that compiles."""
-    engine = () if "--engine" in arguments else ("--engine", ENGINE)
-    return CliRunner().invoke(cli.main, [*map(str, arguments), *engine])
+    return invoke(*arguments, "--engine", ENGINE)
 
 
 def learned_as_json(*arguments: object) -> dict[str, Any]:
@@ -156,11 +155,7 @@ def test_bad_input_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text(content)
-    result = call("learn", "data.csv", "--target", "y", *arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(message, "learn", "data.csv", "--target", "y", *arguments)
     assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
 
 

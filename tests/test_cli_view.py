@@ -12,24 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import punchcard
-from punchcard import cli
 from punchcard.card.formats import as_array
 from punchcard.viewer.html import html_of
 from punchcard.viewer.server import ViewServer
 from punchcard.viewer.session import Session
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
 from tests.test_view_session import dense
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 NEWTON = str(EXAMPLES / "newton.fleq")
 DATA = re.compile(r'<script type="application/json" id="punchcard-data">(.*?)</script>', re.DOTALL)
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, ["view", *arguments])
 
 
 def data_of(text: str) -> Any:
@@ -54,7 +49,7 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
     forever = ViewServer.serve_forever
     monkeypatch.setattr(ViewServer, "serve_forever", served)
     monkeypatch.setattr("webbrowser.open", lambda address: seen.setdefault("opened", address))
-    result = invoke(MULTIPLY, "--design", "two-layer")
+    result = invoke("view", MULTIPLY, "--design", "two-layer")
     assert result.exit_code == 0, result.output
     address = result.stdout.strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
@@ -62,7 +57,7 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen["opened"] == address
     assert "press Ctrl-C to stop" in result.stderr
     seen.clear()
-    assert invoke(MULTIPLY, "--no-open", "--design", "two-layer").exit_code == 0
+    assert invoke("view", MULTIPLY, "--no-open", "--design", "two-layer").exit_code == 0
     assert "opened" not in seen
 
 
@@ -85,17 +80,14 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path,
                                monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(message, "view", *arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_recorded_file(tmp_path: Path) -> None:
     """Three megabytes at most; its states, put together from what changes, are the dense engine's."""
     file = tmp_path / "multiply.html"
-    result = invoke(MULTIPLY, "--html", str(file))
+    result = invoke("view", MULTIPLY, "--html", str(file))
     assert result.exit_code == 0
     assert "multiply.html" in result.stdout
     text = file.read_text(encoding="utf-8")
@@ -124,7 +116,7 @@ def _entries(text: str, width: int) -> Any:
 
 def test_some_loops_of_a_run(tmp_path: Path) -> None:
     file = tmp_path / "some.html"
-    assert invoke(MULTIPLY, "--design", "two-layer", "--html", str(file), "--record", "3:5").exit_code == 0
+    assert invoke("view", MULTIPLY, "--design", "two-layer", "--html", str(file), "--record", "3:5").exit_code == 0
     moments = [state["moment"] for state in data_of(file.read_text(encoding="utf-8"))["states"]]
     assert moments == list(range(12, 21))
 
@@ -132,7 +124,7 @@ def test_some_loops_of_a_run(tmp_path: Path) -> None:
 def test_the_model_inside(tmp_path: Path) -> None:
     """The weights, put together again, and the first card are the machine's, bit for bit."""
     file = tmp_path / "newton.html"
-    assert invoke(NEWTON, "--html", str(file), "--model").exit_code == 0
+    assert invoke("view", NEWTON, "--html", str(file), "--model").exit_code == 0
     data = data_of(file.read_text(encoding="utf-8"))
     assert (data["kind"], data["about"]["loops"], data["about"]["ended"]) == ("computed", 63, "halted")
     program = punchcard.load(NEWTON)
@@ -165,7 +157,7 @@ def test_the_message_of_a_run_that_fails_is_inside(tmp_path: Path) -> None:
     text = ".range 4\n.data\nx scalar 1\ntwo scalar 2\n.code\n" + 3 * "x = mul(x, two)\n" + "halt\n"
     (tmp_path / "far.fleq").write_text(text)
     for more in (("--model",), ()):
-        assert invoke(str(tmp_path / "far.fleq"), "--html", str(tmp_path / "far.html"), *more).exit_code == 0
+        assert invoke("view", str(tmp_path / "far.fleq"), "--html", str(tmp_path / "far.html"), *more).exit_code == 0
         data = data_of((tmp_path / "far.html").read_text(encoding="utf-8"))
         last = data["loops"]["3"] if more else data["states"][-1]
         assert "instruction 2 in loop 3" in last["message"]

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 import pytest
-from click.testing import CliRunner
 from docs.draw import running
 from docs.draw.__main__ import DRAWN
 from docs.draw.svg import PICTURES
 
 import punchcard
 from punchcard.cli import main
+from punchcard.machines.fleq.blocks.block import Elementwise, FittedFunction, Scale
+from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq import minsky
 from punchcard.machines.subleq.text import assemble
+from tests.cases import ROOT, soaked
+from tests.command_line import invoke
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
-RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "fleq-language.md", "your-own-block.md",
-                 "your-own-machine.md", "python.md", "interop.md"}
-"""Pages whose snippets their own tests run, and look at what they give."""
+RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "your-own-block.md", "your-own-machine.md",
+                 "python.md", "interop.md"}
+"""Pages whose snippets tests of their own run, and look at what they give."""
 
 
 def page(name: str) -> str:
@@ -35,15 +40,46 @@ def snippets(text: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
+def run_snippets(path: Path) -> dict[str, Any]:
+    """One after the other in one namespace, as they are read: the names that they leave."""
+    names: dict[str, Any] = {"__name__": path.stem}
+    for snippet in snippets(path.read_text()):
+        exec(compile(snippet, path.name, "exec"), names)
+    return names
+
+
 @pytest.mark.parametrize("path", [p for p in PAGES if p.name not in RUN_ELSEWHERE and snippets(p.read_text())],
                          ids=lambda p: p.name)
 def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, as they are read."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": path.stem}
-    for snippet in snippets(path.read_text()):
-        exec(compile(snippet, path.name, "exec"), names)
+    names = run_snippets(path)
+    if path.name == "fleq-language.md":
+        assert len(snippets(path.read_text())) == 4
+        assert np.allclose(names["inverse"], [[0.3, -0.1], [-0.2, 0.4]])
+        assert (tmp_path / "newton.safetensors").exists()
+        assert "maximum" in names["program"].functions
+
+
+@pytest.mark.parametrize("engine", ["scratchpad", soaked(None)])
+def test_the_snippets_on_blocks_run(engine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is a few loops of a machine of its own, which an engine that compiles takes long for."""
+    if engine is not None:
+        monkeypatch.setattr(punchcard, "run", partial(punchcard.run, engine=engine))
+    assert len(snippets(page("your-own-block.md"))) == 6
+    names = run_snippets(ROOT / "docs" / "your-own-block.md")
+    assert all(isinstance(block, Elementwise) for block in names["blocks"])
+    assert isinstance(names["heads"], FittedFunction)
+    assert isinstance(names["machine"], FleqMachine)
+    assert np.array_equal(names["report"].result.memory["s"], [[9, 0]])
+
+
+def test_a_scale_has_what_the_page_on_blocks_says() -> None:
+    row = next(line for line in page("your-own-block.md").splitlines() if "`enclosure(scale)`" in line)
+    also = re.findall(r"`(\w+)`", row.split("`scale` also has")[1])
+    assert len(also) == 4
+    for name in also:
+        assert isinstance(getattr(Scale(2, 16.0, 2.0**-53), name), int | float)
 
 
 # Pictures, programs and results
@@ -88,7 +124,7 @@ def test_the_result_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyP
     shown = README[README.index("    $ punchcard run"):].split("\n\n")[0]
     command, *printed = [line.strip() for line in shown.split("\n")]
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(main, shlex.split(command)[2:])
+    result = invoke(*shlex.split(command)[2:])
     assert result.exit_code == 0
     lines = [without_figures(line) for line in result.stdout.splitlines()]
     expected = [without_figures(line) for line in printed if line != "..."]

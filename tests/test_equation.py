@@ -17,14 +17,14 @@ import punchcard
 from punchcard.card.formats import AnyArray
 from punchcard.transformer import equation
 from punchcard.transformer.equation import Output
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.export_runs import CASES
 
 LOOPS = 3
 SLOW = ("fleq three-layer", "riscv two-layer")
 
 
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in CASES])
+@pytest.fixture(params=[soaked(name) if name in SLOW else name for name in CASES])
 def case(request: pytest.FixtureRequest) -> Case:
     """A machine, a card in the middle of a run, and the stages of the loop from there, by torch."""
     file, options = CASES[request.param]

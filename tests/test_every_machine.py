@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from torch import Tensor
 
 import punchcard
-from punchcard import cli
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner
 from punchcard.errors import PunchcardError
@@ -25,6 +24,7 @@ from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
 from tests.cases import EXAMPLES
+from tests.command_line import invoke
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
          "riscv": "riscv/hi.s"}
@@ -50,10 +50,6 @@ def build(name: str, *, fresh: bool = False, **options: Any) -> tuple[Any, Any]:
 @cache
 def built(name: str) -> tuple[Any, Any]:
     return build(name, fresh=True)
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, list(arguments))
 
 
 def test_every_kind_is_here() -> None:
@@ -298,14 +294,6 @@ def test_without_a_command_there_is_the_help(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # What a run says of itself
-
-
-def test_the_engine_that_made_the_loops_is_named() -> None:
-    """Loops of the paper's FLEQ design are declined by the compiled code: no run of it says that it made them."""
-    program, machine = build("fleq", design="paper")
-    result = machine.run(program, max_steps=1000)
-    assert result.engine != "lowered"
-    assert any(f"made by the {result.engine} engine" in note for note in result.notes)
 
 
 class Talking(Runner):

@@ -96,6 +96,7 @@ def test_scripts(script: Path, engine: str | None, capsys: pytest.CaptureFixture
     """As they are; the one whose machine takes long to compile also on an engine that does not compile."""
     for call in ("inverse", "solve", "power_iteration") if engine else ():
         monkeypatch.setattr(punchcard.linalg, call, partial(getattr(punchcard.linalg, call), engine=engine))
+    monkeypatch.setattr("sys.argv", [str(script)])  # and not what the tests were started with
     runpy.run_path(str(script), run_name="__main__")
     out = capsys.readouterr().out
     assert out

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner, Result
 from safetensors import safe_open
 
 import punchcard
-from punchcard import cli, export
+from punchcard import export
 from punchcard.errors import ArgumentError, PrecisionError, PunchcardError, SizeError, StorageError
 from punchcard.export import targets
 from punchcard.export.folder import description
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
+from tests.command_line import invoke
 from tests.export_runs import CASES, EXACT, LONG, PRODUCT, TOLERANCE, case, differs, loops, opened_elsewhere
 
 SMALL = "subleq two-layer"
@@ -30,17 +30,12 @@ HERE = tuple(name for name, target in targets.TARGETS.items() if not targets.mis
 
 FORMATS = ("safetensors", "hf", "onnx", "transformer-lens")
 
-every_case = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (name in LONG)) for name in CASES])
+every_case = pytest.mark.parametrize("name", [soaked(name) if name in LONG else name for name in CASES])
 
 
 def has(target: str) -> pytest.MarkDecorator:
     missing = targets.missing_of(targets.TARGETS[target].needs)
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}; an export is not tested")
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.main, ["export", *arguments])
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @cache
     def exported(name: str) -> Path:
         place = tmp_path_factory.mktemp("exports") / name
-        ran = invoke(str(EXAMPLES / PRODUCT), "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
-                     "--to", name, "-o", str(place))
+        ran = invoke("export", EXAMPLES / PRODUCT, "--design", "two-layer", "--bits", "8", "--set", "a=6", "--set", "b=3",
+                     "--to", name, "-o", place)
         assert ran.exit_code == 0, ran.stderr
         return place
 
@@ -113,13 +108,13 @@ def test_the_safetensors_file_is_the_machine(folder: Callable[[str], Path]) -> N
 
 def test_a_saved_machine_is_exported_without_a_card(folder: Callable[[str], Path], tmp_path: Path) -> None:
     saved = str(folder("safetensors") / "model.safetensors")
-    assert invoke(saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
+    assert invoke("export", saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
     assert not (tmp_path / "out" / "card.safetensors").exists()
     assert "has no card.safetensors" in (tmp_path / "out" / "README.md").read_text()
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == Path(saved).read_bytes()
     wrong = ((("--memory", "9"), "--memory"), (("--set", "a=1"), "--set 'a=1'"), (("--machine", "fleq"), "--machine"))
     for more, wanted in wrong:
-        refused = invoke(saved, *more, "--to", "safetensors", "-o", str(tmp_path / "no"))
+        refused = invoke("export", saved, *more, "--to", "safetensors", "-o", str(tmp_path / "no"))
         assert refused.exit_code == 2
         assert wanted in refused.stderr
     assert not (tmp_path / "no").exists()
@@ -158,8 +153,7 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @has("hf")
-@pytest.mark.parametrize("name", [
-    pytest.param(each, marks=[pytest.mark.soak] * (each in LONG)) for each in CASES if each != "fleq paper"])
+@pytest.mark.parametrize("name", [soaked(each) if each in LONG else each for each in CASES if each != "fleq paper"])
 def test_the_hugging_face_model_is_the_equation(name: str) -> None:
     """Bit by bit, FLEQ included: it computes in the same order."""
     machine, _ = case(name)

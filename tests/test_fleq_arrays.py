@@ -25,6 +25,7 @@ from punchcard.machines.fleq.functions import (
 from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
+from tests.cases import soaked
 from tests.fleq_cases import MANY, check_result, one_call, results, with_junk
 from tests.thin_model import ThinModel
 
@@ -92,7 +93,7 @@ def test_signs_are_told_apart_down_to_the_dead_zone() -> None:
 
 
 @pytest.mark.parametrize(("function", "low", "high"), [
-    pytest.param(np.sqrt, 0.0, 16.0, marks=pytest.mark.soak), (np.sqrt, 0.25, 16.0), (np.log, 2.0**-20, 16.0),
+    soaked(np.sqrt, 0.0, 16.0), (np.sqrt, 0.25, 16.0), (np.log, 2.0**-20, 16.0),
     (np.reciprocal, 2.0**-6, 64.0), (np.sin, -16.0, 16.0)])
 def test_a_table_is_near(function: np.ufunc, low: float, high: float) -> None:
     table = tabulate(function, low, high)

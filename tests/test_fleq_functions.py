@@ -20,12 +20,12 @@ from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.transformer.expression import relu
-from tests.audits import audited_run
 from tests.cases import soaked
 from tests.fleq_cases import (
     DESIGNS,
     MANY,
     POINTER_FUNCTIONS,
+    audited_run,
     check_result,
     contents,
     draw_operand,
@@ -265,7 +265,7 @@ def test_a_run_of_all_functions_stays_within_the_bounds(design: str, precision: 
     program = assemble(CHAIN)
     machine = FleqMachine(functions=program.used_functions(), size=2, memory=program.columns, instructions=10,
                           precision=precision, heads=heads, design=design)
-    report = audited_run(machine, program, engine="dense")
+    report = audited_run(machine, program)
     assert report.ok, f"{report.worst}: {report.max_step_error}"
     assert report.max_step_error is not None
     assert report.bound is not None
@@ -291,7 +291,7 @@ def test_blocks_of_ones_own(design: str) -> None:
         z = add(z, x)
     """, functions={"maximum": MAXIMUM, "absolute": ABSOLUTE})
     machine = FleqMachine(functions=["add", *own], size=3, memory=9, instructions=4, design=design)
-    report = audited_run(machine, program, engine="dense")
+    report = audited_run(machine, program)
     assert report.ok
     assert report.result.memory["x"].tolist() == [[1, 5, 2.5], [0, 3, 1]]
     assert report.result.memory["z"].tolist() == [[4, 0, 5], [0, 7, 1.5]]
@@ -309,7 +309,7 @@ def test_a_fitted_function_of_ones_own(design: str) -> None:
                           instructions=4, design=design, range=32.0, heads=2)
     program = assemble(".range 32\n.data\nx scalar 1.25\ny scalar\nz scalar\n.code\ny = exp(x)\nz = inverse(y)\n"
                        "y = mul(y, z)", functions={"exp": EXP})
-    report = audited_run(machine, program, engine="dense")
+    report = audited_run(machine, program)
     assert report.ok, f"{report.worst}: {report.max_step_error}"
     assert abs(report.result.memory["y"].item() - 1) < 1e-9
     seed = f"exp {design}"
@@ -341,7 +341,7 @@ def test_anchors(design: str) -> None:
     program = assemble(".data\nA matrix 2x2 1 2 ; 3 -1\nB matrix 2x2 0.5 1 ; -1 2\n.code\nA = mul(A, B)\nB = add(A, B)")
     machine = FleqMachine(functions=["mul", "add", "sigmoid"], size=2, memory=4, instructions=3, design=design,
                           anchors=True)
-    report = audited_run(machine, program, engine="dense")
+    report = audited_run(machine, program)
     assert report.ok
     assert report.max_step_error is not None
     assert report.bound is not None

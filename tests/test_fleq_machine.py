@@ -19,9 +19,8 @@ from punchcard.machines.fleq.functions import BUILT_IN, MUL, Function
 from punchcard.machines.fleq.isa import FleqProgram, Halt, pointers
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.audits import audited_run
 from tests.cases import soaked
-from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, check_random_programs, compare, contents
+from tests.fleq_cases import DESIGNS, POINTER_FUNCTIONS, RANGE, audited_run, check_random_programs, compare, contents
 
 SIMPLE = ("add", "sub", "mul", "transpose", "sigmoid", *POINTER_FUNCTIONS)
 # (design, d, functions, instructions to check): over 1,200 in all
@@ -51,9 +50,8 @@ def random_machine(design: str, d: int, functions: tuple[str, ...]) -> FleqMachi
 
 
 @cache
-def small_machine(design: str, d: int) -> FleqMachine:
-    return FleqMachine(functions=(*SIMPLE, "percentage", "inverse"), size=d, memory=8, instructions=5,
-                       design=design)
+def small_machine(design: str, d: int, functions: tuple[str, ...] = SIMPLE) -> FleqMachine:
+    return FleqMachine(functions=(*functions, "percentage", "inverse"), size=d, memory=8, instructions=5, design=design)
 
 
 @pytest.mark.parametrize(("design", "d", "functions", "wanted"), RANDOM_MACHINES)
@@ -222,7 +220,7 @@ def test_several_programs_one_model(design: str) -> None:
     for code in ("A = mul(A, B)", "loop: A = add(A, B)\nn = add(n, one); if n <= 0 goto loop",
                  "B = transpose(A)\nB[0] = add(B[0], A[1]); goto 3\nhalt\nA = add(B, B)"):
         program = assemble(data + code)
-        report = audited_run(machine, program, engine=ENGINE)
+        report = audited_run(machine, program)
         assert report.ok
         expected = program.named(oracle.run(program, 100).state.memory)
         assert all(np.allclose(value, expected[name], atol=1e-8) for name, value in report.result.memory.items())
@@ -304,7 +302,7 @@ def test_programs_that_do_not_fit(source: str, message: str) -> None:
 def test_runs_that_are_refused(design: str, code: str, message: str) -> None:
     program = assemble(f".data\none scalar 1\nhalf scalar\nmuch scalar 16\nlast scalar\n.code\n{code}")
     with pytest.raises(ProgramError, match=message.replace(": ", r"( \(loop\))? in loop \d+: ", 1)):
-        audited_run(small_machine(design, 1), program, max_steps=20, engine=ENGINE)
+        audited_run(small_machine(design, 1, ("add", *POINTER_FUNCTIONS)), program, max_steps=20)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -313,7 +311,7 @@ def test_only_an_operand_s_own_rows_count(design: str) -> None:
     program = assemble(".data\nx scalar 2\nv vector 2 1 1\nr scalar\nw vector 2 3 4\n.code\n"
                        "reset_pointer(2.a, v)\nreset_pointer(2.b, w)\nr = mul(x, x)\nreset_pointer(5.a, v)\n"
                        "reset_pointer(5.b, w)\nx = hadamard(x, x)")
-    report = audited_run(build(program, design=design, heads=2), program, engine=ENGINE)
+    report = audited_run(build(program, design=design, heads=2), program)
     assert report.agrees
     assert report.result.memory["r"][0, 0] == pytest.approx(3, abs=1e-9)
     assert report.result.memory["x"][0, 0] == pytest.approx(3, abs=1e-9)
@@ -326,7 +324,7 @@ def test_a_block_has_heads_of_its_own() -> None:
     program = assemble(text.replace(".data", ".range 32\n.data"), functions={"product": other})
     blocks = [MatrixProduct(MUL, 1), MatrixProduct(other, 3)]
     machine = build(program, heads=2, blocks=blocks)
-    assert audited_run(machine, program, engine=ENGINE).agrees
+    assert audited_run(machine, program).agrees
     assert machine.bound("mul") > 100 * machine.bound("product")
 
 
@@ -343,14 +341,14 @@ def test_the_machine_s_range_is_the_limit() -> None:
     program = assemble(".data\nx scalar 12\ny scalar\n.code\ny = add(x, x)")
     with pytest.raises(ProgramError, match="'y' became 24, beyond the declared range ±16"):
         build(program).run(program, engine=ENGINE)
-    assert audited_run(build(program, range=64.0), program, engine=ENGINE).ok
+    assert audited_run(build(program, range=64.0), program).ok
     for text, options in (
         (".range 0.1\n.data\nx scalar 0.1\n.code\nx = transpose(x)", {"precision": "float32"}),
         (".data\nx scalar 0.01\n.code\nx = sqrt(x)", {"precision": "float32"}),
         (".data\nx scalar 16\none scalar 1\n.code\nx = mul(x, one)", {"anchors": True}),
     ):
         program = assemble(text)
-        assert audited_run(build(program, **options), program, engine=ENGINE).ok, text
+        assert audited_run(build(program, **options), program).ok, text
 
 
 @pytest.mark.parametrize("engine", ["dense", soaked("auto")])
@@ -384,7 +382,7 @@ def test_every_pair_of_functions_at_size_1(design: str, every: int) -> None:
     for pair in list(combinations(BUILT_IN, 2))[::every]:
         lines = [f"{x} = {f}({'a, a' if BUILT_IN[f].arity == 2 else 'a'})" for x, f in zip("bc", pair, strict=True)]
         program = assemble(".data\na scalar 2\nb scalar\nc scalar\n.code\n" + "\n".join(lines))
-        report = audited_run(build(program, design=design, heads=2), program, engine=ENGINE)
+        report = audited_run(build(program, design=design, heads=2), program)
         assert report.ok, f"{pair}: {report.why}"
 
 

@@ -19,6 +19,15 @@ GROWTH = 5_000
 tensor that it reads, and a machine of FLEQ has 32; llvmlite 0.50 loses 1,600 with every module that it compiles."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _prepared(shared_code: None) -> None:
+    """What every worker would make anew is made before they are forked."""
+    samples.texts()
+    samples.command_line()
+    for kind in samples.registry():
+        samples.machine(kind.name)
+
+
 def check(name: str, thousands: float, folder: Path) -> None:
     """A target's share of the inputs."""
     share, begin = targets()[name]

@@ -303,7 +303,7 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
         learn(**given)
 
 
-@pytest.mark.parametrize("engine", ["dense", pytest.param("lowered", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("engine", ["dense", soaked("lowered")])
 def test_a_value_that_leaves_the_range_is_named(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is planned for ±1, and its weight grows to 1.5: the run says which instruction did it, and when."""
     monkeypatch.setattr("punchcard.learning.planning.range_for", lambda largest, declared: 1.0)

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from safetensors.torch import save
 
-from punchcard.cli import main
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.learning import Model, learn
 from punchcard.learning.model import KEY, Scaling
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.rules import huber
 from punchcard.machines import storage
-from tests.bit_flips import accepted_flips
+from tests.command_line import assert_refused
+from tests.forgeries import accepted_flips, forge
 
 NETWORK = Network(2, (2,), 1, loss=huber(0.5))
 SCALING = Scaling(np.array([1.0, 2.0]), np.array([0.5, 3.0]))
@@ -29,14 +28,6 @@ def saved(tmp_path: Path) -> Path:
     path = tmp_path / "model.safetensors"
     Model(NETWORK, NETWORK.initial(7), ("p", "q"), ("y",), SCALING).save(path)
     return path
-
-
-def rewrite(path: Path, change: dict[str, Any], tensors: dict[str, torch.Tensor | None] | None = None) -> None:
-    """Change what a model says, and seal it again; None takes a tensor away, `...` a field."""
-    description, content = storage.read(path, KEY, "model")
-    description = {name: value for name, value in {**description, **change}.items() if value is not ... and name != "seal"}
-    content = {name: tensor for name, tensor in {**content, **(tensors or {})}.items() if tensor is not None}
-    storage.write(path, content, KEY, description)
 
 
 def deep(levels: int) -> list[Any]:
@@ -96,7 +87,7 @@ def test_what_is_saved_comes_back(saved: Path) -> None:
     ({"target_names": None}, "target_names is None"),
 ])
 def test_forged_descriptions(saved: Path, change: dict[str, Any], message: str) -> None:
-    rewrite(saved, change)
+    forge(saved, KEY, change)
     with pytest.raises(StorageError, match=message) as caught:
         Model.load(saved)
     assert str(saved) in str(caught.value)
@@ -107,20 +98,20 @@ W1 = torch.zeros(2, 2, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(("tensors", "message"), [
-    ({"W1": None}, "weights without 'W1'"),
+    ({"W1": ...}, "weights without 'W1'"),
     ({"W3": W1}, "weights 'W3': the network has W1, b1, W2, b2"),
     ({"W1": torch.zeros(5, 5, dtype=torch.float64)}, r"'W1' have the shape \(5, 5\): the network needs \(2, 2\)"),
     ({"W1": torch.full_like(W1, torch.nan)}, "weights 'W1' hold NaN or infinity"),
     ({"W1": W1.to(torch.complex64)}, "'W1' is of complex64: it must be of float64"),
     ({"W1": W1.to(torch.bool)}, "'W1' is of bool"),
     ({"W1": W1.to(torch.bfloat16)}, "'W1' is of bfloat16"),
-    ({"inputs_mean": None}, "weights 'inputs_deviation': the network has"),
+    ({"inputs_mean": ...}, "weights 'inputs_deviation': the network has"),
     ({"inputs_mean": torch.full((2,), torch.inf, dtype=torch.float64)}, "the mean of inputs holds NaN or infinity"),
     ({"inputs_deviation": torch.tensor([1.0, 0.0], dtype=torch.float64)}, "the deviation of inputs is 0"),
     ({"inputs_deviation": torch.ones(3, dtype=torch.float64)}, r"the deviation of inputs has the shape \(3,\)"),
 ])
-def test_forged_tensors(saved: Path, tensors: dict[str, torch.Tensor | None], message: str) -> None:
-    rewrite(saved, {}, tensors)
+def test_forged_tensors(saved: Path, tensors: dict[str, Any], message: str) -> None:
+    forge(saved, KEY, {}, tensors)
     with pytest.raises(StorageError, match=message):
         Model.load(saved)
 
@@ -146,9 +137,7 @@ def test_damage_does_not_turn_a_model_into_another(saved: Path) -> None:
 
 def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
     Model(NETWORK, NETWORK.initial(7)).save(tmp_path / "m")
-    result = CliRunner().invoke(main, ["predict", str(tmp_path / "m"), str(tmp_path / "table.csv")])
-    assert result.exit_code == 2
-    assert "has no column names" in result.stderr
+    assert_refused("has no column names", "predict", tmp_path / "m", tmp_path / "table.csv")
 
 
 @pytest.mark.parametrize(("names", "message"), [

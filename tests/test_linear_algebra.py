@@ -141,7 +141,7 @@ def test_power_iteration_of_a_stochastic_matrix() -> None:
 # QR, Arnoldi, Lanczos
 
 
-@pytest.mark.parametrize("shape", [(4, 2), pytest.param((8, 8), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("shape", [(4, 2), soaked((8, 8))])
 def test_qr_against_scipy(shape: tuple[int, int]) -> None:
     matrix = 10 * np.random.default_rng(0).normal(size=shape)
     found = linalg.qr(matrix, 6 if shape == (4, 2) else 18, engine=ENGINE)
@@ -156,7 +156,7 @@ def test_qr_against_scipy(shape: tuple[int, int]) -> None:
     assert found.residual <= 5e-12
 
 
-@pytest.mark.parametrize(("d", "dimension"), [(3, 3), pytest.param(8, 8, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("d", "dimension"), [(3, 3), soaked(8, 8)])
 def test_lanczos_finds_the_eigenvalues(d: int, dimension: int) -> None:
     matrix = symmetric(d, seed=2)
     found = linalg.lanczos(matrix, dimension, steps=9 if d == 3 else 18, check=False, engine=ENGINE)
@@ -225,7 +225,7 @@ def test_matrices_of_one_size_share_a_machine() -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (4, 4), pytest.param((8, 5), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("shape", [(4, 3), (4, 4), soaked((8, 5))])
 def test_least_squares_against_scipy(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     matrix, right = rng.normal(size=shape) * 50, rng.normal(size=(shape[0], 1))

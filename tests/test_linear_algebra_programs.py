@@ -26,6 +26,7 @@ from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram
 from punchcard.machines.fleq.oracle import dry_run, range_above
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
+from tests.cases import soaked
 
 
 def regular(rng: np.random.Generator, d: int, condition: float = 20.0) -> Array:
@@ -93,7 +94,7 @@ def test_growth_without_bound_is_said() -> None:
 # Convergence, on many matrices
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, soaked(2), soaked(3)])
 def test_newton_converges_for_any_regular_matrix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for d in range(1, 9):
@@ -104,7 +105,7 @@ def test_newton_converges_for_any_regular_matrix(seed: int) -> None:
         assert np.abs(found @ matrix - np.eye(d)).max() < 1e-15 * np.linalg.cond(matrix) ** 2 * d
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, soaked(2), soaked(3)])
 def test_power_iteration_stays_in_range_and_ends_normalised(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for d in range(1, 9):
@@ -118,7 +119,7 @@ def test_power_iteration_stays_in_range_and_ends_normalised(seed: int) -> None:
                 assert np.abs(scaled @ b - eigenvalue * b).max() < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *map(soaked, (2, 3, 4))])
 def test_orthogonal_bases_in_the_interpreter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for rows, columns in ((1, 1), (3, 2), (4, 4), (8, 8)):
@@ -139,7 +140,7 @@ def test_orthogonal_bases_in_the_interpreter(seed: int) -> None:
     assert np.abs((square @ q - q @ h)[:, :-1]).max() < 1e-13  # the last column leaves the space
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *map(soaked, (2, 3, 4))])
 def test_equations_in_the_interpreter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for d in (1, 2, 5, 8):

@@ -6,7 +6,8 @@ import linecache
 import textwrap
 from pathlib import Path
 
-from tests.test_docs import ROOT, page, snippets
+from tests.cases import ROOT
+from tests.test_docs import page, snippets
 
 
 def test_snippets_run(tmp_path: Path) -> None:

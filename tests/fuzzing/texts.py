@@ -29,10 +29,6 @@ def programs(extension: str) -> object:
     def begin(folder: Path) -> Attempt:
         samples.shared_folder(folder)
         known, registry, path = samples.texts()[extension], samples.registry(), folder / f"input{extension}"
-        path.write_bytes(known[0])  # languages that share an extension are told apart by the text
-        kind, language = registry.language_of(path)
-        if language is kind.languages[0]:  # the others of a kind build it when an input runs, to save time
-            samples.machine(kind.name)
 
         def attempt(rng: random.Random) -> None:
             path.write_bytes(mutated(rng, rng.choice(known), known))

@@ -1,11 +1,21 @@
-"""Single bits of a safetensors file turned, one after the other: which files are still accepted."""
+"""Safetensors files that somebody forged, and sealed again, or of which single bits are turned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from punchcard.errors import StorageError
+from punchcard.machines import storage
+
+
+def forge(path: Path, key: str, change: Mapping[str, Any], tensors: Mapping[str, Any] | None = None) -> None:
+    """Change what a file says, and some of its tensors, and seal it again; `...` takes a field or a tensor away."""
+    description, content = storage.read(path, key, "file")
+    said = {name: value for name, value in {**description, **change}.items() if value is not ... and name != "seal"}
+    held = {name: tensor for name, tensor in {**content, **(tensors or {})}.items() if tensor is not ...}
+    storage.write(path, held, key, said)
 
 
 def accepted_flips(path: Path, load: Callable[[Path], object], count: int) -> list[tuple[int, object]]:
