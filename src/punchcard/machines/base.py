@@ -495,10 +495,6 @@ class Machine(ABC, Generic[Program, State]):
             wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
         return wrong or [f"the state is {found}, the interpreter's {expected}"]
 
-    def comparer(self, program: Program) -> Callable[[Card, Interpreter[State]], list[str]]:
-        """A function like `differences`, for use after every loop. A large machine may compare only what changed."""
-        return partial(self.differences, program)
-
     def near(self, program: Program, found: State, expected: State) -> bool:
         """Whether a state after a long run equals the interpreter's, up to rounding."""
         return found == expected

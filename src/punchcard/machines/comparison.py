@@ -82,7 +82,7 @@ class LockstepComparison(Comparison):
     watches = True
 
     def __init__(self, machine: AnyMachine, program: Any, begin: Mark) -> None:
-        self._machine, self._difference, self._differences = machine, "", machine.comparer(program)
+        self._machine, self._program, self._difference = machine, program, ""
         self._inputs = deque(begin.traffic.read)
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
@@ -135,7 +135,7 @@ class LockstepComparison(Comparison):
         self._compare(loop, card)
 
     def _compare(self, loop: int, card: Card) -> None:
-        for difference in self._differences(card, self._oracle)[:1]:
+        for difference in self._machine.differences(self._program, card, self._oracle)[:1]:
             self._note(f"loop {loop}: {difference}")
 
     def _note(self, difference: str) -> None:
