@@ -25,7 +25,7 @@ from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.card_state import DONE, MATCHED, CardMemory, CardState
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
-from punchcard.engines.lowered.engine import as_packed, compiled_models, find_or_compile, packed_card
+from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.weights import Model, Weights
@@ -245,14 +245,14 @@ class CompiledBatchRunner(BatchRunner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         weights = Weights.of(model)
-        known = compiled_models(cache or EngineCache(), weights.digest(), layout.describe())
+        find = finder(cache or EngineCache(), weights, layout)
         self.layout, self.count = layout, len(cards)
         self.refused: dict[int, tuple[Card, str]] = {}
         found: dict[int, tuple[CompiledModel, Members]] = {}
         for number, card in enumerate(cards):
             try:
                 packed = packed_card(weights.dtype, layout, card)
-                compiled_model = find_or_compile(weights, layout, packed, known)
+                compiled_model = find(packed)
             except LoweringError as why:
                 self.refused[number] = card, str(why)
             else:
