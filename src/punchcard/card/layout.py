@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_a
 import numpy as np
 
 from punchcard.budget import require, running
-from punchcard.card.contents import AnyFact, Contents
 from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
+from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, first_mismatch
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.card.contents import Contents
-from punchcard.card.facts import Fact
+from punchcard.card.facts import Contents, Fact
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
