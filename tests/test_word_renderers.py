@@ -13,10 +13,9 @@ import pytest
 import z3
 
 from punchcard.machines.in_c import compiled, compiler
-from punchcard.words.operations import INTEGERS
 from punchcard.words.renderer import Renderer, evaluate, evaluate_arrays, written_out
 from punchcard.words.text import PYTHON, c_text, c_type, python_function
-from punchcard.words.word import Numbering, Word, constant, join, logic, select, sum_of, variable
+from punchcard.words.word import INTEGERS, Numbering, Word, constant, join, logic, select, sum_of, variable
 from punchcard.words.z3_terms import as_bits, z3_terms
 from tests.word_values import as_machine_code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -25,6 +26,11 @@ class NumberFormat:
     eps: float
     tiny: float
     max: float
+
+    @property
+    def significand(self) -> int:
+        """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
+        return 1 - round(math.log2(self.eps))
 
     def rounded(self, values: AnyArray) -> AnyArray:
         """The numbers of the format nearest to `values`. Narrow formats are reached by way of float32, as torch does it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -54,7 +53,7 @@ class CompiledModel:
         self.weights = digest or weights.digest()
         self.layout, self.card = layout, card
         self.layers = layer_lists(weights, layout)
-        self.significand = 1 - round(math.log2(weights.format.eps))
+        self.significand = weights.format.significand
         self.compile_seconds = 0.0
         self.fresh = 0
         self.doubts: dict[str, None] = {}
