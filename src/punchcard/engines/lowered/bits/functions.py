@@ -25,7 +25,6 @@ from punchcard.engines.lowered.bits.steps import (
     Units,
     aligned,
     needed_terms,
-    odd_and_power,
     table_of_steps,
     without_gates,
 )
