@@ -1,4 +1,7 @@
-"""Number formats by name: what NumPy holds their numbers in, and their limits. Torch is not needed to know them."""
+"""Number formats by name: what NumPy holds their numbers in, and their limits. Torch is not needed to know them.
+
+A grid is a power of two that numbers are multiples of. Sums of multiples of a grid are exact if they are short enough.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,17 @@ def as_array(values: Any) -> AnyArray:
         return np.asarray(values)
     tensor = values.detach().cpu()
     return np.asarray((tensor.float() if name_of(tensor.dtype) == "bfloat16" else tensor).numpy())
+
+
+def powers_of_two(values: AnyArray) -> AnyArray:
+    """The largest power of two that divides each value; infinite for 0."""
+    grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
+    mantissa, exponent = np.frexp(values[used])
+    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+    grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
+    return grids
+
+
+def grid_of(values: AnyArray) -> float:
+    """The largest power of two that divides every value; 1 where all are 0."""
+    return float(powers_of_two(values[values != 0]).min(initial=np.inf)) if values.any() else 1.0

@@ -25,7 +25,6 @@ from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
 from punchcard.transformer.weights import LayerArrays
 
 GATE = 2.0**32
