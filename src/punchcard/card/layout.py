@@ -379,9 +379,9 @@ class Layout:
     def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop violates the declared facts; empty when they hold."""
         self.check(card)
-        found = [f"{block.name} in {region.name} holds {wrong}, not {block.holds.get(region.name) or 'zero'}"
+        found = [f"{block.name} in {region.name} holds {held}, not {block.holds.get(region.name) or 'zero'}"
                  for block in self.blocks for region in self.regions
-                 if (wrong := self._mismatch(card, block, region.name)) is not None]
+                 if (held := self._mismatch(card, block, region.name)) is not None]
         for fact in () if found else self.facts:
             wrong = np.nonzero(~fact.truths(self, card))[-1]
             if len(wrong):

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import powers_of_two
 from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.loop import SymbolicLoop

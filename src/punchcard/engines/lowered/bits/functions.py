@@ -25,6 +25,7 @@ from punchcard.engines.lowered.bits.steps import (
     Units,
     aligned,
     needed_terms,
+    odd_and_power,
     table_of_steps,
     without_gates,
 )
@@ -418,6 +419,7 @@ class BitFunctions:
         unit = min(c & -c for c in terms.values() if c)
         if terms[min(terms, key=lambda function: function.bits)] < 0:  # T and -T are one integer: the first word adds
             unit = -unit
+        self._settle_in(terms, unit)
         groups: dict[tuple[Word, int, int], int] = {}
         low = high = 0
         for function, c in terms.items():
@@ -437,3 +439,14 @@ class BitFunctions:
             return None
         parts = [(odd << max(-shift, 0), word, mask, max(shift, 0)) for (word, odd, shift), mask in groups.items()]
         return Total(tuple(parts), low, high), unit, constant
+
+    def _settle_in(self, terms: Sum, unit: int) -> None:
+        """Find a home for functions of several bits that are the same one at several places of a sum."""
+        same: dict[object, dict[int, BitTable]] = {}
+        for function, c in terms.items():
+            if c and len(function.bits) > 1:
+                name = function.values, tuple(bit.word for bit in function.bits)
+                same.setdefault(name, {}).setdefault(odd_and_power(c // unit)[1], function)
+        for places in same.values():
+            if len(places) > 1 and any(function not in self.homes for function in places.values()):
+                pack(self.words, places, self.homes)
