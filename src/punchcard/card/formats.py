@@ -1,11 +1,7 @@
-"""Number formats by name: what NumPy holds their numbers in, and their limits. Torch is not needed to know them.
-
-A grid is a power of two that numbers are multiples of. Sums of multiples of a grid are exact if they are short enough.
-"""
+"""Number formats by name: what NumPy holds their numbers in, and their limits. Torch is not needed to know them."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -29,11 +25,8 @@ class NumberFormat:
     eps: float
     tiny: float
     max: float
-
-    @property
-    def significand(self) -> int:
-        """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
-        return 1 - round(math.log2(self.eps))
+    significand: int
+    """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
 
     def rounded(self, values: AnyArray) -> AnyArray:
         """The numbers of the format nearest to `values`. Narrow formats are reached by way of float32, as torch does it."""
@@ -52,14 +45,14 @@ def _as_bfloat16(single: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _known(name: str) -> NumberFormat:
     info = np.finfo(name)
-    return NumberFormat(name, np.dtype(name), float(info.eps), float(info.tiny), float(info.max))
+    return NumberFormat(name, np.dtype(name), float(info.eps), float(info.tiny), float(info.max), info.nmant + 1)
 
 
 FORMATS = {
     "float64": _known("float64"),
     "float32": _known("float32"),
     "float16": _known("float16"),
-    "bfloat16": NumberFormat("bfloat16", np.dtype(np.float32), 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127),
+    "bfloat16": NumberFormat("bfloat16", np.dtype(np.float32), 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127, 8),
 }
 
 
@@ -74,17 +67,3 @@ def as_array(values: Any) -> AnyArray:
         return np.asarray(values)
     tensor = values.detach().cpu()
     return np.asarray((tensor.float() if name_of(tensor.dtype) == "bfloat16" else tensor).numpy())
-
-
-def powers_of_two(values: AnyArray) -> AnyArray:
-    """The largest power of two that divides each value; infinite for 0."""
-    grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
-    mantissa, exponent = np.frexp(values[used])
-    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-    grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
-    return grids
-
-
-def grid_of(values: AnyArray) -> float:
-    """The largest power of two that divides every value; 1 where all are 0."""
-    return float(powers_of_two(values[values != 0]).min(initial=np.inf)) if values.any() else 1.0

@@ -38,7 +38,12 @@ def read(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, 
 
     Then `via` is cleared. Hidden units: 4 for each row read.
     """
-    return _copied(pointer + position, source, into, via, 1 - inside, gate)
+    address = pointer + position
+    return (
+        attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
+        + assign(into, into + gated(2 * via - 2 * into, 1 - inside, gate))
+        + clear(via)
+    )
 
 
 def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, inside: Rows, gate: float) -> Part:
@@ -53,14 +58,10 @@ def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows,
     The print has a plus before the second ReLU; with 3 stored and -2 to write it gives 8. It is a minus:
     v += relu(-C b + 2 via - 2 v) - relu(-C b - 2 via + 2 v). Hidden units: 4 for each row written.
     """
-    return _copied(pointer + position, source, into, via, inside, gate)
-
-
-def _copied(address: Expression, source: Rows, into: Rows, via: Rows, closed: Expression, gate: float) -> Part:
-    """The average of `source` and `into` goes to `via`, and from there, where the gate is not closed, to `into`."""
+    address = pointer + position
     return (
         attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + gated(2 * via - 2 * into, closed, gate))
+        + assign(into, into + gated(2 * via - 2 * into, inside, gate))
         + clear(via)
     )
 

@@ -19,13 +19,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.formats import powers_of_two
 from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import powers_of_two
 from punchcard.transformer.weights import LayerArrays
 
 GATE = 2.0**32

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.formats import powers_of_two
 from punchcard.card.layout import Layout
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import powers_of_two
 
 NO_FORMAT = 1 << 20
 """More bits than any number format has."""

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.formats import FORMATS, grid_of
+from punchcard.card.formats import FORMATS
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import grid_of
 
 SLACK = 4
 """So many eps more than ln(2 / eta) must temperature * lead be, in proportion."""

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Reason, Run, Stops
@@ -28,7 +29,7 @@ from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Point
 from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
-from punchcard.transformer.weights import Model, Weights
+from punchcard.transformer.weights import Model
 
 JOBS_A_THREAD = 2
 """One that is worked on, and one that waits, so that no thread does."""
@@ -244,14 +245,13 @@ class CompiledBatchRunner(BatchRunner):
         """The cards of each compiled model. Those for which there is no code are `refused`: by number, and why."""
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        weights = Weights.of(model)
-        find = finder(cache or EngineCache(), weights, layout)
+        find = finder(cache or EngineCache(), model, layout)
         self.layout, self.count = layout, len(cards)
         self.refused: dict[int, tuple[Card, str]] = {}
         found: dict[int, tuple[CompiledModel, Members]] = {}
         for number, card in enumerate(cards):
             try:
-                packed = packed_card(weights.dtype, layout, card)
+                packed = packed_card(name_of(model.dtype), layout, card)
                 compiled_model = find(packed)
             except LoweringError as why:
                 self.refused[number] = card, str(why)

@@ -52,8 +52,8 @@ class Lowered(Runner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         packed = [packed_card(name_of(model.dtype), layout, one) for one in cards]
-        started, weights = time.perf_counter(), Weights.of(model)
-        find = finder(cache or EngineCache(), weights, layout)
+        started = time.perf_counter()
+        find = finder(cache or EngineCache(), model, layout)
         self.states = [CardState(find(one), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
@@ -211,8 +211,9 @@ def packed_card(dtype: str, layout: Layout, card: Card) -> PackedCard:
     return packed
 
 
-def finder(cache: EngineCache, weights: Weights, layout: Layout) -> Callable[[PackedCard], CompiledModel]:
+def finder(cache: EngineCache, model: Model, layout: Layout) -> Callable[[PackedCard], CompiledModel]:
     """A function that finds the code for a card: code that is kept for these weights and this layout, or new code."""
+    weights = Weights.of(model)
     digest, described = weights.digest(), layout.describe()
     if cache.model != (digest, described):
         cache.model, cache.compiled_models = (digest, described), []

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from punchcard.card.formats import grid_of, name_of
+from punchcard.card.formats import name_of
+from punchcard.transformer.grids import grid_of
 from punchcard.transformer.softmax import Scores, hard_lead
 
 MOST_WINNERS = 4
