@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from punchcard.api import load
+from punchcard.card.layout import Card, Layout
 from punchcard.machines.assembler import Symbol
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from tests.random_programs import random_program
 
 __all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "soaked",
-           "wrap"]
+           "touched", "wrap"]
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -50,6 +52,14 @@ def wrap(value: int, bits: int) -> int:
     """`value` modulo 2^bits, as a two's-complement integer."""
     half = 1 << (bits - 1)
     return (value + half) % (1 << bits) - half
+
+
+def touched(layout: Layout, before: Card, after: Card) -> set[tuple[str, str]]:
+    """The row blocks and regions in which two cards differ; parts of a block by their own name."""
+    names = [name for block in layout.blocks
+             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
+    return {(name, region.name) for name in names for region in layout.regions
+            if not np.array_equal(layout.get(before, name, region.name), layout.get(after, name, region.name))}
 
 
 @st.composite

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from punchcard.machines.von_neumann.isa import Fault, Image
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+
+machine_of = cache(VonNeumannMachine)
+"""Machines by their options, each built once. No test changes their weights."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,10 @@ class ImageCase:
     @property
     def image(self) -> Image:
         return Image(self.words, self.name)
+
+    @property
+    def machine(self) -> VonNeumannMachine:
+        return machine_of(word_bits=self.word_bits, memory=self.memory, dialect=self.dialect)
 
     def __str__(self) -> str:
         return self.name

@@ -1,9 +1,9 @@
-"""Models with one weight changed, on every machine, and a comparison of the lowered engine with the equation."""
+"""Models with one weight changed, for engines and for proofs, and a comparison of the lowered engine with the equation."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,10 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.model import LoopedTransformer
-from punchcard.transformer.weights import Weights
+from punchcard.transformer.weights import NAMES, Weights
 from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 from tests.riscv_cases import endless
 
 Array = npt.NDArray[Any]
@@ -160,6 +159,25 @@ def perturbed(rng: random.Random, weights: Weights) -> tuple[str, Weights]:
         return perturbed(rng, weights)
     layers[number] = replace(layers[number], **arrays)
     return f"layer {number + 1}, {text}", Weights(weights.width, weights.dtype, layers)
+
+
+def mutations(weights: Weights, count: int, seed: int = 0) -> Iterator[tuple[str, Weights]]:
+    """So many models with one weight changed, mostly one that is not 0, and what was changed."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        layers = list(weights.layers)
+        number = rng.randrange(len(layers))
+        layer = layers[number]
+        name = rng.choice([name for name in NAMES if getattr(layer, name).size])
+        array = getattr(layer, name).copy()
+        flat = array.reshape(-1)
+        used = np.flatnonzero(flat)
+        place = int(rng.choice(list(used))) if len(used) and rng.random() < 0.8 else rng.randrange(len(flat))
+        old = float(flat[place])
+        new = rng.choice([value for value in (-old, 0.0, 2 * old, old + 1, old - 0.5, old / 4) if value != old])
+        flat[place] = new
+        layers[number] = replace(layer, **{name: array})
+        yield f"layer {number + 1}, {name}[{place}]: {old} becomes {new}", Weights(weights.width, weights.dtype, layers)
 
 
 # The comparison

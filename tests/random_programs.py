@@ -1,12 +1,16 @@
-"""Random SUBLEQ programs for comparing machines with the interpreter."""
+"""Random SUBLEQ programs, and images that change their own code, for comparing machines with the interpreter."""
 
 from __future__ import annotations
 
 import random
 
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
+from punchcard.machines.von_neumann.isa import Image
 
 HALTS = 0.01  # few, so that programs run on
+SMALL = 2  # an operand that changes by so little mostly stays an address
+STORES_AHEAD = 0.4
+WILD = 0.04
 
 
 def random_program(rng: random.Random, word_bits: int, cells: int, instructions: int) -> Program:
@@ -24,3 +28,21 @@ def random_program(rng: random.Random, word_bits: int, cells: int, instructions:
         for _ in range(instructions - 1)
     ]
     return Program.create([*code, Halt()], memory)
+
+
+def random_image(rng: random.Random, word_bits: int, memory: int) -> Image:
+    """Instructions, then data. Many stores go to a word of the following instruction, and a few words are anything."""
+    size = 1 << word_bits
+    instructions = max(1, min(memory // 3 - 1, (size // 2) // 3))
+    data = range(3 * instructions, memory)
+    targets = [3 * i for i in range(instructions)]
+    words: list[int] = []
+    for start in targets:
+        following = range(start + 3, min(start + 6, memory))
+        source = rng.choice(data) if data and rng.random() < 0.8 else rng.randrange(memory)
+        ahead = following and rng.random() < STORES_AHEAD
+        destination = rng.choice(following) if ahead else rng.randrange(memory)
+        jump = start + 3 if rng.random() < 0.6 and start + 3 in targets else rng.choice(targets)
+        words += [rng.randrange(size) if rng.random() < WILD else word for word in (source, destination, jump)]
+    words += [rng.randint(-SMALL, SMALL) if rng.random() < 0.8 else rng.randrange(size) for _ in data]
+    return Image(tuple(word % size for word in words))

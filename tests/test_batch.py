@@ -22,8 +22,7 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 COUNTDOWN = ".data\nleft {}\none 1\nzero 0\n.code\nagain: subleq one, left, done\nsubleq zero, zero, again\ndone: halt"

@@ -17,9 +17,9 @@ from benchmarks import engines
 from punchcard.api import build
 from punchcard.benchmark import measurements
 from punchcard.benchmark.sparse import SparseModel
-from punchcard.benchmark.timing import Contender, length, one_thread, rates
+from punchcard.benchmark.timing import Contender, length, rates
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
-from punchcard.engines.dense import Dense
+from punchcard.engines.dense import Dense, threads
 from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
 from punchcard.errors import PunchcardError
 from punchcard.machines import in_c
@@ -136,7 +136,7 @@ def test_one_thread_inside_only() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with one_thread():
+        with threads(1):
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 2
     finally:

@@ -18,8 +18,7 @@ from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from tests.cases import EXAMPLES
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 from tests.test_cli import invoke
 
 with_compiler = pytest.mark.skipif(in_c.compiler() is None, reason="there is no C compiler here")

@@ -13,10 +13,14 @@ from punchcard.linalg.algorithms import (
     gauss_seidel_program,
     inverse_program,
     least_squares_program,
+    newton_rounds,
+    norm_bound,
     power_program,
+    power_rounds,
     qr_program,
+    reciprocal_rounds,
+    safe_step,
 )
-from punchcard.linalg.rounds import newton_rounds, norm_bound, power_rounds, reciprocal_rounds, safe_step
 from punchcard.machines.fleq.builder import Builder
 from punchcard.machines.fleq.counter import Counter
 from punchcard.machines.fleq.isa import Array, FleqProgram

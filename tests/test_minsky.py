@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punchcard.errors import ProgramError, SourceError
+from punchcard.errors import ProgramError
 from punchcard.machines.subleq import oracle as subleq_oracle
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.minsky import Add, MinskyInstruction, MinskyProgram, Sub, assemble, translate
@@ -99,16 +99,15 @@ def test_the_printed_translation_is_wrong() -> None:
     assert right < halting / 4
 
 
-def test_language() -> None:
-    machine = assemble(".data\nx 3\ny 0\n.code\nloop: sub x, done\nadd y\nsub z_, loop\ndone: halt\n.data\nz_ 0")
-    assert machine.instructions == (Sub(0, 3), Add(1), Sub(2, 0), Halt())
-    assert machine.registers == (("x", 3), ("y", 0), ("z_", 0))
-
-
-def test_registers_without_data() -> None:
-    machine = assemble("add x\nloop: sub y, loop")
-    assert machine.registers == (("x", 0), ("y", 0))
-    assert machine.instructions == (Add(0), Sub(1, 1), Halt())
+@pytest.mark.parametrize(("text", "instructions", "registers"), [
+    (".data\nx 3\ny 0\n.code\nloop: sub x, done\nadd y\nsub z_, loop\ndone: halt\n.data\nz_ 0",
+     (Sub(0, 3), Add(1), Sub(2, 0), Halt()), {"x": 3, "y": 0, "z_": 0}),
+    ("add x\nloop: sub y, loop", (Add(0), Sub(1, 1), Halt()), {"x": 0, "y": 0}),
+    ("sub x, end\nhalt\nend:", (Sub(0, 2), Halt(), Halt()), {"x": 0}),
+])
+def test_language(text: str, instructions: tuple[MinskyInstruction, ...], registers: dict[str, int]) -> None:
+    machine = assemble(text)
+    assert (machine.instructions, machine.registers) == (instructions, tuple(registers.items()))
 
 
 def test_helper_cells_get_out_of_the_way() -> None:
@@ -118,24 +117,14 @@ def test_helper_cells_get_out_of_the_way() -> None:
     assert program.named(outcome.state.memory)["helper"] == 3
 
 
-def test_a_label_at_the_end() -> None:
-    assert assemble("sub x, end\nhalt\nend:").instructions == (Sub(0, 2), Halt(), Halt())
-
-
 @pytest.mark.parametrize(("text", "message"), [
     (".data\nx -1\n.code\nadd x", "line 2, column 1: register 'x': a register holds one integer, 0 or more"),
     (".data\nx 1 2\n.code\nadd x", "register 'x': a register holds one integer"),
     ("", "the program is empty"),
+    (".data\nx 1\n.code\nadd y", "line 4, column 5: unknown memory cell 'y'"),
+    ("sub x, nowhere", "line 1, column 8: unknown label 'nowhere'"),
+    ("subleq x, y", r"line 1, column 1: unknown instruction 'subleq' \(did you mean 'sub'\?\): there are add"),
 ])
 def test_errors(text: str, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         assemble(text)
-
-
-def test_undeclared_registers_are_refused_where_there_is_data() -> None:
-    with pytest.raises(SourceError, match="unknown memory cell 'y'"):
-        assemble(".data\nx 1\n.code\nadd y")
-    with pytest.raises(SourceError, match="unknown label 'nowhere'"):
-        assemble("sub x, nowhere")
-    with pytest.raises(SourceError, match=r"unknown instruction 'subleq' \(did you mean 'sub'\?\): there are add"):
-        assemble("subleq x, y")

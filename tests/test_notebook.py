@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import Any
 
@@ -13,11 +12,11 @@ import punchcard
 from punchcard.errors import ArgumentError
 from punchcard.viewer.notebook import Still, answer_message
 from punchcard.viewer.session import QUESTIONS, Session
+from tests.browsing import browser
 from tests.cases import load_subleq
 
 pytest.importorskip("anywidget", reason="anywidget, the extra `view`, is not installed")
 PROGRAM = load_subleq("multiply.subleq")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +106,11 @@ async ([module]) => {
 """
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no browser: chromium is not installed")
 def test_the_widget_in_a_browser(widget: Any, machine: Any) -> None:
     """The module that a notebook loads, with a model whose messages go to this process."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     session = Session(machine, PROGRAM)
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page()
+    with browser() as found:
+        page = found.new_page()
         wrong: list[str] = []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -127,5 +123,4 @@ def test_the_widget_in_a_browser(widget: Any, machine: Any) -> None:
         page.focus(".punchcard")
         page.keyboard.press("n")
         page.wait_for_selector("text=After the attention of layer 1")
-        browser.close()
     assert wrong == []

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples" / "notebooks").glob("*.ipynb"))
+from tests.cases import EXAMPLES
+
+NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
 
 
 def code(path: Path) -> list[str]:

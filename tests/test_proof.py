@@ -27,9 +27,8 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import soaked
-from tests.mutations import mutations
-from tests.random_images import random_image
-from tests.random_programs import random_program
+from tests.perturbed import mutations
+from tests.random_programs import random_image, random_program
 
 pytest.importorskip("z3")
 
@@ -54,9 +53,14 @@ def small(name: str) -> Machine[Any, Any]:
     return VonNeumannMachine(word_bits=4, memory=11) if name == "von-neumann" else SubleqMachine(**SMALL, design=name)
 
 
+@cache
+def proof_of(name: str) -> Any:
+    return small(name).prove()
+
+
 @pytest.mark.parametrize("name", [*DESIGNS, "von-neumann"])
 def test_a_machine_is_proven(name: str) -> None:
-    found = small(name).prove()
+    found = proof_of(name)
     assert found.proven, found
     names = [claim.name for claim in found.claims]
     assert any(each.startswith("heads of layer 1") for each in names)
@@ -65,7 +69,7 @@ def test_a_machine_is_proven(name: str) -> None:
     assert names[-1] == "bits"
 
 
-@pytest.mark.parametrize("seeds", [2, soaked(8)])
+@pytest.mark.parametrize("seeds", [1, soaked(8)])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_facts_hold_on_cards_of_programs(name: str, seeds: int) -> None:
     """What a proof takes for granted is true of every card of a run, and of a card made of the facts alone."""
@@ -92,7 +96,7 @@ def follow(machine: Machine[Any, Any], program: Any, loops: int) -> None:
         card = after
 
 
-@pytest.mark.parametrize(("name", "count"), [("two-layer", 3), ("paper", 2), ("one-layer", 1)])
+@pytest.mark.parametrize(("name", "count"), [("two-layer", 3), ("paper", 1), ("one-layer", 1)])
 def test_one_changed_weight(name: str, count: int) -> None:
     """A claim fails, on a card that has all facts; or everything is shown, and then the model does the same on cards."""
     machine, seen = small(name), set()
@@ -201,7 +205,7 @@ def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
 
 
 def test_what_a_certificate_lacks_is_said() -> None:
-    found = small("two-layer").prove()
+    found = proof_of("two-layer")
     kept = found.describe()
     assert disagreements(kept, found) == []
     assert disagreements({**kept, "claims": kept["claims"][1:]}, found) == [
@@ -294,7 +298,7 @@ def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupt_ends_the_work_and_not_a_question() -> None:
     """z3 takes the signal for itself, and says that it does not know."""
     x, y = z3.BitVecs("x y", 48)
-    stop = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    stop = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     stop.start()
     with pytest.raises(KeyboardInterrupt):
         Solver().possible(z3.UGT(x, 1), z3.UGT(y, 1), z3.ZeroExt(48, x) * z3.ZeroExt(48, y) == (1 << 89) - 1)

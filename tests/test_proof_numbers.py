@@ -13,7 +13,6 @@ pytest.importorskip("z3")
 
 import z3
 
-from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Addend
 from punchcard.machines.riscv import isa
@@ -104,14 +103,14 @@ def test_a_sum_that_is_too_long_is_refused() -> None:
 
 
 @cache
-def riscv_layout() -> Layout:
-    return RiscvMachine(memory=64).layout
+def riscv_card() -> ProofMeaning:
+    layout = RiscvMachine(memory=64).layout
+    return ProofMeaning(SeenColumns(layout, layout.blank().numpy()))
 
 
 @pytest.mark.parametrize("name", WIDE)
 def test_products_and_quotients_of_the_table_are_those_that_proofs_know(name: str) -> None:
-    layout = riscv_layout()
-    card = ProofMeaning(SeenColumns(layout, layout.blank().numpy()))
+    card = riscv_card()
     x, y = z3.BitVecs("x y", 32)
     first, second = card.word(x), card.word(y)
     found = card.term(isa.OPERATIONS[name](first, second))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from punchcard.python.arrays.program import ArrayProgram
-from tests.cases import soaked
+from tests.cases import EXAMPLES, soaked
 
-FOLDER = Path(__file__).parent.parent / "examples" / "python"
+FOLDER = EXAMPLES / "python"
 NEAR = 1e-9
 QUICK: dict[str, dict[str, Any]] = {
     "ridge": {"rounds": 2}, "conjugate_gradients": {"tolerance": 0.5}, "pagerank": {"rounds": 5}, "kalman": {},
@@ -23,24 +21,20 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 @cache
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+def names_of(name: str) -> dict[str, Any]:
+    """What an example defines."""
+    return runpy.run_path(str(FOLDER / f"{name}.py"))
 
 
 def program_of(name: str) -> ArrayProgram:
-    (found,) = (value for value in vars(module(name)).values() if isinstance(value, ArrayProgram))
+    (found,) = (value for value in names_of(name).values() if isinstance(value, ArrayProgram))
     return found
 
 
 @pytest.mark.parametrize("name", [soaked(name) if name == "kmeans" else name for name in QUICK])
 def test_a_numerical_program_is_near_numpy(name: str) -> None:
     """On an engine that makes every loop of the equation; with fewer rounds than in the example."""
-    first, *others = module(name).example()
+    first, *others = names_of(name)["example"]()
     if name in ("logistic", "network"):  # two points
         first, others[0] = first[:, :2], others[0][:2]
     if name == "kalman":
@@ -55,7 +49,7 @@ def test_a_numerical_program_is_near_numpy(name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", QUICK)
 def test_a_whole_numerical_program_is_near_numpy(name: str) -> None:
-    report = program_of(name).with_options(engine="lowered").run(*module(name).example())
+    report = program_of(name).with_options(engine="lowered").run(*names_of(name)["example"]())
     assert report.agrees
     assert report.difference is not None
     assert report.difference <= NEAR

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from torch import Tensor
@@ -28,7 +27,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import writer
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, touched
 
 MEMORY = 48
 ECHO = """
@@ -84,15 +83,6 @@ def run(text: str, **how: Any) -> Report[Any]:
     return punchcard.run(program(text), machine(), **{"engine": "scratchpad", "check": "end", **how})
 
 
-def touched(before: Card, after: Card) -> set[tuple[str, str]]:
-    """The parts of rows and the regions in which two cards differ."""
-    layout = machine().layout
-    names = [name for block in layout.blocks
-             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
-    return {(name, region.name) for name in names for region in layout.regions
-            if not np.array_equal(layout.get(before, name, region.name), layout.get(after, name, region.name))}
-
-
 @pytest.mark.parametrize(("check", "engine"), [("lockstep", "dense"), ("end", "scratchpad")])
 def test_what_is_read_is_written(check: str, engine: str) -> None:
     report = run(ECHO, input=b"ab\nc", check=check, engine=engine)
@@ -138,7 +128,7 @@ def test_what_the_host_touches(monkeypatch: pytest.MonkeyPatch) -> None:
         assert any(bool(machine().layout.matches(card, event)) for event in events)
         before: Any = card.clone() if isinstance(card, Tensor) else card.copy()
         goes_on = serve(self, loop, card)
-        seen.update(touched(before, card))
+        seen.update(touched(machine().layout, before, card))
         assert machine().layout.violations(card) == []
         return goes_on
 

@@ -1,4 +1,4 @@
-"""The tools of the RISC-V machine's layers: each against plain integers, for all words of four bits."""
+"""Tools of the RISC-V machine's layers, long division among them: against plain integers, for all words of four bits."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ from punchcard.primitives.gated_words import (
     xor_where,
 )
 from punchcard.primitives.literals import absent, bits_where, conjunction, decide, step_where, zero_where
+from punchcard.primitives.quotient import digit_of, digit_where, negative_where, size_where, times
 from punchcard.transformer.expression import Array, Expression, rows
+from tests.cases import wrap
 
 WIDTH, SIZE = 4, 16
-LAYOUT = Layout([RowBlock("x", WIDTH), RowBlock("y", WIDTH), RowBlock("gate", 1), RowBlock("one", 1)], [Region("all", 1)])
-X, Y, GATE, ONE = (rows(LAYOUT, name) for name in ("x", "y", "gate", "one"))
+BLOCKS = [RowBlock("x", WIDTH), RowBlock("y", WIDTH), *(RowBlock(name, 1) for name in ("number", "unit", "gate", "one"))]
+LAYOUT = Layout(BLOCKS, [Region("all", 1)])
+X, Y, NUMBER, UNIT, GATE, ONE = (rows(LAYOUT, block.name) for block in BLOCKS)
 CLOSED = absent(GATE, {0: 1}, ONE)
 PAIRS = list(product(range(SIZE), repeat=2))
 
 
-def bits(numbers: list[int], width: int) -> Array:
-    return np.array([[1.0 if number >> i & 1 else -1.0 for number in numbers] for i in range(width)])
+def bits(numbers: list[int]) -> Array:
+    return np.array([[1.0 if number >> i & 1 else -1.0 for number in numbers] for i in range(WIDTH)])
 
 
-def card(gate: float, one: float = 1.0) -> Array:
-    """A column for each pair of words. Where `one` is 0, the words are 0 too, as in columns that do not compute."""
-    columns = np.vstack([bits([x for x, _ in PAIRS], WIDTH), bits([y for _, y in PAIRS], WIDTH),
-                         np.full((1, len(PAIRS)), gate), np.full((1, len(PAIRS)), 1.0)])
-    return columns * one
+def card(gate: float = 1.0, one: float = 1.0) -> Array:
+    """A column for each pair, as words x and y and as numbers. Where `one` is 0, all rows are 0: it does not compute."""
+    first, second = [x for x, _ in PAIRS], [y for _, y in PAIRS]
+    return one * np.vstack([bits(first), bits(second), [first], [second], [[gate] * len(PAIRS)], [[1.0] * len(PAIRS)]])
 
 
 def value(form: Expression, columns: Array) -> Array:
@@ -57,10 +59,6 @@ def number(form: Expression, columns: Array) -> list[int]:
     entries = value(form, columns)
     assert set(np.unique(entries)) <= {0.0, 1.0}
     return [int(sum(2**i * bit for i, bit in enumerate(column))) for column in entries.T]
-
-
-def signed(x: int) -> int:
-    return x - SIZE if x >= SIZE // 2 else x
 
 
 WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
@@ -79,7 +77,7 @@ WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
     "left": (left_where(X, Y[:2], CLOSED, ONE), lambda x, y: x << (y & 3) & 15),
     "right": (right_where(X, Y[:2], CLOSED, ONE), lambda x, y: x >> (y & 3)),
     "arithmetic": (right_where(X, Y[:2], CLOSED, ONE) + sign_where(X, Y[:2], CLOSED, ONE),
-                   lambda x, y: signed(x) >> (y & 3) & 15),
+                   lambda x, y: wrap(x, WIDTH) >> (y & 3) & 15),
     "less": (less_where(X, Y, 0 * ONE, CLOSED, ONE), lambda x, y: int(x <= y)),
     "less, with the low part not less": (less_where(X, Y, ONE, CLOSED, ONE), lambda x, y: int(x < y)),
     "equal": (equal_where(X, Y, CLOSED, ONE), lambda x, y: int(x == y)),
@@ -90,6 +88,9 @@ WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
     "bits where": (bits_where(X, CLOSED + absent(Y, {2: 1}, ONE), ONE), lambda x, y: x if y & 4 else 0),
     "step": (step_where(X.total([0.5, 1, 2, 4]) + 1.5 * ONE, CLOSED, ONE, 9), lambda x, y: int(x >= 6)),
     "tent": (zero_where(X.total([0.5, 1, 2, 4]) + 1.5 * ONE, CLOSED, ONE, 9), lambda x, y: int(x == 6)),
+    "negative": (negative_where(X, CLOSED, ONE), lambda x, y: -x % SIZE),
+    # by 0 a digit is the greatest, and so is one that does not fit
+    "digit of a quotient": (digit_where(NUMBER, UNIT, 2, SIZE - 1, CLOSED, ONE), lambda x, y: min(3, x // y) if y else 3),
 }
 
 
@@ -97,9 +98,29 @@ WORDS: dict[str, tuple[Expression, Callable[[int, int], int]]] = {
 def test_every_pair_of_words(name: str) -> None:
     """And nothing comes through a closed gate, or happens in other columns."""
     form, wanted = WORDS[name]
-    assert number(form, card(1.0)) == [wanted(x, y) for x, y in PAIRS]
-    assert not value(form, card(-1.0)).any()
-    assert not value(form, card(1.0, one=0.0)).any()
+    assert number(form, card()) == [wanted(x, y) for x, y in PAIRS]
+    assert_closed(form)
+
+
+def assert_closed(form: Expression) -> None:
+    for columns in (card(gate=-1.0), card(one=0.0)):
+        assert not value(form, columns).any()
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_a_number_becomes_bits(size: int) -> None:
+    for place in range(WIDTH // size):
+        digit = digit_of(WIDTH, size, place)
+        found = number(digit.where(NUMBER, X, SIZE - 1, CLOSED, ONE), card())
+        assert found == [x >> digit.low & (1 << size) - 1 for x, _ in PAIRS]
+
+
+def test_numbers_of_words() -> None:
+    assert value(times(X, UNIT, SIZE, ONE), card()).tolist() == [[x * y for x, y in PAIRS]]
+    for minus in (0, 1):
+        form = size_where(X, minus * ONE, CLOSED, ONE)
+        assert value(form, card()).tolist() == [[SIZE - x if minus else x for x, _ in PAIRS]]
+        assert_closed(form)
 
 
 def test_one_leaf_holds_for_every_code() -> None:

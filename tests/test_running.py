@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from punchcard.machines.fleq import machine as fleq
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.running import Mark, PeriodicAction
-from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
+from tests.cases import DESIGNS, load_subleq, soaked
 from tests.fleq_cases import MANY
+from tests.opened import built
 
 PROGRAM = load_subleq("multiply.subleq")
 
@@ -129,6 +131,12 @@ COUNT = ".data\none scalar 1\nhalf scalar 0.5\nzero scalar\nlast scalar\nt scala
         "count: t = add(t, one); if t <= 0 goto count\n"
 
 
+@cache
+def counting(code: str, design: str) -> tuple[FleqProgram, Any]:
+    program = assemble(COUNT + code)
+    return program, punchcard.build(program, design=design)
+
+
 LASTING = [
     ("loop: one = add(one, one)\ngoto loop", r"instruction 1 \(loop\) in loop 19: 'one' became 32, beyond"),
     ("reset_pointer(3.c, t)\nincr_pointer(3.c)\nlast = add(one, one)\ngoto 0",
@@ -146,9 +154,9 @@ PASSING = [
     soaked("auto", "three-layer"), soaked("auto", "paper")])
 @pytest.mark.parametrize(("code", "message"), LASTING)
 def test_what_lasts_is_found_after_any_part(look_every: int, design: str, engine: str, code: str, message: str) -> None:
-    program = assemble(COUNT + code)
+    program, machine = counting(code, design)
     with pytest.raises(ProgramError, match=message):
-        punchcard.build(program, design=design).run(program, engine=engine, max_steps=40)
+        machine.run(program, engine=engine, max_steps=40)
 
 
 @pytest.mark.parametrize("design", MANY)
@@ -158,15 +166,14 @@ def test_what_passes_is_found_right_after_it(
 ) -> None:
     """A wrong turn from which the program counter comes back is seen in a part of one loop."""
     monkeypatch.setattr(fleq, "LOOK_EVERY", 1)
-    program = assemble(COUNT + code)
+    program, machine = counting(code, design)
     with pytest.raises(ProgramError, match=message):
-        punchcard.build(program, design=design).run(program, engine="scratchpad", max_steps=40)
+        machine.run(program, engine="scratchpad", max_steps=40)
 
 
 @pytest.mark.parametrize("name", ["newton.fleq", "columns.fleq", "functions.fleq"])
 def test_kept_promises_raise_nothing(look_every: int, name: str) -> None:
-    program = punchcard.load(EXAMPLES / name, FleqProgram)
-    machine = punchcard.build(program)
+    program, machine = built(name)
     result = machine.run(program, engine="scratchpad")
     assert result.halted
     assert torch.equal(result.card, machine.run(program, engine="scratchpad", guarded=False).card)
@@ -186,8 +193,7 @@ def test_what_is_mended_within_a_part_is_not_seen(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_engine_that_differs_when_watched_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = punchcard.load(EXAMPLES / "columns.fleq", FleqProgram)
-    machine = punchcard.build(program)
+    program, machine = built("columns.fleq")
 
     class Wrong(Dense):
         engine = "wrong"

@@ -12,8 +12,8 @@ from docs.site import reference, views
 
 import punchcard
 from punchcard.machines import toolkit as kit
+from tests.cases import ROOT
 
-ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "mkdocs.yml").read_text()
 PAGES = re.findall(r"([\w/-]+\.md)$", SETTINGS, re.MULTILINE)
 

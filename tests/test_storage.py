@@ -15,22 +15,36 @@ from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import DESIGNS, load_subleq
+
+
+def loaded_again(machine: Any, path: Path, **options: Any) -> Any:
+    """A machine, saved and loaded: the same in all that it says, and in its weights."""
+    machine.save(path)
+    other = type(machine).load(path, **options)
+    assert other.describe() == machine.describe()
+    for name, tensor in machine.model.state_dict().items():
+        assert torch.equal(tensor, other.model.state_dict()[name])
+    assert [p.name for p in path.parent.iterdir()] == [path.name], "nothing else is left behind"
+    return other
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("precision", ["float64", "float32", Precision(torch.float64, temperature=30.0)])
 def test_round_trip(tmp_path: Path, design: str, precision: str | Precision) -> None:
-    program = load_subleq("multiply.subleq")
     machine = SubleqMachine(word_bits=12, memory=6, instructions=5, design=design, precision=precision)
-    machine.save(tmp_path / "m.safetensors")
-    other = SubleqMachine.load(tmp_path / "m.safetensors")
-    assert other.describe() == machine.describe()
-    for name, tensor in machine.model.state_dict().items():
-        assert torch.equal(tensor, other.model.state_dict()[name])
-    assert other.run(program).memory["product"] == 63
-    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"], "nothing else is left behind"
+    other = loaded_again(machine, tmp_path / "m.safetensors")
+    assert other.run(load_subleq("multiply.subleq")).memory["product"] == 63
+
+
+@pytest.mark.parametrize(("dialect", "precision"), [("standard", "float64"), ("adds", "float32"), ("sic1", None)])
+def test_round_trip_of_a_machine_for_images(tmp_path: Path, dialect: str, precision: str | None) -> None:
+    machine = VonNeumannMachine(word_bits=8, memory=256, dialect=dialect, precision=precision)
+    assert loaded_again(machine, tmp_path / "m.safetensors").dialect == machine.dialect
+    with pytest.raises(StorageError, match="holds a 'von-neumann' machine, not 'subleq'"):
+        SubleqMachine.load(tmp_path / "m.safetensors")
 
 
 @pytest.fixture
@@ -106,11 +120,7 @@ def test_fleq_round_trip(tmp_path: Path, design: str) -> None:
     machine = FleqMachine(functions=["add", "mul", "incr_pointer", twice], size=2, memory=4, instructions=3, heads=2,
                           range=8.0, design=design, precision="float32")
     path = tmp_path / "m.safetensors"
-    machine.save(path)
-    other = FleqMachine.load(path, blocks=[twice])
-    assert other.describe() == machine.describe()
-    for name, tensor in machine.model.state_dict().items():
-        assert torch.equal(tensor, other.model.state_dict()[name])
+    loaded_again(machine, path, blocks=[twice])
     with pytest.raises(StorageError, match="cannot be built: unknown function 'twice'"):
         FleqMachine.load(path)
     with pytest.raises(StorageError, match="holds a 'fleq' machine, not 'subleq'"):

@@ -140,7 +140,6 @@ def test_waiting_for_input_is_not_counted(machine: VonNeumannMachine) -> None:
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "dense"])
-@pytest.mark.usefixtures("shared_code")
 def test_a_glance_sees_the_same_cards_without_a_copy(machine: VonNeumannMachine, engine: str) -> None:
     """Any other watch may keep what it is given."""
     image, places, seen, kept = assemble(WRITE), set[int](), list[torch.Tensor](), list[torch.Tensor]()

@@ -1,4 +1,4 @@
-"""The machine against the plain interpreter, after every loop, for every design."""
+"""The interpreter on cases worked out by hand, and the machine against it, after every loop, for every design."""
 
 from __future__ import annotations
 
@@ -44,10 +44,32 @@ def check_random_programs(machine: SubleqMachine, rng: random.Random, wanted: in
         seed = rng.getrandbits(32)
         source = random.Random(seed)
         programs = [random_program(source, sizes.word_bits, sizes.memory, sizes.instructions) for _ in range(batch)]
-        comparison = compare(machine, programs, 60)
+        comparison = compare(machine, programs, min(60, wanted))
         assert comparison.agrees, f"seed {seed}: {comparison.mismatches[0]}"
         checked += comparison.steps
     return checked
+
+
+@pytest.mark.parametrize(("bits", "a", "b", "result", "goes_to"), [
+    (4, 3, 5, 2, 1), (4, 5, 5, 0, 2), (4, 5, 3, -2, 2),
+    (4, -8, 7, -1, 2),  # 15 wraps to -1
+    (4, 1, -8, 7, 1),   # -9 wraps to 7
+    (4, -8, 0, -8, 2),  # 8 wraps to -8
+    (4, -8, -8, 0, 2),
+    (16, 1, -32768, 32767, 1),
+])
+def test_one_instruction_of_the_interpreter(bits: int, a: int, b: int, result: int, goes_to: int) -> None:
+    interpreter = oracle.SubleqInterpreter(Program.create([Subleq(0, 1, 2), Halt(), Halt()], [a, b]), bits)
+    interpreter.step()
+    assert interpreter.state == State((a, result), goes_to)
+
+
+def test_where_the_interpreter_halts() -> None:
+    program = Program.create([Subleq(0, 0, 1), Halt(), Subleq(0, 0, 0)], [5])
+    outcome = oracle.run(program, 8, 100)
+    assert (outcome.steps, outcome.halted, outcome.state) == (1, True, State((0,), 1))
+    assert oracle.run(program, 8, 0).halted is False
+    assert oracle.run(Program.create([Halt()]), 8, 0).halted is True
 
 
 @pytest.mark.parametrize("design", DESIGNS)

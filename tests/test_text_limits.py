@@ -1,6 +1,6 @@
 """Texts that are long, deep or made to grow: each is refused soon, in one short line, or read.
 
-Ten megabytes take so little time here because tokens are made as they are taken, and because names, tokens, cells, uses,
+Megabytes take so little time here because tokens are made as they are taken, and because names, tokens, cells, uses,
 depth and terms have limits. Some limits are lowered so that the tests are quick; the real ones are in the soak.
 """
 
@@ -22,6 +22,7 @@ from punchcard.machines.subleq.text import assemble as assemble_subleq
 from punchcard.machines.von_neumann.isa import DIALECTS, Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
+from tests.cases import soaked
 
 LONG = 10_000_000
 SECONDS = 5.0  # of this process, and far more than any of these takes
@@ -43,25 +44,25 @@ def refused(tmp_path: Path, extension: str, text: str) -> str:
 
 
 @pytest.mark.parametrize(("extension", "before", "piece", "after", "expected"), [
-    (".asq", ". ", "a", "", "line 1, column 3: 'a{40}...' has 10000000 characters: the most is 255"),
-    (".asq", ". ", "1", "", "line 1, column 3: '1{40}...' has 10000000 digits: the most is 40"),
+    (".asq", ". ", "a", "", "line 1, column 3: 'a{40}...' has LONG characters: the most is 255"),
+    (".asq", ". ", "1", "", "line 1, column 3: '1{40}...' has LONG digits: the most is 40"),
     (".asq", '. "', "a", '"', "line 1, column 3: the program has more than 262,144 cells"),
     (".asq", '. "', "a", "", 'line 1, column 3: "a{39}... is not closed'),
     (".asq", '. "', "\\", "", "is not closed"),
     (".asq", ". ", "(", "", "parentheses are at most 100 deep"),
-    (".asq", ". 1", " ", "*", "line 1, column 10000004: unexpected character"),
-    (".asq", "@", "a", "", "'@a{39}...' has 10000001 characters"),
+    (".asq", ". 1", " ", "*", "line 1, column LONG+4: unexpected character"),
+    (".asq", "@", "a", "", "'@a{39}...' has LONG+1 characters"),
     (".asq", "", "#", "", "the program is empty"),
-    (".subleq", ".data\n", "x", " 1", "'x{40}...' has 10000000 characters"),
-    (".subleq", ".data\nx ", "1", "", "has 10000000 digits"),
+    (".subleq", ".data\n", "x", " 1", "'x{40}...' has LONG characters"),
+    (".subleq", ".data\nx ", "1", "", "has LONG digits"),
     (".subleq", ".data\nx ", "-", "", "found '-': a value must be"),
     (".subleq", ".code\n", "a: ", "halt", "label 'a' is declared twice"),
-    (".minsky", "add ", "y", "", "has 10000000 characters"),
-    (".fleq", ".data\n", "x", " scalar 1", "has 10000000 characters"),
+    (".minsky", "add ", "y", "", "has LONG characters"),
+    (".fleq", ".data\n", "x", " scalar 1", "has LONG characters"),
     (".fleq", ".data\nx scalar ", "1", "", "'1{40}...' is beyond the floating-point numbers"),
     (".fleq", ".data\nx scalar ", "1e+", "", "'.*...' is not a number"),
     (".fleq", ".data\nx scalar ", "file(", "", "found 'file'"),
-    (".fleq", ".data\nx scalar file(", "a", ".npy)", "has 10000010 characters"),
+    (".fleq", ".data\nx scalar file(", "a", ".npy)", "has LONG+10 characters"),
     (".fleq", ".data\nx matrix 1x1 ", ";", "", "row 1 of 'x' has 0 values"),
     (".dec", "", "a", "", "'a{40}...' is not a decimal word"),
     (".dec", "1", ",", "", "there is no word before this ','"),
@@ -70,9 +71,14 @@ def refused(tmp_path: Path, extension: str, text: str) -> str:
     (".json", "", "[", "", "not a program as `punchcard asm` writes it"),
     (".json", '{"isa":"', "a", '"}', "a program for 'a{40}...', not for 'subleq'"),
 ])
-def test_ten_megabytes(tmp_path: Path, extension: str, before: str, piece: str, after: str, expected: str) -> None:
-    message = refused(tmp_path, extension, before + piece * (LONG // len(piece)) + after)
-    assert re.search(expected, message), message
+@pytest.mark.parametrize("length", [LONG // 10, soaked(LONG)])
+def test_megabytes(
+    tmp_path: Path, extension: str, before: str, piece: str, after: str, expected: str, length: int,
+) -> None:
+    """One here, and ten in `make soak`."""
+    message = refused(tmp_path, extension, before + piece * (length // len(piece)) + after)
+    numbered = re.sub(r"LONG(\+\d+)?", lambda found: str(length + int(found[1] or 0)), expected)
+    assert re.search(numbered, message), message
 
 
 @pytest.mark.parametrize(("extension", "text"), [

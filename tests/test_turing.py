@@ -28,8 +28,9 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceErro
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
+from tests.cases import ROOT
+from tests.test_storage import loaded_again
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "turing"
 PAGE = (ROOT / "docs" / "your-own-machine.md").read_text()
 ENGINES = ("dense", "scratchpad", "lowered", "auto")
@@ -320,10 +321,8 @@ def test_the_text_survives_a_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_a_saved_machine_comes_back(tmp_path: Path) -> None:
-    machine, path = _machine_for("increment"), tmp_path / "turing.safetensors"
-    machine.save(path)
-    again = TuringMachine.load(path)
-    assert again.describe() == machine.describe()
+    path = tmp_path / "turing.safetensors"
+    again = loaded_again(_machine_for("increment"), path)
     assert punchcard.run(_example("increment"), again, engine="dense").ok
     with pytest.raises(StorageError, match=r"holds a 'turing' machine, not 'subleq'"):
         punchcard.SubleqMachine.load(path)

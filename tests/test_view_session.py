@@ -41,7 +41,6 @@ CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
     "riscv-multiply": ("riscv/hi.s", {"memory": 64, "multiply": True}, b""),
     "turing": ("turing/increment.tm", {}, b""),
 }
-pytestmark = pytest.mark.usefixtures("shared_code")
 SLOW = ("fleq-three-layer", "riscv-two-layer", "riscv-multiply")
 every_case = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
@@ -116,11 +115,11 @@ def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     session.inspector.small = False
     right = session.card(3)
     monkeypatch.setattr(ColumnSubset, "loop", lambda *given: _wrong(ColumnSubset.__dict__["_closed"], *given))
-    session.inspector._kept.clear()
+    session.inspector.stages.cache_clear()
     columns, found = session.card(3)
     assert np.array_equal(found, right[1][:, np.searchsorted(right[0], columns)])
     monkeypatch.setattr(inspector, "MOST_IN_FULL", 0)
-    session.inspector._kept.clear()
+    session.inspector.stages.cache_clear()
     with pytest.raises(PunchcardError, match="loop 0 of a card of 14 columns cannot be shown layer by layer: the end of"):
         session.card(3)
     columns, found = session.card(4)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from torch import Tensor
 
@@ -18,25 +17,16 @@ from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Image
-from punchcard.machines.von_neumann.machine import VonNeumannMachine
-from tests.image_cases import CASES, ECHO, ImageCase
+from tests.cases import touched
+from tests.image_cases import CASES, ECHO, ImageCase, machine_of
 
 WITH_PORTS = [case for case in CASES if case.output or case.input]
-
-
-def touched(machine: VonNeumannMachine, before: Card, after: Card) -> set[tuple[str, str]]:
-    """The row blocks and regions in which two cards differ; parts of a block by their own name."""
-    layout = machine.layout
-    names = [name for block in layout.blocks
-             for name in ([f"{block.name}.{part}" for part in block.parts] or [block.name])]
-    return {(name, region.name) for name in names for region in layout.regions
-            if not np.array_equal(layout.get(before, name, region.name), layout.get(after, name, region.name))}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", WITH_PORTS, ids=str)
 def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = VonNeumannMachine(word_bits=case.word_bits, memory=case.memory, dialect=case.dialect)
+    machine = case.machine
     sizes, layout, events = machine.sizes, machine.layout, machine.design.events(machine.sizes)
     inputs, seen = 0, set[tuple[str, str]]()
 
@@ -53,7 +43,7 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         assert any(bool(layout.matches(card, event)) for event in events), "the host is asked for a reason"
         before, read_before = card.clone() if isinstance(card, Tensor) else card.copy(), inputs
         goes_on = serve(loop, card)
-        found = touched(machine, before, card)
+        found = touched(layout, before, card)
         allowed = {("memory", "ports")}
         if inputs > read_before:
             allowed |= {(f"word.{sizes.source}", "scratchpad"), (f"word.{sizes.destination}", "scratchpad"),
@@ -73,7 +63,7 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
 
 def test_the_host_reads_no_memory() -> None:
     """With every cell of the memory set to no bit at all, the host does what it does otherwise."""
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     layout = machine.layout
     written: list[bytes] = []
     for blank in (False, True):
@@ -101,7 +91,7 @@ def test_the_host_reads_no_memory() -> None:
 
 def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
     """Python is entered only on an event: here for three inputs, three outputs, the end of input and the halt."""
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     asked: list[int] = []
     card = machine.punch(Image(ECHO))
     host = machine.host(Mark(card), reader(b"abc"), bytearray().append, 1000)
@@ -137,7 +127,7 @@ def test_files_as_input_and_output() -> None:
     output = io.BytesIO()
     source = Slow(b"ab", output)
     twice = Image((-1, 15, 3, 15, -1, 6, -1, 15, 9, 15, -1, 12, 0, 0, -1))
-    machine = VonNeumannMachine(word_bits=8, memory=16)
+    machine = machine_of(word_bits=8, memory=16)
     result = machine.run(twice, input=source, output=output, max_steps=4)  # type: ignore[arg-type]
     assert output.getvalue() == b"ab"
     assert source.seen == [b"", b"a"]

@@ -8,37 +8,28 @@ import pytest
 
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.streams import reader
-from punchcard.machines.von_neumann.isa import DIALECTS, Fault, Image, find_dialect
+from punchcard.machines.von_neumann.isa import Fault, Image, find_dialect
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
+from tests.cases import wrap
 from tests.image_cases import CASES, ImageCase
-from tests.random_images import random_image
+from tests.random_programs import random_image
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase) -> None:
-    ran = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=find_dialect(case.dialect), input=case.input,
-              max_steps=case.max_steps)
-    assert (ran.steps, ran.output, ran.fault) == (case.steps, case.output, case.fault)
-    assert ran.stop == ("halted" if case.halted else "fault" if case.fault else None)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_step_by_step_is_the_same(case: ImageCase) -> None:
     """The tight loop, and one instruction at a time."""
-    written = bytearray()
-    one = ImageInterpreter(case.image, case.word_bits, case.memory, dialect=DIALECTS[case.dialect], read=reader(case.input),
-                      write=written.append)
+    written, dialect = bytearray(), find_dialect(case.dialect)
+    whole = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=dialect, input=case.input,
+                max_steps=case.max_steps)
+    assert (whole.steps, whole.output, whole.fault) == (case.steps, case.output, case.fault)
+    assert whole.stop == ("halted" if case.halted else "fault" if case.fault else None)
+    one = ImageInterpreter(case.image, case.word_bits, case.memory, dialect=dialect, read=reader(case.input),
+                           write=written.append)
     while one.stop is None and one.steps != case.max_steps:
         one.step()
-    whole = run(case.image, word_bits=case.word_bits, memory=case.memory, dialect=DIALECTS[case.dialect],
-                input=case.input, max_steps=case.max_steps)
     assert (one.cells, one.program_counter, one.steps, one.stop, one.fault) == (
         whole.cells, whole.program_counter, whole.steps, whole.stop, whole.fault)
     assert bytes(written) == whole.output
-
-
-def signed(word: int, bits: int) -> int:
-    return word - (1 << bits) if word >= 1 << (bits - 1) else word
 
 
 @pytest.mark.parametrize(("bits", "memory"), [(4, 16), (5, 20), (8, 64)])
@@ -48,11 +39,11 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
     ends = {"halted": 0, "fault": 0, "port": 0, "limit": 0}
     for _ in range(300):
         image = random_image(rng, bits, memory)
-        cells = {i: signed(word, bits) for i, word in enumerate(image.loaded(bits, memory))}
+        cells = {i: wrap(word, bits) for i, word in enumerate(image.loaded(bits, memory))}
         counter, steps, end = 0, 0, "limit"
         interpreter = ImageInterpreter(image, bits, memory)
         while steps < 60:
-            if signed(counter % (1 << bits), bits) < 0:
+            if wrap(counter, bits) < 0:
                 end = "halted"
                 break
             try:
@@ -61,7 +52,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
                     end = "port"
                     break
                 a, b = a % (1 << bits), b % (1 << bits)
-                cells[b] = signed((cells[b] - cells[a]) % (1 << bits), bits)
+                cells[b] = wrap(cells[b] - cells[a], bits)
             except KeyError:
                 end = "fault"
                 break
@@ -69,7 +60,7 @@ def test_random_images_against_the_definition(bits: int, memory: int) -> None:
             steps += 1
             interpreter.step()
         ends[end] += 1
-        assert [signed(word, bits) for word in interpreter.cells] == list(cells.values())
+        assert [wrap(word, bits) for word in interpreter.cells] == list(cells.values())
         assert interpreter.program_counter == counter % (1 << bits)
         if end in ("halted", "fault"):
             assert interpreter.stop == end

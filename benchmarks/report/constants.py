@@ -13,7 +13,7 @@ from benchmarks.fleq_errors import CASES, Case
 from benchmarks.product_error import SIZE, UNIT, error, with_anchors, with_constant
 from benchmarks.report.curves import charts, decades, doublings, even, pair
 from benchmarks.report.section import Figures, Say, Shown, short
-from punchcard.machines.fleq.blocks.block import FittedFunction, product_reach
+from punchcard.machines.fleq.blocks.block import FittedFunction, Scale
 from punchcard.machines.fleq.blocks.fit import fit, fit_threshold
 from punchcard.machines.fleq.blocks.product import AnchorScales, anchor_scales, rounding, truncation
 from punchcard.machines.fleq.builder import Builder
@@ -90,7 +90,7 @@ def at_temperature(case: Case, temperature: float, trials: int = 10) -> float:
 
 def soft_bounds(c: float) -> dict[str, float]:
     """The bound of a product's error with this constant, by how it is computed."""
-    reach = product_reach(SIZE, 1.0)
+    reach = Scale(SIZE, 1.0, UNIT).reach
     found = {_heads(heads): truncation(reach, c, heads) + rounding(c, heads, UNIT) for heads in HEADS}
     anchor = anchor_scales(SIZE, reach, UNIT)
     return {**found, "anchors": AnchorScales(c, anchor.anchor, anchor.factor).bound(reach, UNIT)}

@@ -63,19 +63,17 @@ def limit() -> int:
 def require(needed: int, what: str, *, least: bool = False) -> None:
     """Refuse `what` when it needs more bytes than may be used; `least`: these and more, so no budget is suggested."""
     allowed = limit()
-    if needed > allowed and least:
-        size = format_bytes(needed).removesuffix(" or more")
-        raise SizeError(f"{what} needs about {size} or more of memory, the budget is {format_bytes(allowed)}: "
-                        f"take smaller sizes; {OPTION} raises the budget")
     if needed > allowed:
-        fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}" if needed < WORTH_RAISING \
-            else f"take smaller sizes; {OPTION} raises the budget"
-        raise SizeError(f"{what} needs about {format_bytes(needed)} of memory, the budget is {format_bytes(allowed)}: {fix}")
+        size = format_bytes(needed).removesuffix(" or more") + " or more" if least else format_bytes(needed)
+        fix = f"take smaller sizes; {OPTION} raises the budget"
+        if needed < WORTH_RAISING and not least:
+            fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}"
+        raise SizeError(f"{what} needs about {size} of memory, the budget is {format_bytes(allowed)}: {fix}")
 
 
-def building(weights: int, itemsize: int = 8) -> int:
-    """About the bytes at the peak of building a model with so many weights of so many bytes each."""
-    return weights * round(2 * BUILDING * (8 + itemsize)) // 2
+def building(weights: int) -> int:
+    """About the bytes at the peak of building a model with so many weights."""
+    return weights * round(BUILDING * (8 + 8))
 
 
 def running(rows: int, columns: int) -> int:

@@ -39,19 +39,17 @@ def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: t
     return data
 
 
-def check_readable(
-    path: str | Path, what: str, *, limit: int = TENSORS_LIMIT, error: type[PunchcardError] = StorageError
-) -> None:
+def check_readable(path: str | Path, what: str, *, limit: int = TENSORS_LIMIT) -> None:
     """Refuse what a library cannot read by its name: a regular file that may be read, of at most `limit` bytes."""
-    with _reading(path, what, error):
+    with _reading(path, what, StorageError):
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError
         if not stat.S_ISREG(status.st_mode):
-            raise error(f"{str(path)!r} is a pipe or a device, not a {what}: it must be a regular file")
+            raise StorageError(f"{str(path)!r} is a pipe or a device, not a {what}: it must be a regular file")
         os.close(os.open(path, os.O_RDONLY))
         if status.st_size > limit:
-            raise error(_too_long(path, what, limit))
+            raise StorageError(_too_long(path, what, limit))
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class Snapshot:
         from punchcard.viewer.pictures import attention_figure
 
         return attention_figure(
-            self.layout, self.moves(head, threshold), matrix=self.attention(head).numpy(), names=self.names,
+            self.moves(head, threshold), self.attention(head).numpy(), names=self.names,
             title=title or f"loop {self.loop}, layer {self.layer}, head {head}: who takes from whom")
 
     def __repr__(self) -> str:

@@ -17,15 +17,17 @@ from typing import Any
 import torch
 
 from punchcard.benchmark.sparse import SparseModel
-from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, one_thread, rates
+from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, rates
 from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, BatchRunner, Controls, Run, Runner, check_engine, prepare, prepare_batch
+from punchcard.engines.dense import threads
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind, Timing, Workload
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.result import Batch, Result
+from punchcard.transformer.equation import one_thread
 
 BATCHED = "lowered"
 """The engine that runs machines side by side; others run them one after the other."""
@@ -162,7 +164,7 @@ def measure(
 ) -> Iterator[list[Record]]:
     """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
     remark = cache(remark)  # each remark is shown once
-    with one_thread(), torch.no_grad():
+    with one_thread(), threads(1), torch.no_grad():
         for kind, timing in timed(registry or built_in(), options):
             for workload in _workloads(kind, timing, options):
                 if isinstance(workload, str):
@@ -252,7 +254,7 @@ def measure_program(
                         "compile_seconds": max(run.compile_seconds for run in runs) or None})
         return steps
 
-    with one_thread(), torch.no_grad():
+    with one_thread(), threads(1), torch.no_grad():
         for engine in (*(["dense"] if machine.layout.columns <= options.dense_columns else []), *options.tried):
             try:
                 runs = [machine.run(program, engine=engine, max_steps=max_steps) for _ in range(options.repeats)]

@@ -32,18 +32,13 @@ class SparseLayer(TransformerLayer):
         return attended
 
 
-class SparseModel:
+class SparseModel(nn.Sequential):
     """`model(card)` is one loop, as `LoopedTransformer` has it up to the order of additions."""
 
     def __init__(self, model: LoopedTransformer) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-            self.layers = [SparseLayer(layer) for layer in model.layers if isinstance(layer, TransformerLayer)]
-
-    def __call__(self, card: Tensor) -> Tensor:
-        for layer in self.layers:
-            card = layer(card)
-        return card
+            super().__init__(*(SparseLayer(layer) for layer in model.layers if isinstance(layer, TransformerLayer)))
 
 
 def _csr(matrix: Tensor) -> Tensor:

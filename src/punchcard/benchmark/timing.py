@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
-
-import torch
-from threadpoolctl import threadpool_limits
 
 from punchcard.errors import CompilerError, PunchcardError
 from punchcard.machines.base import Machine
@@ -52,18 +48,6 @@ class Contender:
     def whole(self, steps: int) -> float:
         """A run of so many steps that are timed."""
         return self.make(steps + self.prepares)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch and the BLAS below NumPy use one thread inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def rates(contenders: Sequence[Contender], seconds: float, repeats: int) -> dict[str, float]:

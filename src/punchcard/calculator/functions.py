@@ -21,19 +21,8 @@ from functools import cache
 
 import numpy as np
 
-from punchcard.machines.fleq.functions import (
-    ADD,
-    FITTED,
-    INVERSE,
-    MUL,
-    PERCENTAGE,
-    SIGMOID,
-    SUB,
-    UNLIMITED,
-    Function,
-    same_shape,
-    scalar_only,
-)
+from punchcard.machines.fleq import functions as fleq
+from punchcard.machines.fleq.functions import Function, same_shape, scalar_only
 
 SQRT = Function("sqrt", 1, scalar_only, np.sqrt, domain=(0.01, 16.0))
 """Away from 0, where fewer sigmoids are more accurate: operands are shifted into this range anyway."""
@@ -49,7 +38,7 @@ def _shift(power: int) -> Function:
 
 
 SHIFT: dict[int, Function] = {power: _shift(power) for power in SHIFTS if power != 1}
-STANDARD: tuple[Function, ...] = (ADD, SUB, MUL, PERCENTAGE, INVERSE, SQRT, *SHIFT.values())
+STANDARD: tuple[Function, ...] = (fleq.ADD, fleq.SUB, fleq.MUL, fleq.PERCENTAGE, fleq.INVERSE, SQRT, *SHIFT.values())
 """The functions of the standard calculator machine."""
 
 MIN = Function("min", 2, same_shape, np.minimum)
@@ -72,13 +61,13 @@ class Domain:
     logarithmic: bool = False
 
 
-DOMAINS: Mapping[str, Domain] = {name: Domain() for name in (*FITTED, *UNLIMITED)
-                                 if name not in (INVERSE.name, SQRT.name, SIGMOID.name)} | {
+DOMAINS: Mapping[str, Domain] = {name: Domain() for name in (*fleq.FITTED, *fleq.UNLIMITED)
+                                 if name not in (fleq.INVERSE.name, SQRT.name, fleq.SIGMOID.name)} | {
     "exp": Domain(-64.0, 32.0, lambda low, high: math.exp(high)),
     "log": Domain(2.0**-64, 2.0**64, lambda low, high: 1 / low, logarithmic=True),
 }
 """The fitted functions that are not shifted."""
-FUNCTIONS = (SQRT.name, INVERSE.name, *DOMAINS, "abs", *CHOICES)
+FUNCTIONS = (SQRT.name, fleq.INVERSE.name, *DOMAINS, "abs", *CHOICES)
 """What an expression may call."""
 
 
@@ -88,7 +77,7 @@ def banded(name: str, low: float, high: float) -> Function:
     if domain.logarithmic:
         bottom, top = band(math.log2(low), math.log2(high))
         return fitted_on(name, 2.0**bottom, 2.0**top)
-    if name in UNLIMITED:
+    if name in fleq.UNLIMITED:
         return fitted_on(name, domain.low - BAND, domain.high + BAND)
     return fitted_on(name, *band(low, high))
 
@@ -107,7 +96,7 @@ def wide(function: Function, rung: int) -> Function:
 @cache
 def fitted_on(name: str, low: float, high: float) -> Function:
     """A declaration whose name tells the range, as in exp_m4_0 for -4 to 0 and log_2m4_2p0 for 2^-4 to 2^0."""
-    rule = FITTED.get(name) or UNLIMITED[name]
+    rule = fleq.FITTED.get(name) or fleq.UNLIMITED[name]
     powers = name not in DOMAINS or DOMAINS[name].logarithmic
     ends = [_power_name(math.log2(x)) if powers else _number_name(x) for x in (low, high)]
     return Function(f"{name}_{ends[0]}_{ends[1]}", 1, scalar_only, rule.reference, domain=(low, high))

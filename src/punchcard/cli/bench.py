@@ -75,7 +75,7 @@ def bench(
     shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
     sizes = {name: value for name, value in given.items() if name.startswith("given_")}
     chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
-    if file is None and (flags := [flag for name, flag in given_flags().items() if name in sizes]):
+    if file is None and (flags := given_flags()):
         raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
     options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
     if file is not None and options.columns is not None:

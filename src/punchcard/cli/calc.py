@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -44,7 +43,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
     dtype: str, design: str, show_program: bool, as_json: bool,
-) -> None:
+) -> int:
     """Compute an expression on a looped transformer.
 
     There are + - * / ^ %, sqrt, inverse, exp, log, sin, cos, tanh, abs, min, max, pi and e.
@@ -69,12 +68,11 @@ def calc(
         compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
                                           newton=newton)
         click.echo(program_text(expression, compiled.program), nl=False)
-        return
+        return 0
     result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
                        newton=newton, progress=_progress())
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
-    sys.stdout.flush()
-    sys.exit(0 if result.ok else 1)
+    return 0 if result.ok else 1
 
 
 def _progress() -> Callable[[int, int], None]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from punchcard.cli.options import (
-    Added,
     given_flags,
     given_options,
+    kind_option,
     language_options,
     machine_options,
     program_command,
@@ -28,13 +29,10 @@ SAVED = ".safetensors"
 """The extension of a saved machine."""
 
 
-def kind_option(registry: Registry) -> Sequence[Added]:
-    """The kind of a machine that is exported without a program."""
-    return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                         help="Without FILE: the kind of machine, with default sizes.")]
+KIND = "Without FILE: the kind of machine, with default sizes."
 
 
-@program_command(kind_option, target_options, machine_options, language_options)
+@program_command(partial(kind_option, about=KIND), target_options, machine_options, language_options)
 @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)),
               help="; ".join(f"{target.name}: {target.about}" for target in TARGETS.values()) + ".")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
@@ -79,10 +77,8 @@ def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: 
         return open_machine(registry, None, kind_name, given)
     if kind_name is not None:
         raise PunchcardError(f"--machine {kind_name}: {str(file)!r} already names its machine: give only one of them")
-
-    for name, spelling in given_flags().items():
-        if name in ("design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling}: {str(file)!r} is a saved machine, which cannot be changed")
+    if flags := given_flags("design", "dtype"):
+        raise PunchcardError(f"{flags[0]}: {str(file)!r} is a saved machine, which cannot be changed")
 
     from punchcard.machines.base import Machine
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,7 @@ def run_options(command: Any) -> Any:
 def learn(
     file: Path, target: str, hidden: str, epochs: int, range_: float | None, save: Path | None, plot: Path | None,
     show_program: bool, as_json: bool, **given: Any,
-) -> None:
+) -> int:
     """Train a model on a table, by gradient descent that runs on a looped transformer.
 
     FILE is a CSV table with a header line. Values should be about 1: scale them first, or use --standardize.
@@ -84,7 +83,7 @@ def learn(
     data = table.columns(names), table.columns([target])
     if show_program:
         click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
-        return
+        return 0
     with Progress() as bar, interruptible(keeps=True) as (interrupted, _):
 
         def rehearsing(epoch: int) -> None:
@@ -101,8 +100,7 @@ def learn(
     if plot is not None:
         draw_losses(learned, plot)
     show_learned(learned, epochs, save if learned.epochs else None, as_json=as_json)
-    sys.stdout.flush()
-    sys.exit(1 if learned.interrupted else 0)
+    return 1 if learned.interrupted else 0
 
 
 @click.command()

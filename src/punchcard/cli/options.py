@@ -70,10 +70,11 @@ def program_command(
     return decorate
 
 
-def kind_option(registry: Registry) -> Sequence[Added]:
+def kind_option(registry: Registry, about: str = "") -> Sequence[Added]:
     """The kind of a machine that is built without a program, or for one."""
+    usual = f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]"
     return [click.option("--machine", "kind_name", type=click.Choice([kind.name for kind in registry]),
-                         help=f"The kind of machine.  [default: that of FILE, or {next(iter(registry)).name}]")]
+                         help=about or usual)]
 
 
 def names(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -241,11 +242,10 @@ def given_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"precision" if name == "dtype" else name: value for name, value in values.items()}
 
 
-def given_flags() -> dict[str, str]:
-    """The parameters on the command line, and how they are spelled there."""
+def given_flags(*names: str) -> list[str]:
+    """How what is given on the command line is spelled there: options of machines and languages, and these parameters."""
     context = click.get_current_context()
-    return {
-        parameter.name: "FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    }
+    return ["FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]
+            for parameter in context.command.params
+            if parameter.name and (parameter.name in names or parameter.name.startswith("given_"))
+            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE]

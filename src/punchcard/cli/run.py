@@ -51,7 +51,7 @@ def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None,
     input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool,
     stats: str | None, check: bool, no_check: bool, **given: Any,
-) -> None:
+) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.
@@ -92,10 +92,8 @@ def run(
             write_whole(stats, json.dumps(fields) + "\n")
         if as_json:
             print_json(fields)
-    status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                                 name=str(file or resume))
-    sys.stdout.flush()
-    sys.exit(status)
+    return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+                               name=str(file or resume))
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
@@ -143,9 +141,8 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
 
 def _saved(path: str, registry: Registry) -> Checkpoint:
     """The run in a checkpoint, whose program and machine are what they are."""
-    for name, spelling in given_flags().items():
-        if name in ("file", "settings", "design", "dtype") or name.startswith("given_"):
-            raise PunchcardError(f"{spelling} cannot be used with --resume: the checkpoint has the program and the machine")
+    if flags := given_flags("file", "settings", "design", "dtype"):
+        raise PunchcardError(f"{flags[0]} cannot be used with --resume: the checkpoint has the program and the machine")
     from punchcard.machines.checkpoint import load
 
     return load(path, machines=registry)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, BinaryIO
 
@@ -29,18 +29,16 @@ class Group(click.Group):
 
     debug = False
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["standalone_mode"] = False
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        options["standalone_mode"] = False
         open_streams()
         self.debug = False
-        words = kwargs.pop("args", args[0] if args else None)
-        given = list(sys.argv[1:] if words is None else words)  # an empty list is a command line without words
+        given = list(sys.argv[1:] if args is None else args)  # an empty list is a command line without words
         if DEBUG in given[1:]:  # people write it at the end
             given = [DEBUG, *(word for word in given if word != DEBUG)]
-        args, kwargs["args"] = (), given
         with sigterm_as_ctrl_c():
             try:
-                status = self._main(*args, **kwargs)
+                status = self._main(given, *more, **options)
             except (Exception, KeyboardInterrupt) as error:
                 end(error, debug=self.debug)
         sys.exit(status if isinstance(status, int) else 0)

@@ -47,7 +47,7 @@ class FrozenLayer(TransformerLayer):
 
 
 class DifferentiableLoops(nn.Module):
-    """DifferentiableLoops of a model. `real` marks the entries of the card that have derivatives."""
+    """The loops of a model. `real` marks the entries of the card that have derivatives."""
 
     real: Tensor
 

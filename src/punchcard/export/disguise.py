@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -148,19 +147,13 @@ class Disguised:
         """The disguised model, the same equation."""
         return self.weights.module
 
-    @cached_property
-    def _ways(self) -> tuple[Tensor, Tensor]:
-        import torch
-
-        return torch.from_numpy(self.readin), torch.from_numpy(self.readout)
-
     def enter(self, card: Tensor) -> Tensor:
         """A card of the machine as the disguised model takes it."""
-        return self._ways[0] @ card.to(self._ways[0].dtype)
+        return card.new_tensor(self.readin, dtype=self.model.dtype) @ card.to(self.model.dtype)
 
     def leave(self, card: Tensor) -> Tensor:
         """The machine's card from the disguised model's."""
-        return self._ways[1] @ card
+        return card.new_tensor(self.readout) @ card
 
     def check(self, programs: Sequence[Any], loops: int) -> Agreement:
         """Run programs beside the interpreter, and compare every loop; a disguise that breaks one is refused."""

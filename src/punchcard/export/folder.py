@@ -103,11 +103,6 @@ def events(machine: Machine[Any, Any]) -> tuple[Pattern, ...]:
     return machine.design.events(machine.sizes)
 
 
-def stops(machine: Machine[Any, Any]) -> list[dict[str, Any]]:
-    """Where a run without a host ends: the patterns of a program that has halted, and those at which a host is needed."""
-    return [pattern_places(machine.layout, pattern) for pattern in (*machine.halting, *events(machine))]
-
-
 def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
     """A pattern by numbers: the bits in some rows of one column; 0 is either."""
     return {"rows": layout.rows(pattern.rows).start, "column": layout.region(pattern.region).start,

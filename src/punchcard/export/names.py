@@ -1,4 +1,4 @@
-"""RowNames for all that a machine consists of: rows, heads, formulas and hidden units, with the text of what each computes.
+"""Names for all that a machine consists of: rows, heads, formulas and hidden units, with the text of what each computes.
 
     names = Naming(machine)
     names.rows[64]                 difference[7]

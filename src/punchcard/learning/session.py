@@ -17,7 +17,6 @@ from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywiseProduct, FittedFunction, MatrixProduct
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
-from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
@@ -68,13 +67,6 @@ def range_for(largest: float, declared: float | None) -> float:
         raise PunchcardError(f"range={declared}: values up to {largest:.6g} occur; declare {MARGIN * largest:.6g} or more, "
                              "or leave it out")
     return float(declared)
-
-
-def check_size(options: RunOptions) -> None:
-    """Refuse a size of the machine that is too large, before NumPy runs."""
-    size = options.get("size")
-    if isinstance(size, int):
-        check_room(size)
 
 
 def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> FleqMachine:

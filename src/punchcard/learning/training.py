@@ -18,7 +18,7 @@ from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
 from punchcard.learning.programs.reference import outputs
 from punchcard.learning.programs.sgd import prediction_program
-from punchcard.learning.session import RunOptions, check_size, machine_for, range_for, run_whole
+from punchcard.learning.session import RunOptions, machine_for, range_for, run_whole
 from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
@@ -130,7 +130,7 @@ def learn(
     Returns a `Learned`, with the model, the losses, and the errors against NumPy.
     """
     how = cast(RunOptions, options)
-    check_size(how)
+    check_room(how.get("size") or 1)  # before NumPy runs
     task = cast(Task, {name: value for name, value in options.items() if name in Task.__annotations__})
     planned = plan(features, labels, rehearsing=rehearsing, **task)
     check_names(planned.network, feature_names, target_names)  # before the work whose result would not take them
@@ -202,7 +202,7 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     """
     known = Model.load(model) if isinstance(model, str | Path) else model.model if isinstance(model, Learned) else model
     network, x = known.network, known.features(features)
-    check_size(options)
+    check_room(options.get("size") or 1)
     check_room(network.size, len(x) + sum(network.sizes))
     expected, largest = outputs(network, known.weights, x)
     limit = range_for(largest, options.get("range"))

@@ -10,16 +10,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import MatrixError, SingularMatrixError
-from punchcard.linalg.algorithms import (
-    first_step,
-    gauss_seidel,
-    gauss_seidel_program,
-    gauss_seidel_start,
-    inverse_program,
-    least_squares_program,
-    newton,
-    pseudo_inverse,
-)
+from punchcard.linalg import algorithms
 from punchcard.linalg.execution import (
     AlgebraOptions,
     Computed,
@@ -32,7 +23,6 @@ from punchcard.linalg.execution import (
     power_of_two,
     require_convergence,
 )
-from punchcard.linalg.rounds import newton_rounds, reciprocal_rounds, sweeps_needed
 from punchcard.machines.fleq.isa import Array
 
 MOST_ROUNDS = 100
@@ -53,12 +43,12 @@ def inverse(matrix: ArrayLike, iterations: int | None = None, **options: Unpack[
     a = as_matrix(matrix, "inverse", square=True)
     at_least_one(iterations, "inverse", "iterations")
     rounds = _rounds(a, iterations, "inverse")
-    scale = _balance(a, newton.plain(a, first_step(a), rounds))
-    done = execute(inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
+    scale = _balance(a, algorithms.newton.plain(a, algorithms.first_step(a), rounds))
+    done = execute(algorithms.inverse_program(scale * a, rounds), condition=float(np.linalg.cond(a)), **options)
     value = scale * done.returned()
     residual = float(np.abs(np.eye(len(a)) - a @ value).max())
     found = Computed(value, distance(value, np.linalg.inv(a)), done.machine_error, residual, done)
-    return require_convergence(found, "inverse", asked=iterations, condition=float(np.linalg.cond(a)))
+    return require_convergence(found, "inverse", asked=iterations)
 
 
 @checked
@@ -81,7 +71,7 @@ def least_squares(
     residual = float(np.abs(np.eye(a.shape[1]) - pseudo_inverse @ a).max())
     true = np.linalg.lstsq(a, b, rcond=None)[0]
     found = Computed(value, distance(value, true), done.machine_error, residual, done)
-    return require_convergence(found, "least_squares", asked=iterations, condition=float(np.linalg.cond(a)))
+    return require_convergence(found, "least_squares", asked=iterations)
 
 
 @checked
@@ -106,24 +96,24 @@ def solve(
     why_not = _why_not_gauss_seidel(a)
     if why_not and sweeps is not None:
         raise MatrixError(f"solve: sweeps={sweeps}: {why_not}; without sweeps, Newton's iteration is taken")
-    needed = None if why_not else sweeps or sweeps_needed(a, b, MOST_SWEEPS)
+    needed = None if why_not else sweeps or algorithms.sweeps_needed(a, b, MOST_SWEEPS)
     if needed is None:
         done, value, _ = _by_newton(a, b, None, "solve", options)
     else:
         done, value = _by_gauss_seidel(a, b, needed, options)
     computed = Computed(value, distance(value, np.linalg.solve(a, b)), done.machine_error, distance(a @ value, b), done)
-    return require_convergence(computed, "solve", asked=sweeps, condition=float(np.linalg.cond(a)))
+    return require_convergence(computed, "solve", asked=sweeps)
 
 
 def _by_gauss_seidel(a: Array, b: Array, sweeps: int, options: AlgebraOptions) -> tuple[Execution, Array]:
     """A run of some sweeps, and x."""
     diagonal = np.abs(np.diag(a))
     scale = 1 / power_of_two(math.sqrt(diagonal.max() * diagonal.min()))
-    reciprocals = reciprocal_rounds(scale * a)
-    x = gauss_seidel.plain(*gauss_seidel_start(scale * a, b, sweeps, reciprocals))
+    reciprocals = algorithms.reciprocal_rounds(scale * a)
+    x = algorithms.gauss_seidel.plain(*algorithms.gauss_seidel_start(scale * a, b, sweeps, reciprocals))
     shrink = 1 / power_of_two(max(float(np.abs(each).max()) for each in (b, b / np.diag(scale * a), x)))
-    done = execute(gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals), condition=float(np.linalg.cond(a)),
-                   **options)
+    program = algorithms.gauss_seidel_program(scale * a, shrink * b, sweeps, reciprocals)
+    done = execute(program, condition=float(np.linalg.cond(a)), **options)
     return done, done.returned() * (scale / shrink)
 
 
@@ -132,10 +122,11 @@ def _by_newton(
 ) -> tuple[Execution, Array, Array]:
     """A run of Newton's iteration for the pseudo-inverse, x, and the pseudo-inverse itself."""
     rounds = _rounds(a, iterations, call)
-    x, z = pseudo_inverse.plain(a, first_step(a), b, rounds)
+    x, z = algorithms.pseudo_inverse.plain(a, algorithms.first_step(a), b, rounds)
     scale = _balance(a, z)
     shrink = scale / power_of_two(max(float(np.abs(x).max()), scale * float(np.abs(b).max())))
-    done = execute(least_squares_program(scale * a, shrink * b, rounds), condition=float(np.linalg.cond(a)), **options)
+    program = algorithms.least_squares_program(scale * a, shrink * b, rounds)
+    done = execute(program, condition=float(np.linalg.cond(a)), **options)
     return done, done.returned() * (scale / shrink), scale * done.returned(1).T
 
 
@@ -143,7 +134,7 @@ def _rounds(a: Array, iterations: int | None, call: str) -> int:
     """The rounds that are asked for, or as many as are needed."""
     if np.linalg.matrix_rank(a) < a.shape[1]:
         raise SingularMatrixError(f"{call}: {_singular(a)}")
-    rounds = iterations or newton_rounds(a, MOST_ROUNDS)
+    rounds = iterations or algorithms.newton_rounds(a, MOST_ROUNDS)
     if rounds is None:
         raise SingularMatrixError(f"{call}: Newton's iteration does not settle in {MOST_ROUNDS} rounds: {_singular(a)}")
     return rounds

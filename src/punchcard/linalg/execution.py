@@ -54,6 +54,8 @@ class Execution:
     reference: dict[str, Array] = field(repr=False)
     largest: float
     """The largest value on the interpreter, which ran first."""
+    condition: float | None = field(default=None, repr=False)
+    """That of the matrix, for errors."""
 
     @property
     def memory(self) -> dict[str, Array]:
@@ -96,7 +98,7 @@ def execute(
     except ProgramError as error:
         raise ConvergenceError(f"{error}: on the interpreter, which rounds less, values stay within {ran.largest:g}; "
                                f"{advice(machine, condition)}") from None
-    return Execution(program, machine, report, ran.memory, ran.largest)
+    return Execution(program, machine, report, ran.memory, ran.largest, condition)
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class Krylov(Computed):
     h: Array
 
 
-def advice(machine: FleqMachine, condition: float | None = None) -> str:
+def advice(machine: FleqMachine, condition: float | None) -> str:
     """What would make a run more accurate; where nothing would, that the matrix is too badly conditioned."""
     better = ["float64"] * (machine.precision.significand < 53) + ["more heads"] * (machine.heads < MOST_HEADS)
     if better:
@@ -189,11 +191,12 @@ def advice(machine: FleqMachine, condition: float | None = None) -> str:
 C = TypeVar("C", bound=Computed)
 
 
-def require_convergence(computed: C, call: str, *, asked: int | None, condition: float | None = None) -> C:
+def require_convergence(computed: C, call: str, *, asked: int | None) -> C:
     """A result that has not converged is refused, unless a number of iterations was asked for."""
+    done = computed.execution
     if not computed.converged and asked is None:
         raise ConvergenceError(f"{call}: the residual is {computed.residual:.1e} on the machine, the limit is "
-                               f"{computed.execution.tolerance:.1e}: {advice(computed.machine, condition)}")
+                               f"{done.tolerance:.1e}: {advice(done.machine, done.condition)}")
     return computed
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.errors import ConvergenceError, MatrixError, PunchcardError, SingularMatrixError
-from punchcard.linalg.algorithms import arnoldi_program, power_program, qr_program
+from punchcard.linalg.algorithms import arnoldi_program, norm_bound, power_program, power_rounds, qr_program
 from punchcard.linalg.execution import (
     AlgebraOptions,
     Execution,
@@ -24,7 +24,6 @@ from punchcard.linalg.execution import (
     execute,
     require_convergence,
 )
-from punchcard.linalg.rounds import norm_bound, power_rounds
 from punchcard.machines.fleq.isa import Array
 
 MOST_ITERATIONS = 2000

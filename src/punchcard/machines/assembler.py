@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from punchcard.errors import ProgramError
-from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown
+from punchcard.machines.source import MAX_DIGITS, Line, Token, lines, unknown, where
 
 SECTIONS = (".data", ".code")
 _RUN = re.compile(rf"(?:[+-]?[0-9]{{1,{MAX_DIGITS}}}(?:\s*+,\s*+|\s++|$))*+")  # decimal values in a row
@@ -32,7 +32,6 @@ class Operation:
     mnemonic: str
     operands: tuple[OperandKind, ...]
     optional: int = 0
-    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,6 @@ class Statement(NamedTuple):
 class ParsedText:
     """A source text, parsed: what was declared and what was written."""
 
-    source: str
     symbols: dict[str, Symbol] = field(default_factory=dict)
     symbol_tokens: dict[str, Token] = field(default_factory=dict)
     values: list[int] = field(default_factory=list)
@@ -78,27 +76,26 @@ class ParsedText:
         """The number of the memory cell that an operand names."""
         name = operand.token.text
         if name not in self.symbols:
-            raise unknown("memory cell", operand.token, self.symbols, "declare it under .data", self.source)
+            raise unknown("memory cell", operand.token, self.symbols, "declare it under .data")
         symbol = self.symbols[name]
         if operand.offset >= symbol.size:
             raise operand.token.error(f"'{name}+{operand.offset}' is beyond {name!r}, which has {symbol.size} "
-                                      f"cell{'s' * (symbol.size != 1)}, counted from 0", self.source)
+                                      f"cell{'s' * (symbol.size != 1)}, counted from 0")
         return symbol.address + operand.offset
 
     def _target(self, operand: _Operand) -> int:
         """The number of the instruction that an operand names."""
         if operand.number is None:
-            return labelled(operand.token, self.labels, self.source)
+            return labelled(operand.token, self.labels)
         ends = self._code[-1][0].mnemonic == "halt"
         if operand.number >= len(self._code) + (not ends):
-            raise operand.token.error(f"no instruction {operand.number}: there are {len(self._code)}, counted from 0",
-                                      self.source)
+            raise operand.token.error(f"no instruction {operand.number}: there are {len(self._code)}, counted from 0")
         return operand.number
 
 
 def parse(text: str, operations: Mapping[str, Operation], source: str, *, declares: bool = False) -> ParsedText:
     """Parse a text. It begins with `.data` or `.code`; if it `declares` cells by their use, it is all code without them."""
-    parsed = ParsedText(source)
+    parsed = ParsedText()
     section, has_data = ".code" if declares else None, False
     for line in lines(text, source):
         if line.ahead.kind == "directive":
@@ -111,8 +108,7 @@ def parse(text: str, operations: Mapping[str, Operation], source: str, *, declar
         else:
             raise line.wrong("a program begins with .data or .code")
     if not parsed._code:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
+        raise ProgramError(f"{where(source)}the program is empty: .code needs at least one instruction")
     for operation, operands, token in parsed._code:
         for operand in operands:
             name = operand.token.text
@@ -129,7 +125,7 @@ def take_section(line: Line, others: tuple[str, ...] = ()) -> str:
     token = line.take()
     if token.text.lower() not in SECTIONS:
         known = (*SECTIONS, *others)
-        raise unknown("section", token, known, f"there are {' and '.join(known)}", line.source)
+        raise unknown("section", token, known, f"there are {' and '.join(known)}")
     line.finish(token.text)
     return token.text.lower()
 
@@ -140,21 +136,21 @@ def take_labels(line: Line, labels: dict[str, int], number: int) -> None:
         label = line.take_name("a label")
         line.take()
         if label.text in labels:
-            raise label.error(f"label {label.text!r} is declared twice", line.source)
+            raise label.error(f"label {label.text!r} is declared twice")
         labels[label.text] = number
 
 
-def labelled(token: Token, labels: Mapping[str, int], source: str) -> int:
+def labelled(token: Token, labels: Mapping[str, int]) -> int:
     """The number of the instruction that has this label."""
     if token.text not in labels:
-        raise unknown("label", token, labels, "write it before an instruction, as `name:`", source)
+        raise unknown("label", token, labels, "write it before an instruction, as `name:`")
     return labels[token.text]
 
 
 def _parse_data(line: Line, parsed: ParsedText) -> None:
     name = line.take_name("a memory cell")
     if name.text in parsed.symbols:
-        raise name.error(f"memory cell {name.text!r} is declared twice", line.source)
+        raise name.error(f"memory cell {name.text!r} is declared twice")
     if line.at(":"):
         raise line.wrong("a memory cell is declared as `name value`, without a colon")
     parsed.symbol_tokens[name.text] = name
@@ -165,8 +161,8 @@ def _parse_data(line: Line, parsed: ParsedText) -> None:
             parsed.values += map(int, run.replace(",", " ").split())
         else:
             parsed.values.append(line.take_integer("a value")[0])
-        if line.at(",") and not run.rstrip().endswith(","):
-            line.take()
+        if not run.rstrip().endswith(","):
+            line.take_if(",")
     if len(parsed.values) == address:
         parsed.values.append(0)
     parsed.symbols[name.text] = Symbol(name.text, address, len(parsed.values) - address)
@@ -179,7 +175,7 @@ def _parse_code(line: Line, parsed: ParsedText, operations: Mapping[str, Operati
     mnemonic = line.take_name("an instruction")
     operation = operations.get(mnemonic.text.lower())
     if operation is None:
-        raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}", line.source)
+        raise unknown("instruction", mnemonic, operations, f"there are {', '.join(operations)}")
     parsed._code.append((operation, _parse_operands(line, operation, mnemonic), mnemonic))
 
 
@@ -189,10 +185,8 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_
         if place:
             if line.ahead.kind == "end" and place >= len(operation.operands) - operation.optional:
                 break
-            if not line.at(","):
-                raise line.wrong(f"operands of {operation.mnemonic} are separated by commas, and there are "
-                                 f"{_count(operation)}")
-            line.take()
+            line.take_mark(",", f"operands of {operation.mnemonic} are separated by commas, and there are "
+                                f"{_count(operation)}")
         if kind == "target" and line.ahead.kind == "number":
             number, token = line.take_integer("an instruction number")
             operands.append(_Operand(kind, token, number=number))
@@ -203,11 +197,10 @@ def _parse_operands(line: Line, operation: Operation, mnemonic: Token) -> list[_
             raise line.wrong("a target is a label, or an instruction's number counted from 0")
         token = line.take_name(f"operand {place + 1} of {operation.mnemonic}")
         offset = 0
-        if kind == "cell" and line.at("+"):
-            line.take()
+        if kind == "cell" and line.take_if("+"):
             offset, _ = line.take_integer("an offset")
             if offset < 0:
-                raise token.error(f"offset {offset}: an array's cells count from 0", line.source)
+                raise token.error(f"offset {offset}: an array's cells count from 0")
         operands.append(_Operand(kind, token, offset))
     line.finish(f"the {_count(operation)} operands of {mnemonic.text}" if operation.operands else mnemonic.text)
     return operands

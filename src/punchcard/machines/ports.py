@@ -12,6 +12,7 @@ from punchcard.errors import PunchcardError
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
 
 if TYPE_CHECKING:
+    from punchcard.machines.base import AnyMachine
     from punchcard.machines.running import Mark
 
 BYTE = 0xFF
@@ -51,16 +52,32 @@ class Host(ABC):
 class StreamHost(Host):
     """A host of instructions that read and write bytes, which is called between loops when there is an event on the card.
 
-    `last` is the last loop of the run; an instruction that will not be executed is not served, and the traffic says that it
-    waits. A `read` that raises KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the
-    card as it was. A run that goes on from a mark at which an instruction waited serves it first.
+    The card says with the rows `event` of its scratchpad what there is to do. `last` is the last loop of the run; an
+    instruction that will not be executed is not served, and the traffic says that it waits. A `read` that raises
+    KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it was. A run that goes
+    on from a mark at which an instruction waited serves it first.
     """
 
-    def __init__(self, begin: Mark, read: Read, write: Write, last: int) -> None:
+    def __init__(self, machine: AnyMachine, begin: Mark, read: Read, write: Write, last: int) -> None:
+        self._layout, self._patterns = machine.layout, machine.design.events(machine.sizes)
+        self._scratch = machine.layout.region("scratchpad").start
         self._from, self._to, self._last = read, write, last
         self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
         self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
         self._served, self._over = begin.loops, begin.ended
+
+    @property
+    def ports(self) -> Mapping[Pattern, Port]:
+        return dict.fromkeys(self._patterns, self)
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
+
+    def events(self, card: Card) -> list[str]:
+        """The names of the events on a card."""
+        word = self._layout.number_at(card, "event", self._scratch)
+        return [name for i, name in enumerate(self._layout.place("event").block.parts) if word >> i & 1]
 
     def begin(self, card: Card) -> Card:
         """The card to begin with: an instruction that waited is served, and a run that has ended says why."""

@@ -32,12 +32,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"
 
 
 class Token(NamedTuple):
-    """A piece of a line: its kind, its text, and where it begins (both counted from 1)."""
+    """A piece of a line: its kind, its text, where it begins (both counted from 1), and the name of the whole text."""
 
     kind: str
     text: str
     line: int
     column: int
+    source: str = ""
 
     @property
     def end(self) -> int:
@@ -45,7 +46,8 @@ class Token(NamedTuple):
         return self.column + len(self.text)
 
     def error(self, message: str, source: str = "") -> SourceError:
-        return SourceError(message, line=self.line, column=self.column, text=self.text, source=source)
+        """An error at its place, in its own text or in another."""
+        return SourceError(message, line=self.line, column=self.column, text=self.text, source=source or self.source)
 
 
 class Line:
@@ -53,7 +55,7 @@ class Line:
 
     def __init__(self, content: str, number: int, scanner: _Scanner) -> None:
         self._content, self._scanner = content, scanner
-        self._end = Token("end", "", number, len(content.rstrip()) + 1)
+        self._end = Token("end", "", number, len(content.rstrip()) + 1, scanner.source)
         self._tokens = scanner.tokens(content, number)
         self._second: Token | None = None
         self.ahead = next(self._tokens, self._end)
@@ -108,28 +110,27 @@ class Line:
         token = self.ahead
         if token.kind == "character":
             self.take()
-            return sign * ord(unescape(token, self.source)), first
+            return sign * ord(unescape(token)), first
         if token.kind != "number":
             raise self.wrong(f"{what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant")
         self.take()
         if len(token.text) > MAX_DIGITS:
-            raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}", self.source)
+            raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}")
         try:
             if "_" in token.text:  # a number to Python only
                 raise ValueError
             return sign * int(token.text, 16 if token.text[:2].lower() == "0x" else 10), first
         except ValueError:
-            raise token.error(f"{token.text!r} is not a number: write decimal (12) or hexadecimal (0x0c)",
-                              self.source) from None
+            raise token.error(f"{token.text!r} is not a number: write decimal (12) or hexadecimal (0x0c)") from None
 
     def finish(self, what: str) -> None:
         """Refuse anything that is left on the line."""
         if self.ahead.kind != "end":
-            raise self.ahead.error(f"unexpected {shortened(self.ahead.text)} after {what}", self.source)
+            raise self.ahead.error(f"unexpected {shortened(self.ahead.text)} after {what}")
 
     def wrong(self, rule: str) -> SourceError:
         found = "the line ends here" if self.ahead.kind == "end" else f"found {shortened(self.ahead.text)}"
-        return self.ahead.error(f"{found}: {rule}", self.source)
+        return self.ahead.error(f"{found}: {rule}")
 
 
 def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Iterator[Line]:
@@ -152,18 +153,23 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
         yield number, match.group()
 
 
-def unescape(token: Token, source: str = "") -> str:
+def unescape(token: Token) -> str:
     """The characters that a token in quotes means."""
     def character(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPES:
             known = ", ".join("\\" + letter for letter in _ESCAPES)
-            raise token.error(f"unknown escape {match[0]} in {shortened(token.text[1:-1])}: there are {known}", source)
+            raise token.error(f"unknown escape {match[0]} in {shortened(token.text[1:-1])}: there are {known}")
         return _ESCAPES[match[1]]
 
     return re.sub(r"\\(.)", character, token.text[1:-1], flags=re.DOTALL)
 
 
-def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str) -> SourceError:
+def where(source: str) -> str:
+    """The beginning of a message about a whole text: its name, if it has one."""
+    return f"{source}: " if source else ""
+
+
+def unknown(kind: str, token: Token, known: Iterable[str], rule: str, source: str = "") -> SourceError:
     """`unknown label 'lop' (did you mean 'loop'?): ...`."""
     return token.error(f"unknown {kind} {shortened(token.text)}{did_you_mean(token.text, known)}: {rule}", source)
 
@@ -204,23 +210,21 @@ class _Scanner:
 
     def tokens(self, content: str, number: int, place: int = 0) -> Iterator[Token]:
         match_at, length = self._pattern.match, len(content)
-        self._checked(Token("", "", number, 1))
+        self._checked(Token("", "", number, 1, self.source))
         while place < length:
             match = match_at(content, place)
             if match is None:
-                raise Token("", content[place], number, place + 1).error(f"unexpected character {content[place]!r}",
-                                                                         self.source)
+                unexpected = Token("", content[place], number, place + 1, self.source)
+                raise unexpected.error(f"unexpected character {content[place]!r}")
             kind = match.lastgroup or ""
             if kind not in _SKIPPED:
-                yield self._checked(Token(kind, match.group(), number, place + 1))
+                yield self._checked(Token(kind, match.group(), number, place + 1, self.source))
             place = match.end()
 
     def _checked(self, token: Token) -> Token:
         self._count += 1
         if self._count > MAX_TOKENS:
-            raise token.error(f"the text has more than {MAX_TOKENS:,} words, numbers and marks, which is the most",
-                              self.source)
+            raise token.error(f"the text has more than {MAX_TOKENS:,} words, numbers and marks, which is the most")
         if len(token.text) > LONGEST_NAME and token.kind not in _OF_ANY_LENGTH:
-            raise token.error(f"{shortened(token.text)} has {len(token.text)} characters: the most is {LONGEST_NAME}",
-                              self.source)
+            raise token.error(f"{shortened(token.text)} has {len(token.text)} characters: the most is {LONGEST_NAME}")
         return token

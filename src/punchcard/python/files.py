@@ -16,9 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, did_you_mean, shortened
-from punchcard.python.constructs import OPERATORS
 from punchcard.python.program import HOMES, machine_for, of_source
-from punchcard.python.source import FunctionSource, Unsupported, lines_of, literal_value
+from punchcard.python.source import OPERATORS, FunctionSource, Unsupported, lines_of, literal_value
 
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram

@@ -57,9 +57,9 @@ class ColumnSubset:
         numbers = FORMATS[weights.dtype]
         self._least = numbers.tiny * numbers.eps / 2  # what the number format rounds to 0
         self._keys = [[self._head(layer, head) for head in range(layer.heads)] for layer in self.layers]
-        self.witnesses = np.unique([place.start + range(place.stop - place.start)[at]
-                                    for place in (layout.region(region.name) for region in layout.regions)
-                                    for at in WITNESSES if -1 <= at < place.stop - place.start])
+        self._spans = [layout.region(region.name) for region in layout.regions]
+        self.witnesses = np.unique([range(span.start, span.stop)[at] for span in self._spans
+                                    for at in WITNESSES if -1 <= at < span.stop - span.start])
 
     @staticmethod
     def _head(layer: LayerArrays, head: int) -> HeadKeys:
@@ -140,8 +140,7 @@ class ColumnSubset:
 
     def _outside(self, columns: Columns) -> Columns:
         """The witnesses of regions that are not computed whole."""
-        spans = [self.layout.region(region.name) for region in self.layout.regions]
-        parts = [span for span in spans
+        parts = [span for span in self._spans
                  if np.searchsorted(columns, span.stop) - np.searchsorted(columns, span.start) < span.stop - span.start]
         return np.array([column for column in self.witnesses.tolist()
                          if any(span.start <= column < span.stop for span in parts)], np.intp)

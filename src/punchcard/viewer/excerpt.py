@@ -1,7 +1,10 @@
-"""What of a card a picture shows: rows by block, columns by region, and the rest folded.
+"""What of a card a picture shows: rows by block, columns by region, and the rest folded; and in which colours.
 
 A card may have thousands of columns, and most of them hold what an empty column of their region holds. A picture shows the
 others, up to a number, and says how many are folded. Row blocks that are 0 wherever one looks are left out.
+
+The colours are those of the page: blue above 0, amber below, paper at 0. Blue and amber stay apart for people who see no
+difference between red and green, and one is much darker than the other, so that a print in grey still shows which is which.
 """
 
 from __future__ import annotations
@@ -23,6 +26,11 @@ MOST = 48
 """Default number of columns of a picture."""
 LOOKED_AT = 1 << 14
 """Columns of a region among which used ones are looked for."""
+BELOW, ZERO, ABOVE = "#dd9a2e", "#faf4e6", "#1d5c96"
+INK, FAINT, CHANGED = "#22242b", "#8b8577", "#b3206b"
+"""Text, lines between blocks, and the edge of what has changed."""
+STEPS = 15
+"""Shades on each side of 0."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,6 @@ class Band:
     """A block of rows, or a part of one, that is shown."""
 
     name: str
-    block: RowBlock
     entries: AnyArray
     """Rows by shown columns."""
     other: AnyArray
@@ -95,7 +102,7 @@ def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups
         real = block.holds.get(group.region.name) in ("real", "fixed")
         largest = max(float(np.abs(some[:, here]).max(initial=0)) for some in (entries, other)) if real else 1.0
         scales += [largest or 1.0] * len(group.columns)
-    return Band(name, block, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
+    return Band(name, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
 
 
 def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ColumnGroup, ...]:
@@ -136,3 +143,13 @@ def _used(layout: Layout, card: Card, region: Region) -> list[int]:
         if counts.max() > 1 and len(counts) > 1:  # where no two are alike they are addresses
             used |= which.reshape(-1) != counts.argmax()
     return [columns.start + int(offset) for offset in np.flatnonzero(used)]
+
+
+def shade(value: float) -> str:
+    """The colour of a number from -1 to 1, in steps; beyond, it has the full colour."""
+    step = max(-STEPS, min(STEPS, round(value * STEPS)))
+    if step == 0 and value:
+        step = 1 if value > 0 else -1  # a small number is not 0
+    end = BELOW if step < 0 else ABOVE
+    parts = [(int(ZERO[i:i + 2], 16), int(end[i:i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(a + (b - a) * abs(step) / STEPS):02x}" for a, b in parts)

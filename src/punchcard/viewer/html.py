@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +51,19 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
     return len(text)
 
 
-def _about(session: Session, last: int | None) -> dict[str, Any]:
-    """What does not change; the run ends at `last`, or at its own end if that comes first."""
+def _constant(session: Session, last: int | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What does not change: `about` and all formulas. The run ends at `last`, or at its own end if that comes first."""
     about: dict[str, Any] = dict(session.about())
     end = session.timeline.end
     reached = last if end is None else end.loops if last is None else min(end.loops, last)
     about |= {"loops": reached, "known_loops": reached or 0,
               "ended": end.reason if end is not None and reached == end.loops else None}
-    about["layers"] = [{**layer, "heads": formulas["heads"], "formulas": formulas["formulas"]}
-                       for layer, formulas in zip(about["layers"], _formulas(session), strict=True)]
-    return about
-
-
-def _formulas(session: Session) -> list[dict[str, Any]]:
-    """The formulas of all layers; those of a large machine without the formula of each row."""
-    found: list[dict[str, Any]] = [dict(session.formulas(layer)) for layer in range(session.layers)]
-    if session.machine.keeps_weights:
-        found = [{**layer, "details": [[] for _ in layer["details"]]} for layer in found]
-    return found
+    formulas: list[dict[str, Any]] = [dict(session.formulas(layer)) for layer in range(session.layers)]
+    if session.machine.keeps_weights:  # a large one: without the formula of each row
+        formulas = [{**layer, "details": [[] for _ in layer["details"]]} for layer in formulas]
+    about["layers"] = [{**layer, "heads": found["heads"], "formulas": found["formulas"]}
+                       for layer, found in zip(about["layers"], formulas, strict=True)]
+    return about, formulas
 
 
 def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
@@ -87,18 +83,17 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
         if same:
             del state["columns"]
         states.append(state)
+    heads = [(layer, head) for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)]
     attention = {}
-    for loop in range(first, last):
-        for layer, arrays in enumerate(session.machine.weights.layers):
-            for head in range(arrays.heads):
-                reply: dict[str, Any] = dict(session.attention(loop, layer, head))
-                if session.layout.columns > MATRIX_COLUMNS:
-                    reply["matrix"] = None
-                attention[f"{loop}/{layer}/{head}"] = reply
-    weights = {f"{layer}/{head}/": session.weights(layer, head=head)
-               for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)}
-    return {"kind": "recorded", "about": _about(session, last), "states": states, "attention": attention, "weights": weights,
-            "formulas": _formulas(session)}
+    for loop, (layer, head) in product(range(first, last), heads):
+        reply: dict[str, Any] = dict(session.attention(loop, layer, head))
+        if session.layout.columns > MATRIX_COLUMNS:
+            reply["matrix"] = None
+        attention[f"{loop}/{layer}/{head}"] = reply
+    weights = {f"{layer}/{head}/": session.weights(layer, head=head) for layer, head in heads}
+    about, formulas = _constant(session, last)
+    return {"kind": "recorded", "about": about, "states": states, "attention": attention, "weights": weights,
+            "formulas": formulas}
 
 
 def _carried(columns: list[int], entries: AnyArray, wanted: list[int]) -> AnyArray:
@@ -132,13 +127,13 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
     reached = MOST_LOOPS if end is None else end.loops
     if last is not None or machine.has_ports:
         reached = min(reached, MOST_LOOPS if last is None else last)
-    about = _about(session, None if end is not None and last is None else reached)
+    about, formulas = _constant(session, None if end is not None and last is None else reached)
     facts = _facts(session, reached) if machine.has_ports else {}
     if end is not None and end.loops == reached and end.message is not None:
         facts.setdefault(reached, {})["message"] = end.message
     card = entries_of(session.timeline.served(0).card).astype(np.float64)
     return {"kind": "computed", "about": about, "model": model_data(machine.weights), "card": encoded(card),
-            "loops": facts, "formulas": _formulas(session)}
+            "loops": facts, "formulas": formulas}
 
 
 def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:

@@ -8,9 +8,8 @@ that were asked for, and all that they need.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +56,7 @@ class LoopInspector:
         self.small = self.layout.columns <= SMALL
         near = "dense" if self.small and not self.exact else "auto"
         self.timeline = Timeline(machine, program, given, max_steps, near=near)
-        self._kept: OrderedDict[int, LoopStages] = OrderedDict()
+        self.stages = lru_cache(LOOPS_KEPT)(self._stages)
         self._wanted: set[int] = set()
 
     @cached_property
@@ -90,7 +89,7 @@ class LoopInspector:
             if len(new) > MOST_WANTED:
                 raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be shown beside those that always are")
             self._wanted |= new
-            self._kept.clear()
+            self.stages.cache_clear()
 
     def has_ended(self, loop: int) -> bool:
         """Whether the run is known to make no loop of this number."""
@@ -134,15 +133,9 @@ class LoopInspector:
         except PunchcardError:
             return None
 
-    def stages(self, loop: int) -> LoopStages:
-        """The card at each stage of a loop."""
-        found = self._kept.get(loop)
-        if found is None:
-            found = self._small_loop(loop) if self.small else self._large_loop(loop)
-            self._kept[loop] = found
-            if len(self._kept) > LOOPS_KEPT:
-                self._kept.popitem(last=False)
-        return found
+    def _stages(self, loop: int) -> LoopStages:
+        """The card at each stage of a loop. The last ones that were asked for are kept, as `stages`."""
+        return self._small_loop(loop) if self.small else self._large_loop(loop)
 
     def _small_loop(self, loop: int) -> LoopStages:
         """The equation in all columns. If no host takes part, that is the next card, too."""

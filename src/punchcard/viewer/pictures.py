@@ -21,8 +21,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
-from punchcard.viewer.excerpt import MOST, CardExcerpt, excerpt
+from punchcard.viewer.excerpt import ABOVE, BELOW, CHANGED, FAINT, INK, MOST, ZERO, CardExcerpt, excerpt
 from punchcard.viewer.stages import differing_columns
 
 if TYPE_CHECKING:
@@ -154,26 +153,23 @@ def _mark_changes(axes: Axes, shown: CardExcerpt, lefts: Sequence[float]) -> Non
     axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor=CHANGED, linewidth=0.9))
 
 
-def attention_figure(
-    layout: Layout, moves: Sequence[Move], *, matrix: AnyArray | None = None, names: Names | None = None, title: str = "",
-) -> Figure:
+def attention_figure(moves: Sequence[Move], matrix: AnyArray, *, names: Names, title: str) -> Figure:
     """Who takes from whom in a head: arrows over the columns, and for a small card the whole matrix of weights.
 
     Entry (i, j) of the matrix is how much column j takes from column i.
     """
-    called = names or layout.column_name
-    small = matrix is not None and len(matrix) <= MATRIX
+    small = len(matrix) <= MATRIX
     taking = sorted({column for move in moves for column in (move.source_column, move.target_column)})
-    columns = list(range(layout.columns)) if small else taking
+    columns = list(range(len(matrix))) if small else taking
     wide = max(3.0, min(14.0, len(columns) * CELL))
     figure = new_figure(wide + 1.0, (wide if small else 0.6) + 2.0, title)
-    if not (small and matrix is not None):
-        _arrows(figure.add_subplot(), columns, moves, called)
+    if not small:
+        _arrows(figure.add_subplot(), columns, moves, names)
     else:
         above, below = figure.subplots(2, 1, height_ratios=(1.2, wide), sharex=True)
-        _arrows(above, columns, moves, called)
+        _arrows(above, columns, moves, names)
         above.tick_params(labelbottom=False)
-        _matrix(below, matrix, called)
+        _matrix(below, matrix, names)
     return figure
 
 

@@ -28,6 +28,7 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Layout, RowBlock
 
 ContentKind = Literal["bits", "one", "real", "fixed", "mixed", "empty"]
 """What a row block holds when a loop begins; "mixed": different things in different regions; "empty": 0 everywhere."""
@@ -250,6 +251,25 @@ class FindReply(TypedDict):
 
     moment: int | None
     searched: int
+
+
+def layout_reply(layout: Layout) -> LayoutReply:
+    """The rows and columns by name."""
+    return {
+        "width": layout.width, "columns": layout.columns,
+        "blocks": [_block(layout, block) for block in layout.blocks],
+        "regions": [{"name": region.name, "start": layout.region(region.name).start, "columns": region.size,
+                     "about": region.about} for region in layout.regions],
+    }
+
+
+def _block(layout: Layout, block: RowBlock) -> BlockReply:
+    held = set(block.holds.values())
+    kind: ContentKind = "mixed" if len(held) > 1 else next(iter(held), "empty")
+    places = {name: layout.rows(f"{block.name}.{name}") for name in block.parts}
+    parts = [(name, place.start, place.stop - place.start) for name, place in places.items()]
+    return {"name": block.name, "start": layout.rows(block.name).start, "rows": block.size, "about": block.about,
+            "kind": kind, "parts": parts, "within": block.within}
 
 
 def encoded(entries: AnyArray) -> str:

@@ -37,9 +37,6 @@ def find(session: Session, what: str, moment: int, *, forward: bool, instruction
         found = _port(session, loop, deadline) if forward else _port_before(session, moment)
         return None if found is None else found * session.per_loop
     if what == "change":
-        session.layout.rows(rows)
-        if column not in range(session.layout.columns):
-            raise PunchcardError(f"column {column}: the card has {session.layout.columns}, counted from 0")
         return _change(session, moment, rows, column, deadline, forward=forward)
     if session.counter is None:
         raise PunchcardError(f"a {session.machine.kind.name} machine shows no program counter: it has no {what} to find")

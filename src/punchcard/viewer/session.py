@@ -26,10 +26,11 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError
+from punchcard.files import read_whole
+from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
 from punchcard.viewer import search
-from punchcard.viewer.about import about_reply
 from punchcard.viewer.formulas import Formulas
 from punchcard.viewer.inspector import LoopInspector, differ
 from punchcard.viewer.protocol import (
@@ -38,9 +39,12 @@ from punchcard.viewer.protocol import (
     ExplainReply,
     ExploreReply,
     FormulasReply,
+    LayerReply,
+    ProgramReply,
     StateReply,
     WeightsReply,
     encoded,
+    layout_reply,
 )
 from punchcard.viewer.stages import Columns, entries_of
 from punchcard.viewer.timeline import PATIENCE
@@ -49,6 +53,7 @@ COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
 MATRIX_COLUMNS = 128
 """Cards of so many columns show attention as a matrix."""
+MOST_LINES = MOST_INSTRUCTIONS = 20_000
 LOOKED_BACK = 64
 """Loops that are searched for the line that uses a routine without lines of its own."""
 QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
@@ -115,7 +120,33 @@ class Session:
 
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
-        return about_reply(self)
+        machine, layout, shown = self.machine, self.layout, self.inspector.columns_shown.tolist()
+        names = {column: name for column in shown
+                 if (name := machine.column_name(column, self.program)) != layout.column_name(column)}
+        layers: list[LayerReply] = [
+            {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
+             "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
+            for number, layer in enumerate(machine.weights.layers)]
+        if not machine.keeps_weights:  # else the formulas take long to work out: `formulas` gives them on demand
+            for number, layer in enumerate(layers):
+                found = self.formula_texts.layer(number)
+                layer["heads"], layer["formulas"] = found["heads"], found["formulas"]
+        return {
+            "title": machine.title(), "machine": machine.kind.name, "design": machine.design.name,
+            "dtype": machine.precision.name, "facts": plain_data(machine.summary()),
+            "layout": layout_reply(layout), "layers": layers, "program": self._program(),
+            "shown": [value.plain(layout) for value in self.shown],
+            "counter": None if self.counter is None else self.counter.plain(layout),
+            "columns_shown": shown, "column_names": names, **self.end_reply(),
+            "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
+        }
+
+    def _program(self) -> ProgramReply:
+        """The program's text and instructions; of very long ones the beginning."""
+        lines, instructions = self.listing
+        left_out = max(0, len(lines) - MOST_LINES) + max(0, len(instructions) - MOST_INSTRUCTIONS)
+        return {"name": self.name, "lines": list(lines[:MOST_LINES]), "left_out": left_out,
+                "instructions": [each._asdict() for each in instructions[:MOST_INSTRUCTIONS]]}
 
     # Moments
 
@@ -286,12 +317,9 @@ class Session:
                            seconds=seconds)
 
 
-def session_of(machine: Machine[Any, Any], program: object, file: Path | None = None, **options: Any) -> Session:
+def session_of(machine: Machine[Any, Any], program: object, file: Path, **options: Any) -> Session:
     """A session for a program from a file. Its text is shown if it is text."""
-    from punchcard.files import read_whole
-
     source = None
-    if file is not None:
-        with suppress(UnicodeDecodeError, PunchcardError):
-            source = read_whole(file, "program").decode("utf-8")
-    return Session(machine, program, source=source, name=file.name if file is not None else "", **options)
+    with suppress(UnicodeDecodeError, PunchcardError):
+        source = read_whole(file, "program").decode("utf-8")
+    return Session(machine, program, source=source, name=file.name, **options)

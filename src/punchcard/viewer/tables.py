@@ -13,8 +13,7 @@ import numpy as np
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import shortened
 from punchcard.formatting import format_value, plural
-from punchcard.viewer.colours import ZERO, shade
-from punchcard.viewer.excerpt import CardExcerpt, excerpt
+from punchcard.viewer.excerpt import ZERO, CardExcerpt, excerpt, shade
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -34,15 +33,13 @@ TEXT = "font-family='system-ui,sans-serif' font-size='9' fill='currentColor'"
 
 def result_html(result: Result[Any]) -> str:
     """How the run ended, its values and output, and its last card."""
-    return f"<div><p>{escape(result.summary())} on the {escape(result.engine)} engine</p>{_rest(result)}</div>"
+    return _run_html(result, "")
 
 
 def report_html(report: Report[Any]) -> str:
     """The same, and what the interpreter says of it."""
-    result = report.result
     mark = "✓" if report.agrees else "✗" if report.agrees is False else "–"
-    return (f"<div><p>{escape(result.summary())} on the {escape(result.engine)} engine<br>"
-            f"{mark} {escape(report.summary())}</p>{_rest(result)}</div>")
+    return _run_html(report.result, f"<br>{mark} {escape(report.summary())}")
 
 
 def machine_html(machine: Machine[Any, Any]) -> str:
@@ -58,13 +55,14 @@ def machine_html(machine: Machine[Any, Any]) -> str:
             f"{table(('region', 'columns', 'what'), regions)}</details></div>")
 
 
-def _rest(result: Result[Any]) -> str:
+def _run_html(result: Result[Any], verdict: str) -> str:
     values = dict(list(result.memory.items())[:MOST])
     more = len(result.memory) - len(values)
     text = result.output[:MOST_OUTPUT].decode(errors="replace")
     written = f"<pre>{escape(text)}{'…' * (len(result.output) > MOST_OUTPUT)}</pre>" if result.output else ""
     card = card_svg(result.layout, result.raw_card, names=result.names) if result.layout is not None else ""
-    return f"{named(values)}{f'<p>and {more:,} more</p>' if more > 0 else ''}{written}{card}"
+    return (f"<div><p>{escape(result.summary())} on the {escape(result.engine)} engine{verdict}</p>{named(values)}"
+            f"{f'<p>and {more:,} more</p>' if more > 0 else ''}{written}{card}</div>")
 
 
 def named(values: Mapping[str, Any]) -> str:

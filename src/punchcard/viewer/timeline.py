@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from punchcard.card.layout import Card
@@ -17,6 +18,7 @@ from punchcard.card.packed import packed_bytes
 from punchcard.engines import Controls, NoCopyWatch
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
+from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction
 from punchcard.machines.streams import Traffic, reader
 
@@ -24,9 +26,9 @@ FIRST_EVERY = 64
 MOST_MARKS = 256
 MARK_BYTES = 1 << 28
 FEW = 32
-"""Timeline that a slow engine makes before a fast one is ready."""
+"""Loops that a slow engine makes before a fast one is ready."""
 RECENT = 48
-"""Timeline that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
+"""Loops that were asked for lately, which are kept beside the marks: so a step back takes no longer than one forth."""
 NEAR = 0.005
 """Seconds of a run that may lie between two marks, where the engine is fast."""
 SLICE = 0.1
@@ -70,7 +72,7 @@ class Timeline:
         self._most = max(8, min(MOST_MARKS, MARK_BYTES // size))
         self._marks: dict[int, Mark] = {0: Mark(machine.pack(program))}
         self._recent: OrderedDict[int, Mark] = OrderedDict()
-        self._served: OrderedDict[int, Served] = OrderedDict()
+        self._serve = lru_cache(RECENT)(self._after_host)
         if self.last == 0:
             self.end = RunEnd(0, "steps")
 
@@ -97,13 +99,7 @@ class Timeline:
         mark = self.mark(loop)
         if self.end is not None and mark.loops >= self.end.loops:
             return Served(mark.raw_card, mark.traffic)
-        found = self._served.get(mark.loops)
-        if found is None:
-            found = self._serve(mark)
-            self._served[mark.loops] = found
-            if len(self._served) > RECENT:
-                self._served.popitem(last=False)
-        return found
+        return self._serve(mark.loops)
 
     def put(self, mark: Mark) -> None:
         """Keep a mark that was made elsewhere."""
@@ -135,13 +131,15 @@ class Timeline:
 
         limit = min(end, self.last if self.end is None else self.end.loops)
         with suppress(PunchcardError):  # what cannot be read at the end was looked at on the way
-            self.machine.run(self.program, max_steps=self._steps(limit), input=self.given, begin=mark,
-                             keep=PeriodicAction(1 << 60, lambda mark: None), guarded=False,
-                             controls=Controls(watch=NoCopyWatch(see),
-                                               interrupted=lambda: stop or time.monotonic() > deadline))
+            self._run(mark, limit, keep=PeriodicAction(1 << 60, lambda mark: None), guarded=False, controls=Controls(
+                watch=NoCopyWatch(see), interrupted=lambda: stop or time.monotonic() > deadline))
         return reached
 
     # Running
+
+    def _run(self, begin: Mark, loops: int, **options: Any) -> Result[Any]:
+        """Go on from a mark until so many loops are made, with these options of `Machine.run`."""
+        return self.machine.run(self.program, max_steps=self._steps(loops), input=self.given, begin=begin, **options)
 
     def _steps(self, loops: int) -> int | None:
         """The instructions of so many loops, as `run` counts them."""
@@ -173,10 +171,8 @@ class Timeline:
 
         reason, message = "halted", None
         try:
-            result = self.machine.run(
-                self.program, engine=self.near if target - begin.loops <= FEW else self._far, max_steps=steps,
-                input=self.given, begin=begin, keep=PeriodicAction(self._every, keep),
-                controls=Controls(interrupted=late))
+            result = self._run(begin, target, engine=self.near if target - begin.loops <= FEW else self._far,
+                               keep=PeriodicAction(self._every, keep), controls=Controls(interrupted=late))
             if any(note.startswith(NOT_LOWERED) for note in result.notes):
                 self.near = self._far = result.engine  # to be declined takes a second each time
             reason, message = result.reason, None if result.fault is None else str(result.fault)
@@ -203,8 +199,8 @@ class Timeline:
             reached = loop
 
         try:
-            self.machine.run(self.program, max_steps=self._steps(self.last), input=self.given, begin=begin,
-                             controls=Controls(watch=NoCopyWatch(note), interrupted=lambda: time.monotonic() > deadline))
+            self._run(begin, self.last, controls=Controls(watch=NoCopyWatch(note),
+                                                          interrupted=lambda: time.monotonic() > deadline))
         except PunchcardError as again:
             message = str(again)
         last = begin
@@ -214,13 +210,13 @@ class Timeline:
             last = mark
 
         with suppress(PunchcardError):  # a transformer knows no errors: it makes that loop as any other
-            self.machine.run(self.program, max_steps=self._steps(reached + 1), input=self.given, begin=begin,
-                             keep=PeriodicAction(1 << 30, keep), guarded=False)
+            self._run(begin, reached + 1, keep=PeriodicAction(1 << 30, keep), guarded=False)
         self.known = last.loops
         self._ended(last, "error", message)
         return last
 
-    def _serve(self, mark: Mark) -> Served:
+    def _after_host(self, loop: int) -> Served:
+        mark = self.mark(loop)
         read = reader(self.given, len(mark.traffic.read))
         host = self.machine.host(mark, read, lambda byte: None, self.last, self.program)
         if host is None:

@@ -8,6 +8,7 @@ interpreter to read; a test compares the two.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import repeat
 from typing import TypeAlias
 
@@ -87,15 +88,8 @@ class DecodedFleq:
 
     def _call(self, call: Call, number: int) -> Act:
         """The call on views that stay, or on a list of views that pointer functions renew."""
-        views = self._views[number]
-        apply = self._apply(call)
-        if number in self._changing:
-            return lambda: apply(*views)
-        if len(views) == 2:
-            a, c = views
-            return lambda: apply(a, c)
-        a, b, c = views
-        return lambda: apply(a, b, c)
+        views, apply = self._views[number], self._apply(call)
+        return (lambda: apply(*views)) if number in self._changing else partial(apply, *views)
 
     def _apply(self, call: Call) -> Callable[..., object]:
         """A function of views, which are transposed: a^T b, transposed, is b^T a."""
@@ -150,17 +144,10 @@ class DecodedFleq:
                 return after
 
             return onward
-        item, rows, where, target = self.columns.item, self.columns.shape[1], self._pointers[number], branch.target
-        if number in self._changing or branch.flag is None:
-            def looked_up() -> int:
-                act()
-                return where["p"] if "flag" not in where or item(where["flag"] * rows) < 0.5 else after
-
-            return looked_up
-        flag = branch.flag * rows
+        item, rows, where = self.columns.item, self.columns.shape[1], self._pointers[number]
 
         def branching() -> int:
             act()
-            return target if item(flag) < 0.5 else after
+            return where["p"] if "flag" not in where or item(where["flag"] * rows) < 0.5 else after
 
         return branching

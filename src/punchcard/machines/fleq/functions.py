@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,6 +197,9 @@ ARRAY_FUNCTIONS: Mapping[str, Function] = {
 }
 """Functions for programs over arrays. One of the user's own may take such a name."""
 KNOWN: Mapping[str, Function] = {**BUILT_IN, **ARRAY_FUNCTIONS, LOSS_SLOPE.name: LOSS_SLOPE}
+Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
+POINTERS: tuple[Field, ...] = ("a", "b", "c", "flag", "p")
+"""The pointers of an instruction: the first of its rows, in this order."""
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 STANDARD_FUNCTIONS = ("add", "sub", "mul", "transpose", "sigmoid", "hadamard", *POINTER_FUNCTIONS)
 """The functions of a machine on which the linear algebra and the learning programs run without a change to its weights."""

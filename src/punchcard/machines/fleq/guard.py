@@ -7,7 +7,7 @@ of a run that a fast engine makes without entering Python after every loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from punchcard.card.layout import Card
 from punchcard.errors import EncodingError, ProgramError, PunchcardError
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
-from punchcard.machines.fleq.functions import Shape
 from punchcard.machines.fleq.isa import FLAG_TOLERANCE, Array, Call, FleqProgram, FleqState, Step
 from punchcard.machines.running import Mark
 
@@ -29,20 +28,18 @@ the grid that flags are rounded to (`designs.base.flag_grid`), which is 1/64 at 
 class Guard:
     """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction.
 
-    `bounds` are the errors of the machine's functions, and `rounding` that of its numbers. A value may be beyond the range
-    by the largest of them, since any function may have made it. An operand may be beyond its function's domain by that
-    function's own: it changes the result no more than the block does.
+    A value may be beyond the range by the largest error of the machine's functions, since any of them may have made it, and
+    by the rounding of its numbers. An operand may be beyond its function's domain by that function's own error: it changes
+    the result no more than the block does.
     """
 
-    def __init__(
-        self, design: FleqDesign, program: FleqProgram, card: Card, *, limit: float, bounds: Mapping[str, float],
-        rounding: float,
-    ) -> None:
-        self.design, self.program = design, program
-        self.limit, self.bounds, self.rounding = limit, bounds, rounding
-        self.slack = rounding + max(bounds.values())
+    def __init__(self, design: FleqDesign, program: FleqProgram, card: Card) -> None:
+        self.design, self.program, scale = design, program, design.scale
+        self.bounds = {block.name: block.bound(scale) for block in design.blocks}
+        self.rounding = 4 * scale.unit * scale.range
+        self.slack = self.rounding + max(self.bounds.values())
         self.punched = card
-        self.state = self.before = FleqState(design.memory(card), int(design.counter(card)))
+        self.state = self.before = FleqState(design.memory(card), design.counter(card))
         self.pointers: dict[str, int] = {}
         self.loop = 0
         self._check_counter(self.state, "the card")
@@ -62,7 +59,7 @@ class Guard:
             if instruction.branch is not None and instruction.branch.flag is not None:
                 self._check_flag(memory, number)
         # Only now: a flag that is not an integer leaves no program counter that could be read.
-        self.state = FleqState(memory, int(self.design.counter(card)))
+        self.state = FleqState(memory, self.design.counter(card))
         self._check_counter(self.state, self._where(number))
         self._next = self.design.instruction(card, self.state.program_counter)
 
@@ -75,9 +72,9 @@ class Guard:
         for name, shape in call.shapes.items():
             self._check_inside(name, shape.columns, number)
         function = self.program.functions[call.function]
-        domain = function.domain
+        operands, domain = self.operands(call), function.domain
         if domain is not None:
-            operand = self._operand("a", call.a_shape)
+            operand = operands[0]
             slack = self.rounding + self.bounds[call.function]
             least, below = function.least, 0.0 if function.steep else slack
             wrong = ~((domain[0] - below <= operand) & (operand <= domain[1] + slack) & (least - slack <= np.abs(operand)))
@@ -85,15 +82,13 @@ class Guard:
                 size = f", of size {least:g} or more" if least else ""
                 raise ProgramError(f"{self._where(number)}: {call.function} of {float(operand[wrong][0]):g}: its block is "
                                    f"built for {domain[0]:g} to {domain[1]:g}{size}")
-        if function.refuse is not None:
-            operands = [self._operand(name, shape) for name, shape in call.operand_shapes.items()]
-            if (why := function.refuse(*operands)) is not None:
-                raise ProgramError(f"{self._where(number)}: {call.function}: {why}")
+        if function.refuse is not None and (why := function.refuse(*operands)) is not None:
+            raise ProgramError(f"{self._where(number)}: {call.function}: {why}")
 
-    def _operand(self, field: str, shape: Shape) -> Array:
-        """What was in the memory where a pointer leads, before the loop."""
-        start = self.pointers[field]
-        return self.before.memory[: shape.rows, start : start + shape.columns]
+    def operands(self, call: Call) -> list[Array]:
+        """What was in the memory where the pointers of a call lead, before the loop."""
+        return [self.before.memory[: shape.rows, self.pointers[name] : self.pointers[name] + shape.columns]
+                for name, shape in call.operand_shapes.items()]
 
     def _check_inside(self, field: str, columns: int, number: int) -> None:
         address = self.pointers[field]
@@ -122,12 +117,12 @@ class Guard:
     def beyond(self, memory: Array) -> str | None:
         """The first variable that is not within the range, in words."""
         inside = memory[:, : self.program.columns]
-        beyond = ~(np.abs(inside) <= self.limit + self.slack)
+        beyond = ~(np.abs(inside) <= self.design.range + self.slack)
         if not beyond.any():
             return None
         column = int(np.argmax(beyond.any(axis=0)))
         value = float(inside[:, column][beyond[:, column]][0])
-        return f"{self.program.column_name(column)!r} became {value:g}, beyond the declared range ±{self.limit:g}"
+        return f"{self.program.column_name(column)!r} became {value:g}, beyond the declared range ±{self.design.range:g}"
 
 
 def limited(program: FleqProgram) -> dict[str, tuple[float, float]]:
@@ -189,7 +184,7 @@ class PartGuard:
         """What is wrong with a card, in words."""
         design, program = self.guard.design, self.guard.program
         try:
-            counter = int(design.counter(card))
+            counter = design.counter(card)
         except EncodingError as error:
             return f"the program counter is not a number: {error}"
         if not 0 <= counter < len(program.instructions):

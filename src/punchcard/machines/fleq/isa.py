@@ -14,23 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from punchcard.arguments import checked
 from punchcard.budget import require
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.formatting import join_some, plural
+from punchcard.machines.fleq.functions import Array as Array
+from punchcard.machines.fleq.functions import Field as Field
 from punchcard.machines.fleq.functions import Function, Shape
 from punchcard.machines.subleq.isa import Halt as Halt
 
-Array: TypeAlias = NDArray[np.float64]
-Field: TypeAlias = Literal["a", "b", "c", "flag", "p"]
 FLAG_TOLERANCE = 1e-6
 """A flag within this of an integer counts as one: counters of tenths are never exact."""
-FIELDS: tuple[Field, ...] = ("a", "b", "c", "flag", "p")
 
 
 @dataclass(frozen=True)

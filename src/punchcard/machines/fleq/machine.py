@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +19,9 @@ from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import by_name
 from punchcard.machines.display_values import DisplayValue, ListedInstruction, Listing, RealVariable, lines_of
-from punchcard.machines.fleq.blocks.block import Block, PointerFunction, Scale
+from punchcard.machines.fleq.blocks.block import Block, PointerFunction
 from punchcard.machines.fleq.blocks.catalogue import built_in
-from punchcard.machines.fleq.designs.base import POINTERS, FleqContent, FleqDesign, FleqSizes, check_room
+from punchcard.machines.fleq.designs.base import FleqContent, FleqDesign, FleqSizes, check_room
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
@@ -104,15 +105,12 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise PunchcardError(f"function {duplicate!r} is plugged in twice")
         check_room(size)
-        sizes = self.designs[design].with_blocks(size, memory, instructions, blocks).sizes
-        fields = [sizes.field_rows(name) for name in POINTERS]
-        # incr_pointer must know where an instruction's fields are
-        blocks = [PointerFunction(b.name, fields) if isinstance(b, PointerFunction) else b for b in blocks]
-        self.blocks, self.scale = {b.name: b for b in blocks}, Scale(size, self.range, self.unit)
+        self.blocks = {b.name: b for b in blocks}
         plugged = self.designs[design].with_blocks(size, memory, instructions, blocks, self.range)
         self.build(plugged.sizes, plugged, wanted, {
             "functions": names, "size": size, "memory": memory, "instructions": instructions, "range": self.range,
             "heads": heads, "anchors": anchors})
+        self.scale = plugged.scale
 
     @classmethod
     def sizes_for(cls, program: FleqProgram) -> dict[str, Any]:
@@ -148,11 +146,6 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             return PointerFunction(function)
         return built_in(function, self.heads, anchors=self.anchors, unit=self.unit, limit=self.range)
 
-    def guard_for(self, program: FleqProgram, card: Card) -> Guard:
-        """The check of a program's values after each loop. A result may exceed the range by its error bound."""
-        return Guard(self.design, program, card, limit=self.range, bounds={name: self.bound(name) for name in self.blocks},
-                     rounding=4 * self.unit * self.range)
-
     def meaning(self, card: Meaning) -> None:
         from punchcard.machines.fleq.meaning import tell
 
@@ -168,7 +161,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """As `Machine.check_mark`: the next instruction must be one of the program, with valid pointers."""
         super().check_mark(program, mark)
-        self.guard_for(program, mark.raw_card)
+        Guard(self.design, program, mark.raw_card)
 
     def guard(
         self, program: FleqProgram, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
@@ -179,13 +172,13 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         undoes between two checks is not noticed (see `PartGuard`).
         """
         if every_loop:
-            return self.guard_for(program, begin.raw_card).watch, ()
+            return Guard(self.design, program, begin.raw_card).watch, ()
 
         def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
-            return again(mark, loops, self.guard_for(program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, Guard(self.design, program, mark.raw_card).watch if guarded else None)
 
         punched = self.pack(program) if begin.loops else begin.raw_card
-        return None, [PeriodicAction(LOOK_EVERY, PartGuard(self.guard_for(program, punched), begin, made_again).look)]
+        return None, [PeriodicAction(LOOK_EVERY, PartGuard(Guard(self.design, program, punched), begin, made_again).look)]
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
         return unchecked(program, loops)
@@ -233,11 +226,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         else:
             action, branch = instruction.action, instruction.branch
             if isinstance(action, Call):
-                values |= {"a": memory + action.a, "c": memory + action.c, f"call_{action.function}": 1,
-                           "a_width": action.a_shape.columns, "c_width": action.c_shape.columns,
-                           "a_height": action.a_shape.rows, "c_height": action.c_shape.rows}
-                if action.b is not None and action.b_shape is not None:
-                    values |= {"b": memory + action.b, "b_width": action.b_shape.columns}
+                for name, shape in action.shapes.items():
+                    values |= {name: memory + getattr(action, name), f"{name}_width": shape.columns}
+                values |= {f"call_{action.function}": 1, "a_height": action.a_shape.rows, "c_height": action.c_shape.rows}
             elif isinstance(action, PointerUpdate):
                 values |= {"a": code + action.instruction, "c": code + action.instruction,
                            "b": memory + program.columns + constants[PointerUpdate(0, action.field, action.value)],
@@ -248,7 +239,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return values
 
     def states(self, cards: Cards) -> list[FleqState]:
-        return [FleqState(self.design.memory(card), int(self.design.counter(card))) for card in cards]  # type: ignore[union-attr]
+        return list(starmap(FleqState, self.design.read(self.sizes, self.layout, cards)))
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:
         return FleqState(state.memory[:, : program.columns], state.program_counter)
@@ -311,7 +302,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                         "bounds": {name: self.bound(name) for name in self.blocks}}
 
     def trace_line(self, program: FleqProgram, before: Card, after: Card) -> str:
-        number, following = int(self.design.counter(before)), int(self.design.counter(after))
+        number, following = self.design.counter(before), self.design.counter(after)
         pointers = self.design.pointers(self.design.instruction(before, number))
         action, result = getattr(program.instructions[number], "action", None), ""
         if isinstance(action, Call) and (action.c_shape.rows, action.c_shape.columns) == (1, 1):
@@ -374,10 +365,9 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             raise ProgramError(f"the program's largest operand has {program.size} rows or columns, the machine's size is "
                                f"{sizes.size}: build it with size={program.size} or more")
         memory = program.columns + len(pointer_constants(program))
-        for what, has, room in (("instructions", len(program.instructions), sizes.instructions),
-                                ("memory columns", memory, sizes.memory)):
+        for option, what, has, room in (("instructions", "instructions", len(program.instructions), sizes.instructions),
+                                        ("memory", "memory columns", memory, sizes.memory)):
             if has > room:
-                option = "instructions" if what == "instructions" else "memory"
                 raise ProgramError(f"the program has {has} {what}, the machine has room for {room}: "
                                    f"build it with {option}={has} or more")
         for name in program.used_functions():

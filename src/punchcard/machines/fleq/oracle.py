@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ConvergenceError, ProgramError
 from punchcard.machines.fleq.isa import (
     FLAG_TOLERANCE,
+    Array,
     Branch,
     Call,
     Field,
@@ -30,7 +29,6 @@ from punchcard.machines.fleq.isa import (
 )
 from punchcard.machines.interpreter import Interpreter
 
-Array: TypeAlias = NDArray[np.float64]
 MARGIN = 1e-6
 """A value that an interpreter computes may be this much larger, relatively, on the machine."""
 

@@ -18,6 +18,7 @@ from punchcard.card.layout import Card
 from punchcard.errors import StorageError
 from punchcard.machines.comparison import Comparison
 from punchcard.machines.fleq import oracle
+from punchcard.machines.fleq.guard import Guard
 from punchcard.machines.fleq.isa import Call, FleqProgram, FleqState, Step
 from punchcard.machines.result import Report, Result
 
@@ -62,7 +63,7 @@ class StepErrors(Comparison):
     def __init__(self, machine: FleqMachine, program: FleqProgram, card: Card, audit: Audit) -> None:
         """`card` is where the run begins, `audit` what was found before."""
         self._machine, self._program, self.audit = machine, program, audit
-        self._guard = machine.guard_for(program, card)
+        self._guard = Guard(machine.design, program, card)
 
     def watch(self, loop: int, card: Card) -> None:
         self._guard.watch(loop, card)
@@ -73,10 +74,8 @@ class StepErrors(Comparison):
 
     def _compare(self, call: Call, number: int) -> None:
         before, after, pointers = self._guard.before.memory, self._guard.state.memory, self._guard.pointers
-        operands = [before[: shape.rows, pointers[name] : pointers[name] + shape.columns]
-                    for name, shape in call.operand_shapes.items()]
         expected = np.zeros((after.shape[0], call.c_shape.columns))
-        expected[: call.c_shape.rows] = self._program.functions[call.function].reference(*operands)
+        expected[: call.c_shape.rows] = self._program.functions[call.function].reference(*self._guard.operands(call))
         found = after[:, pointers["c"] : pointers["c"] + call.c_shape.columns]
         error = float(np.max(np.abs(found - expected))) / self._machine.range
         bound = self._machine.bound(call.function) / self._machine.range

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.functions import Shape, ShapeMismatch
@@ -26,7 +27,7 @@ Mismatch = tuple[str, str, str, str]
 def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mismatch]:
     """What a loop made of a card that one step does not; results are compared up to the error that their block states."""
     layout, sizes = design.card, design.sizes
-    at = int(design.counter(card))
+    at = design.counter(card)
     name = layout.column_name(layout.region("scratchpad").start)
     has = design.fields(design.instruction(card, at))
     before, new = design.memory(card), design.memory(after)
@@ -41,10 +42,10 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
         wrong = np.abs(new[:, column] - expected[:, column]).max() > tolerance
         if wrong and (known or column not in target):
             yield "cell", layout.column_name(sizes.memory_column + column), _told(expected[:, column]), _told(new[:, column])
-    for number in range(sizes.instructions):
-        old, now = (design.instruction(each, number) for each in (card, after))
-        if (called is None or writes) and not np.array_equal(old, now):
-            yield "instruction", layout.column_name(sizes.instruction_column + number), _told(old), _told(now)
+    old, now = (design.contents(each, "instructions") for each in (card, after))
+    for number in np.flatnonzero((old != now).any(axis=0)) if called is None or writes else ():
+        column = sizes.instruction_column + int(number)
+        yield "instruction", layout.column_name(column), _told(old[:, number]), _told(now[:, number])
     if not known:
         expected[:, target.start : target.stop] = new[:, target.start : target.stop]
     constants = {sizes.zero_column: 0.0, sizes.unit_column: 1.0}
@@ -52,8 +53,7 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
     following = has["p"] if flag <= 0 else sizes.instruction_column + min(at + 1, sizes.instructions - 1)
     for rows, wanted in (("program_counter", following), ("halted", has["halt"])):
         entries = layout.array(after, rows, "scratchpad")
-        bits = np.array([2.0 * (wanted >> i & 1) - 1 for i in range(len(entries))])
-        if not (entries == bits[:, None]).all():
+        if not (entries == encode_unsigned(wanted, len(entries))).all():
             yield rows, name, str(wanted), _told(entries[:, 0])
 
 

@@ -1,14 +1,14 @@
 """RV32IM in plain Python, as fast as CPython goes: what the engines' speed is measured against.
 
-Instructions that follow each other are translated to one Python function, once. Registers are local names in it, constants
-are folded, and a branch back to its beginning is a loop. A translated path goes on after a branch that is not taken and
+Instructions that follow each other are translated to one Python function, once. Registers are local names in it, and a
+branch back to its beginning is a loop. A translated path goes on after a branch that is not taken and
 through jumps whose target is known. What goes wrong, system calls, and the last steps before a limit are left to the plain
 interpreter, so both stop at the same instruction. A store to a word that was translated throws the translation away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -20,7 +20,7 @@ from punchcard.machines.riscv.oracle import RiscvInterpreter, functions_of
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.semantics import OPERANDS
 from punchcard.words.text import python_lines
-from punchcard.words.word import constant, variable, variables_of
+from punchcard.words.word import constant, variable
 
 Block: TypeAlias = Callable[[int], tuple[int, int]]
 """Executes at most so many instructions: the next program counter, and how many are left.
@@ -156,7 +156,6 @@ class _Writer:
         self._path, self._base = path, base
         self._lines: list[str] = []
         self._index_of: list[int] = []
-        self._known: dict[int, int] = {0: 0}
         self._index = 0
         self._indent = "  "
 
@@ -208,18 +207,15 @@ class _Writer:
         self._save(self._indent[:-1] + indent)
         self._put(f"{indent}return {target}, n - {count}")
 
-    def _register(self, number: int) -> str:
-        return str(self._known[number]) if number in self._known else f"r{number}"
-
     def _instruction(self, counter: int, decoded: Decoded) -> None:
         instruction, after = decoded.instruction, self._index + 1
         immediate = decoded.immediate - (self._base if instruction.access_bytes else 0)
-        names = {"x": self._register(decoded.rs1), "y": self._register(decoded.rs2), "immediate": str(abs(immediate))}
-        text = written(instruction.name, names["x"] == "0", names["y"] == "0", (immediate > 0) - (immediate < 0))
+        names = {"counter": counter, "x": f"r{decoded.rs1}", "y": f"r{decoded.rs2}", "immediate": abs(immediate)}
+        text = written(instruction.name, not decoded.rs1, not decoded.rs2, (immediate > 0) - (immediate < 0))
         for line in text.lines:
             self._put(line.format(**names))
         if decoded.rd and text.result:
-            self._set(counter, decoded, text, names)
+            self._put(f"r{decoded.rd} = {text.result.format(**names)}")
         elif instruction.reads_memory:
             self._put(HELD)
         if instruction.opcode == isa.JALR:
@@ -228,27 +224,15 @@ class _Writer:
             self._put(f"if {text.taken.format(**names)}:")
             self._leave(target_of(counter, decoded), after, " ")
 
-    def _set(self, counter: int, decoded: Decoded, text: InstructionText, names: Mapping[str, str]) -> None:
-        """A register becomes what an expression gives: a number, if all that is in it is known."""
-        x, y = (self._known.get(number) for number in (decoded.rs1, decoded.rs2))
-        if HELD in text.needs or ("{x}" in text.needs and x is None) or ("{y}" in text.needs and y is None):
-            self._known.pop(decoded.rd, None)
-            self._put(f"r{decoded.rd} = {text.result.format(**names)}")
-        else:
-            value, = functions_of(decoded.instruction.name).result(counter, x or 0, y or 0, decoded.immediate & MASK, 0, 0)
-            self._known[decoded.rd] = value
-            self._put(f"r{decoded.rd} = {value}")
-
 
 class InstructionText(NamedTuple):
-    """An instruction as Python text, with {x}, {y} and {immediate} for its operands, the last without its sign.
+    """An instruction as Python text, with {counter}, {x}, {y} and {immediate} for its operands, the last without its sign.
 
-    `lines` come first. `result` is what rd becomes, or empty; it `needs` these variables. `taken`: whether it branches.
+    `lines` come first. `result` is what rd becomes, or empty. `taken`: whether it branches.
     """
 
     lines: list[str]
     result: str
-    needs: set[Hashable]
     taken: str
 
 
@@ -260,7 +244,7 @@ def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Instructi
     in the same lane as the address. What is misaligned or outside the memory is left to the interpreter.
     """
     instruction, zero, immediate = isa.BY_NAME[name], constant(0, WORD_BITS), variable("{immediate}", WORD_BITS)
-    given = replace(OPERANDS, x=zero if x_is_zero else variable("{x}", WORD_BITS),
+    given = replace(OPERANDS, counter=variable("{counter}", WORD_BITS), x=zero if x_is_zero else variable("{x}", WORD_BITS),
                     y=zero if y_is_zero else variable("{y}", WORD_BITS), immediate=(zero, immediate, -immediate)[sign])
     given, lines, size = replace(given, address=given.x + given.immediate), list[str](), instruction.access_bytes
     if size:
@@ -270,15 +254,15 @@ def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> Instructi
         held = variable("m[i]" if instruction.writes_memory else HELD, WORD_BITS)
         given = replace(given, address=variable("a", WORD_BITS), loaded=held)
     outcome = instruction.semantics(given)
-    result, needs = "", set[Hashable]()
+    result = ""
     if outcome.result is not None:
         before, result = python_lines(outcome.result, str)
-        lines, needs = lines + before, variables_of(outcome.result)
+        lines += before
     if instruction.writes_memory:
         lines, result = [*lines, f"m[i] = {result}", "if c[i]: raise Changed"], ""
     if instruction.opcode == isa.JALR:
         lines += [f"t = {python_lines(outcome.target, str)[1]}", "if t & 2: raise IndexError"]
-    return InstructionText(lines, result, needs, python_lines(outcome.taken, str)[1])
+    return InstructionText(lines, result, python_lines(outcome.taken, str)[1])
 
 
 def target_of(counter: int, decoded: Decoded) -> int:

@@ -12,20 +12,21 @@ What the host may change: the words of registers and memory, and that event.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from punchcard.card.layout import Card, Layout, Pattern
-from punchcard.engines import Port
+from punchcard.card.layout import Card, Layout
 from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import EVENTS, RiscvSizes, pending_word, settle
+from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
 
-SCRATCHPAD = "scratchpad"
+if TYPE_CHECKING:
+    from punchcard.machines.riscv.machine import RiscvMachine
 
 
 class CardGuest:
@@ -81,32 +82,26 @@ class RiscvHost(StreamHost):
     """Serves system calls."""
 
     def __init__(
-        self, layout: Layout, sizes: RiscvSizes, patterns: Sequence[Pattern], begin: Mark, read: Read, write: Write,
-        last: int, program: RiscvProgram | None,
+        self, machine: RiscvMachine, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None
     ) -> None:
-        super().__init__(begin, read, write, last)
-        self._layout, self._sizes, self._patterns = layout, sizes, patterns
-        self._program = program or RiscvProgram((Segment(sizes.base, bytes(WORD_BYTES)),), sizes.base, sizes.base)
-        self._scratch, self._taken, kept = layout.region(SCRATCHPAD).start, bytearray(), begin.traffic.kept
-        self._calls = Calls(self._take, self._give, memory=range(sizes.base, sizes.end), brk_start=self._program.heap_start,
+        super().__init__(machine, begin, read, write, last)
+        self._sizes, self._taken, kept = machine.sizes, bytearray(), begin.traffic.kept
+        base = self._sizes.base
+        self._program = program or RiscvProgram((Segment(base, bytes(WORD_BYTES)),), base, base)
+        self._calls = Calls(self._take, self._give, memory=range(base, self._sizes.end), brk_start=self._program.heap_start,
                             brk=kept[0] if kept else None, input_ended=begin.traffic.input_ended, complain=self._complain)
 
     @property
-    def ports(self) -> Mapping[Pattern, Port]:
-        return dict.fromkeys(self._patterns, self)
-
-    @property
     def traffic(self) -> Traffic:
-        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._calls.input_ended, (self._calls.brk,))
+        return replace(super().traffic, input_ended=self._calls.input_ended, kept=(self._calls.brk,))
 
     def _look(self, card: Card) -> bool:
         """Whether there is a call to serve; anything else ends the run."""
-        call, astray, refused = (bool(self._layout.number_at(card, f"event.{name}", self._scratch)) for name in EVENTS)
-        word = decode(self._layout.number_at(card, "word", self._scratch))
-        if refused or astray or (call and word is not None and word.instruction.name != "ecall"):
+        events, word = self.events(card), decode(self._layout.number_at(card, "word", self._scratch))
+        if {"fetch", "fault"} & set(events) or (events and word is not None and word.instruction.name != "ecall"):
             self.ended, self.fault = "fault", self._fault(card)
             return False
-        return call
+        return bool(events)
 
     def _fault(self, card: Card) -> RiscvFault | None:
         """What the interpreter says of the instruction at hand: it is put where the card is.
@@ -158,6 +153,6 @@ class RiscvHost(StreamHost):
 
 def is_served(layout: Layout, card: Card) -> bool:
     """Whether the card is at an ecall that the host has served, and that no loop has executed yet."""
-    scratch = layout.region(SCRATCHPAD).start
+    scratch = layout.region("scratchpad").start
     word = decode(layout.number_at(card, "word", scratch))
     return word is not None and word.instruction.name == "ecall" and not layout.number_at(card, "event.call", scratch)

@@ -132,7 +132,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     # Running
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
-        return RiscvHost(self.layout, self.sizes, self.design.events(self.sizes), begin, read, write, last, program)
+        return RiscvHost(self, begin, read, write, last, program)
 
     def result(
         self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -183,6 +183,8 @@ class RiscvProgram:
 
 NEAR = 1 << 24
 WINDOW = 1 << 22
+MOST_ZEROS = 63
+"""A longer gap of zeros makes a segment of its own."""
 
 
 def base_for(segments: Sequence[Segment]) -> int:
@@ -191,6 +193,21 @@ def base_for(segments: Sequence[Segment]) -> int:
     if not used or max(segment.end for segment in used) <= NEAR:
         return 0
     return min(segment.address for segment in used) // WINDOW * WINDOW
+
+
+def segments_of(pieces: Iterable[tuple[int, int, bytes | None]]) -> Iterator[Segment]:
+    """Segments from pieces in the order of their addresses: address, size, and bytes, or None for zeros."""
+    start, end, content = 0, 0, bytearray()
+    for address, size, data in pieces:
+        if address != end or (data is not None and address - (start + len(content)) > MOST_ZEROS):
+            if end > start:
+                yield Segment(start, bytes(content), end - start)
+            start, content = address, bytearray()
+        if data is not None:
+            content += bytes(address - start - len(content)) + data
+        end = address + size
+    if end > start:
+        yield Segment(start, bytes(content), end - start)
 
 
 def _stored(program: RiscvProgram, name: str, data: bytes) -> tuple[Segment, ...]:

@@ -25,9 +25,8 @@ from punchcard.machines.assembler import Operation, Symbol
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1,
-                   about="mem[b] -= mem[a]; if mem[b] <= 0 goto c (by default the next instruction)")
-HALT = Operation("halt", (), about="stop")
+SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1)  # c is by default the next instruction
+HALT = Operation("halt", ())
 OPERATIONS = {operation.mnemonic: operation for operation in (SUBLEQ, HALT)}
 
 

@@ -28,8 +28,7 @@ from typing import TypeAlias
 from punchcard.machines.assembler import Operation, Symbol, parse
 from punchcard.machines.subleq.isa import HALT, Halt, Instruction, Program, Subleq
 
-ADD = Operation("add", ("cell",), about="mem[r] += 1")
-SUB = Operation("sub", ("cell", "target"), about="if mem[r] = 0 goto n, else mem[r] -= 1")
+ADD, SUB = Operation("add", ("cell",)), Operation("sub", ("cell", "target"))
 OPERATIONS = {operation.mnemonic: operation for operation in (ADD, SUB, HALT)}
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from punchcard.card.encoding import Numbers
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
-from punchcard.machines.design import Design
+from punchcard.machines.design import Design, event_patterns, kept
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
 from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap
@@ -30,7 +30,6 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, all_of, any_of
 
 CELLS = ("memory", "ports")
-SCRATCH = ("scratchpad",)
 
 
 class VonNeumannDesign(Design[AddressMap]):
@@ -48,7 +47,6 @@ class VonNeumannDesign(Design[AddressMap]):
         filled = ("spare",) if sizes.spare else ()
         cells = (*CELLS, *filled)
         offsets = dict.fromkeys(self.offsets, length)
-        bits = holding("bits", "scratchpad")
         regions = [Region("scratchpad", 1, "where the computation happens"), Region("memory", sizes.memory, "the cells")]
         if sizes.spare:
             regions.append(Region("spare", sizes.spare, "addresses from the memory's end to 2^L, which no program may use"))
@@ -61,13 +59,12 @@ class VonNeumannDesign(Design[AddressMap]):
                 RowBlock("beyond", 1, "1 for ports, -1 for cells", holds=holding("bits", *cells)),
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells)),
-                RowBlock("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n), bits, SCRATCH),
-                RowBlock("away", 4, "whether a pointer goes to a port; the fetch's never does",
-                         dict.fromkeys(("a", "b", "store", "fetch"), 1), bits, SCRATCH),
-                RowBlock("store", 3 * length, "where the result goes, and 1 and 2 less", offsets, bits, SCRATCH),
-                RowBlock("counter", n, "the program counter plus 3", holds=bits, changes=SCRATCH),
-                RowBlock("event", len(self.event_names), "what the host must look at",
-                         dict.fromkeys(self.event_names, 1), bits, SCRATCH),
+                kept("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n)),
+                kept("away", 4, "whether a pointer goes to a port; the fetch's never does",
+                     dict.fromkeys(("a", "b", "store", "fetch"), 1)),
+                kept("store", 3 * length, "where the result goes, and 1 and 2 less", offsets),
+                kept("counter", n, "the program counter plus 3"),
+                kept("event", len(self.event_names), "what the host must look at", dict.fromkeys(self.event_names, 1)),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             regions,
@@ -167,9 +164,7 @@ class VonNeumannDesign(Design[AddressMap]):
         return rows(layout, name)[: rows(layout, "position.here").size]
 
     def events(self, sizes: AddressMap) -> tuple[Pattern, ...]:
-        """One pattern for each event."""
-        places = range(len(self.event_names))
-        return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
+        return event_patterns(len(self.event_names))
 
     def punch(self, sizes: AddressMap, layout: Layout, content: Sequence[int], card: Card) -> None:
         """Write the image's words, 0 in all other cells, all addresses, and the reset vector on a blank card."""

@@ -11,16 +11,19 @@ It reads no cell of the memory. What it may change:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from punchcard.card.layout import Card, Layout, Pattern
+from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
 from punchcard.engines.controls import OutputBuffer
 from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.running import Mark
-from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
-from punchcard.machines.von_neumann.addresses import AddressMap
+from punchcard.machines.streams import END_OF_INPUT, Read, Write
 from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
-from punchcard.machines.von_neumann.isa import Dialect, Fault, Operand
+from punchcard.machines.von_neumann.isa import Fault, Operand
+
+if TYPE_CHECKING:
+    from punchcard.machines.von_neumann.machine import VonNeumannMachine
 
 OUTPUT = "output"
 """The event that an instruction has stored at the output port."""
@@ -29,14 +32,10 @@ OUTPUT = "output"
 class VonNeumannHost(StreamHost):
     """Serves the instructions with a port among their operands."""
 
-    def __init__(
-        self, layout: Layout, sizes: AddressMap, dialect: Dialect, patterns: Sequence[Pattern], begin: Mark, read: Read,
-        write: Write, last: int,
-    ) -> None:
-        super().__init__(begin, read, write, last)
-        self._layout, self._sizes, self._dialect, self._patterns = layout, sizes, dialect, patterns
-        self._scratch = layout.region("scratchpad").start
-        self._ports = {address: layout.region("ports").start + i for i, address in enumerate(sizes.port_cells)}
+    def __init__(self, machine: VonNeumannMachine, begin: Mark, read: Read, write: Write, last: int) -> None:
+        super().__init__(machine, begin, read, write, last)
+        self._sizes, self._dialect, first = machine.sizes, machine.dialect, machine.layout.region("ports").start
+        self._ports = {address: first + i for i, address in enumerate(self._sizes.port_cells)}
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
@@ -47,20 +46,16 @@ class VonNeumannHost(StreamHost):
         buffer = OutputBuffer(self._layout, "memory", self._ports[self._sizes.output_port], 0, self._write)
         return {alone: buffer, **dict.fromkeys(others, self)}
 
-    @property
-    def traffic(self) -> Traffic:
-        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
-
     def _serve(self, loop: int, card: Card) -> None:
         """Write what the last instruction stored at the output port, and empty the port."""
-        if OUTPUT in self._events(card):
+        if OUTPUT in self.events(card):
             column = self._ports[self._sizes.output_port]
             self._write([self._layout.number_at(card, "memory", column)])
             self._layout.put_number_at(card, "memory", column, 0)
         self._serve_instruction(loop, card)
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
-        events = self._events(card)
+        events = self.events(card)
         if "counter" in events:
             counter, memory = counter_on(card, self._sizes, self._layout), self._sizes.memory
             if counter >= self._sizes.halts_from:
@@ -71,11 +66,6 @@ class VonNeumannHost(StreamHost):
             self._look_at_operands(card)
             if self.ended is None:
                 self._waiting = loop >= self._last or not self._give_input(card)
-
-    def _events(self, card: Card) -> list[str]:
-        """What the card asks the host to look at."""
-        word = self._layout.number_at(card, "event", self._scratch)
-        return [name for i, name in enumerate(VonNeumannDesign.event_names) if word >> i & 1]
 
     def _word(self, card: Card, operand: str) -> int:
         return self._layout.number_at(card, f"word.{operand}", self._scratch)

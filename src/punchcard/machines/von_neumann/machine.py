@@ -122,8 +122,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.name_of(cell)
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Image | None = None) -> VonNeumannHost:
-        events = self.design.events(self.sizes)
-        return VonNeumannHost(self.layout, self.sizes, self.dialect, events, begin, read, write, last)
+        return VonNeumannHost(self, begin, read, write, last)
 
     def why_stopped(self, program: Image, result: Result[ImageState]) -> str:
         return program.messages.get(result.memory.get("error", 0)) or super().why_stopped(program, result)

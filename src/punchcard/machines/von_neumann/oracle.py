@@ -19,6 +19,8 @@ class ImageInterpreter(Interpreter[ImageState]):
     be executed: the run has halted, or the next instruction would use an address beyond the memory (`fault`).
     """
 
+    fault: Fault | None = None
+
     def __init__(
         self, image: Image, word_bits: int, memory: int, *, dialect: Dialect = STANDARD, read: Read | None = None,
         write: Write | None = None,
@@ -26,7 +28,6 @@ class ImageInterpreter(Interpreter[ImageState]):
         self.cells: MutableSequence[int] = image.loaded(word_bits, memory, dialect)
         self.program_counter = 0
         self.stop: Stop | None = None
-        self._fault: Fault | None = None
         self._bits = word_bits
         self._dialect = dialect
         self._read = read or reader(b"")
@@ -44,10 +45,6 @@ class ImageInterpreter(Interpreter[ImageState]):
     @property
     def halted(self) -> bool:
         return self.stop is not None
-
-    @property
-    def fault(self) -> Fault | None:
-        return self._fault
 
     @property
     def state(self) -> ImageState:
@@ -116,7 +113,7 @@ class ImageInterpreter(Interpreter[ImageState]):
                 return
 
     def _refuse(self, operand: Operand, address: int) -> None:
-        self.stop, self._fault = "fault", Fault(self.program_counter, operand, address, len(self.cells))
+        self.stop, self.fault = "fault", Fault(self.program_counter, operand, address, len(self.cells))
 
     def _execute_port(self) -> None:
         """An instruction with a port among its operands."""

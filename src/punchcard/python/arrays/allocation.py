@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
+from punchcard.python.arrays.ir import Const, Ref
+from punchcard.python.arrays.linearization import Instr, Item, JumpTarget, Loc
 
 
 class Live:
     """Which slots are live after each instruction, as sets of bits; and at the beginning."""
 
-    def __init__(self, items: list[Item], results: Iterable[StorageSlot]) -> None:
-        self.numbers: dict[StorageSlot, int] = {}
+    def __init__(self, items: list[Item], results: Iterable[Ref]) -> None:
+        self.numbers: dict[Ref, int] = {}
         self.results = self.bits(results)
         self.after: list[int] = [0] * len(items)
         places = {id(item): i for i, item in enumerate(items) if isinstance(item, JumpTarget)}
@@ -39,14 +39,14 @@ class Live:
                     before[i], changed = new, True
         self.first = before[0]
 
-    def bits(self, slots: Iterable[StorageSlot]) -> int:
+    def bits(self, slots: Iterable[Ref]) -> int:
         found = 0
         for slot in slots:
             found |= 1 << self.numbers.setdefault(slot, len(self.numbers))
         return found
 
 
-def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]:
+def drop_unread(items: list[Item], results: Iterable[Ref]) -> list[Item]:
     """Drop computations whose results are never read, also if they only read each other."""
     kept_results = list(results)
     while True:
@@ -55,12 +55,11 @@ def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]
         while grown:
             grown = False
             for item in items:
-                if isinstance(item, Instr) and (item.writes is None or item.writes in needed or item.flag is not None):
-                    new = set(item.reads()) - needed
-                    if item.writes is not None and item.writes not in needed and item.flag is not None:
-                        new = {item.flag.slot} - needed - {None}  # type: ignore[assignment]
-                    needed |= new
-                    grown |= bool(new)
+                if isinstance(item, Instr):
+                    is_needed = item.writes is None or item.writes in needed
+                    read = set(item.reads() if is_needed else item.branch.reads())
+                    grown |= not read <= needed
+                    needed |= read
         live = Live(items, kept_results)
         kept: list[Item] = []
         for i, item in enumerate(items):
@@ -76,11 +75,11 @@ def drop_unread(items: list[Item], results: Iterable[StorageSlot]) -> list[Item]
         items = kept
 
 
-def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[StorageSlot, Const]]:
+def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[Ref, Const]]:
     """Copies of constants that are done once, before anything else touches their slot: the card begins with them."""
-    found: dict[StorageSlot, Const] = {}
+    found: dict[Ref, Const] = {}
     kept: list[Item] = []
-    touched: set[StorageSlot] = set()
+    touched: set[Ref] = set()
     for item in items:
         if isinstance(item, Instr):
             source = item.operands[0].holder if item.is_copy else None
@@ -101,9 +100,9 @@ def take_initial_constants(items: list[Item]) -> tuple[list[Item], dict[StorageS
 class Sharing:
     """Groups of slots that share a variable."""
 
-    def __init__(self, items: list[Item], given: Iterable[StorageSlot], results: Iterable[StorageSlot]) -> None:
-        self.parent: dict[StorageSlot, StorageSlot] = {}
-        self.apart: dict[StorageSlot, set[StorageSlot]] = {}
+    def __init__(self, items: list[Item], given: Iterable[Ref], results: Iterable[Ref]) -> None:
+        self.parent: dict[Ref, Ref] = {}
+        self.apart: dict[Ref, set[Ref]] = {}
         given, results = list(given), list(results)
         live = Live(items, results)
         order = [slot for slot, _ in sorted(live.numbers.items(), key=lambda pair: pair[1])]
@@ -125,20 +124,20 @@ class Sharing:
                         self._separate([item.writes], [other])
                     out ^= low
 
-    def _separate(self, some: Iterable[StorageSlot], others: Iterable[StorageSlot]) -> None:
+    def _separate(self, some: Iterable[Ref], others: Iterable[Ref]) -> None:
         for a in some:
             for b in others:
                 if a != b:
                     self.apart[a].add(b)
                     self.apart[b].add(a)
 
-    def group(self, slot: StorageSlot) -> StorageSlot:
+    def group(self, slot: Ref) -> Ref:
         """The slot that represents all that share with this one."""
         while slot in self.parent:
             slot = self.parent[slot]
         return slot
 
-    def join(self, a: StorageSlot, b: StorageSlot) -> bool:
+    def join(self, a: Ref, b: Ref) -> bool:
         """Let two groups share a variable, if they can."""
         a, b = self.group(a), self.group(b)
         if a == b:
@@ -160,13 +159,11 @@ class Sharing:
             if source is not None and target is not None:
                 self.join(target, source)
 
-    def join_rest(self, kept: Iterable[StorageSlot] = ()) -> None:
+    def join_rest(self) -> None:
         """Slots of one shape share as few variables as a greedy choice finds."""
-        groups: list[StorageSlot] = []
+        groups: list[Ref] = []
         for slot in list(self.apart):
-            if slot in self.parent:
-                continue
-            if slot in kept or not any(self.join(group, slot) for group in groups):
+            if slot not in self.parent and not any(self.join(group, slot) for group in groups):
                 groups.append(slot)
 
 

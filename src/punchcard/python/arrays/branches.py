@@ -18,7 +18,7 @@ from punchcard.python.arrays.frame import Frame, Handlers, Home
 from punchcard.python.arrays.ir import Compound, Condition, Const, If, Negation, Operand, Register, Statement, Test
 from punchcard.python.arrays.names import assigned
 from punchcard.python.arrays.values import ArrayValue, Known, Missing, TupleValue, Value, filled, matrix_shape, shown
-from punchcard.python.constructs import COMPARISONS
+from punchcard.python.source import COMPARISONS
 
 # Conditions
 

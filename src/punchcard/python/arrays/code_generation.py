@@ -1,6 +1,4 @@
-"""Instructions in a row to a FLEQ program, written with the builder; every instruction has the line of the source as
-its note.
-"""
+"""Operations to a FLEQ program: the passes over instructions in a row, and what writes these with the builder."""
 
 from __future__ import annotations
 
@@ -13,19 +11,12 @@ from punchcard.machines.fleq.builder import Builder, Place
 from punchcard.machines.fleq.functions import KNOWN, Function
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.source import KEYWORDS
+from punchcard.python.arrays import peephole
 from punchcard.python.arrays.allocation import Sharing, drop_unread, rename_slots, take_initial_constants
-from punchcard.python.arrays.ir import Const, Register, SourcePlace, Statement
-from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, StorageSlot
-from punchcard.python.arrays.linearization import linearize
-from punchcard.python.arrays.orientation import choose_orientation, way
-from punchcard.python.arrays.peephole import (
-    PointerMove,
-    fuse_columns,
-    fuse_stores,
-    merge_branches,
-    place_pointer_updates,
-    pointers,
-)
+from punchcard.python.arrays.ir import Const, Ref, Register, SourcePlace, Statement
+from punchcard.python.arrays.linearization import Instr, Item, JumpTarget, Loc, linearize
+from punchcard.python.arrays.orientation import choose_orientation
+from punchcard.python.arrays.peephole import PointerMove
 
 RESULTS = ("result", *(f"result{number}" for number in range(1, 100)))
 
@@ -55,25 +46,25 @@ def generate(
     """The program of some code; `functions` are the fitted ones by name, `limit` is the range."""
     orientation = choose_orientation(code, results)
     items, given = linearize(code, orientation, parameters, limit)
-    ends = [StorageSlot(register, way(register, orientation.ways(register)[0])) for register in results]
+    ends = [orientation.slots(register)[0] for register in results]
     items = drop_unread(items, ends)
-    items = fuse_columns(items, set(given))
+    items = peephole.fuse_columns(items, set(given))
     items = drop_unread(items, ends)
     items, initial = take_initial_constants(items)
     sharing = Sharing(items, [*given, *initial], ends)
     sharing.join_copies(items)
     items = rename_slots(items, sharing)
-    items = fuse_stores(items, {sharing.group(slot) for slot in ends})
+    items = peephole.fuse_stores(items, {sharing.group(slot) for slot in ends})
     groups = [sharing.group(slot) for slot in ends]
     again = Sharing(items, [sharing.group(slot) for slot in (*given, *initial)], groups)
     again.join_rest()
     items = rename_slots(items, again)
-    items = merge_branches(place_pointer_updates(items))
+    items = peephole.merge_branches(peephole.place_pointer_updates(items))
 
-    def final(slot: StorageSlot) -> StorageSlot:
+    def final(slot: Ref) -> Ref:
         return again.group(sharing.group(slot))
 
-    named: dict[StorageSlot, str] = {}
+    named: dict[Ref, str] = {}
     for slot in sharing.apart:  # a variable is called as the source has it; what only returns a value is a result
         own = slot.register.name
         group = sharing.group(slot)
@@ -83,8 +74,8 @@ def generate(
     writer = _Writer(functions, {final(slot): const for slot, const in initial.items()}, named)
     program, lines = writer.write(items, [final(slot) for slot in given], [final(slot) for slot in ends], limit)
 
-    def stored(slot: StorageSlot) -> Stored:
-        return Stored(writer.places[final(slot)].name, slot.turned)
+    def stored(slot: Ref) -> Stored:
+        return Stored(writer.places[final(slot)].name, slot.flipped)
 
     return GeneratedProgram(program, {name: stored(slot) for slot, name in given.items()}, list(map(stored, ends)), lines)
 
@@ -92,25 +83,23 @@ def generate(
 class _Writer:
     """Names for slots, constants and labels, and the calls of the builder."""
 
-    def __init__(self, functions: Mapping[str, Function], initial: Mapping[StorageSlot, Const],
-                 named: Mapping[StorageSlot, str]) -> None:
+    def __init__(self, functions: Mapping[str, Function], initial: Mapping[Ref, Const],
+                 named: Mapping[Ref, str]) -> None:
         self.p = Builder(functions.values())
         self.p.reserve([*KNOWN, *KEYWORDS])
         self.functions, self.initial, self.named = functions, initial, named
-        self.places: dict[StorageSlot, Place] = {}
+        self.places: dict[Ref, Place] = {}
         self.constants: dict[Const, Place] = {}
         self.labels: dict[int, str] = {}
 
-    def write(self, items: list[Item], given: list[StorageSlot], ends: list[StorageSlot], limit: float) -> tuple[
+    def write(self, items: list[Item], given: list[Ref], ends: list[Ref], limit: float) -> tuple[
             FleqProgram, dict[int, SourcePlace]]:
         """The program, and the line of the source of each instruction."""
         lines: dict[int, SourcePlace] = {}
         used = [slot for item in items if isinstance(item, Instr) for slot in _slots(item)]
         for slot in dict.fromkeys([*given, *used, *ends]):
             self._declare(slot, self.named.get(slot, ""))
-        marked = {id(update.instruction) for update in items if isinstance(update, PointerMove)}
-        for loop in pointers(items).values():
-            marked |= {id(instruction) for instruction, _, _ in loop}
+        marked = {id(instruction) for loop in peephole.pointers(items).values() for instruction, _, _ in loop}
         for item in items:
             if isinstance(item, JumpTarget):
                 self.p.label(self._label(item))
@@ -119,14 +108,12 @@ class _Writer:
                 continue
             if id(item) in marked:
                 self.p.label(self._label(item))
-            self.p.note = str(item.line)
             lines[self.p.here] = item.line
             self._instruction(item)
-        self.p.note = None
         return self.p.program(limit), lines
 
-    def _declare(self, slot: StorageSlot, name: str) -> None:
-        name = f"{name}_t" if slot.turned and name else name or "t"
+    def _declare(self, slot: Ref, name: str) -> None:
+        name = f"{name}_t" if slot.flipped and name else name or "t"
         const = self.initial.get(slot)
         self.places[slot] = self.p.matrix(self._unused(name), None if const is None else const.value, slot.shape)
 
@@ -177,7 +164,7 @@ class _Writer:
             self.p.call(function, *operands, into=target, goto=goto, if_leq=flag)
 
 
-def _slots(item: Instr) -> list[StorageSlot]:
+def _slots(item: Instr) -> list[Ref]:
     found = [*item.reads(), *([item.writes] if item.writes is not None else [])]
     if isinstance(item, PointerMove) and item.place is not None and item.place.slot is not None:
         found.append(item.place.slot)

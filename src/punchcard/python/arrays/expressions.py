@@ -12,7 +12,7 @@ import numpy as np
 from punchcard.python.arrays.arithmetic import BINARY
 from punchcard.python.arrays.frame import NUMBERS, Frame, Handlers, described
 from punchcard.python.arrays.values import TRUTH, Known, LoopVariable, Missing, NeedsConstant, TupleValue, Value
-from punchcard.python.constructs import COMPARISONS, OPERATORS, SIGNS
+from punchcard.python.source import COMPARISONS, OPERATORS, SIGNS
 
 BUILTINS = {function.__name__: function for function in (
     len, range, abs, float, int, max, min, zip, enumerate, sum, tuple, round, bool)}

@@ -29,8 +29,7 @@ from punchcard.python.arrays.values import (
     Value,
     kinds_of,
 )
-from punchcard.python.constructs import name_of
-from punchcard.python.source import FunctionSource
+from punchcard.python.source import FunctionSource, name_of
 
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 Handlers: TypeAlias = Mapping[type[ast.AST], Callable[..., Value | None]]

@@ -1,9 +1,9 @@
 """The intermediate form: operations on registers, in structured code.
 
 A register holds a matrix of known size; a vector is a column, a scalar is 1x1. A reference may be flipped: it is
-then the transposed matrix, at no cost, since every register can be stored either way round (see `orientation`). A
-register that one operation sets is a value. A register that `Moves` set is a variable of the source at a place where
-control flow meets.
+then the transposed matrix, at no cost, since every register can be stored either way round (see `orientation`). So a
+reference is also a slot: the register, stored that way round. A register that one operation sets is a value. A
+register that `Moves` set is a variable of the source at a place where control flow meets.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -62,12 +63,17 @@ class Ref:
     flipped: bool = False
 
     @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.register.rows, self.register.columns
+        return (columns, rows) if self.flipped else (rows, columns)
+
+    @property
     def rows(self) -> int:
-        return self.register.columns if self.flipped else self.register.rows
+        return self.shape[0]
 
     @property
     def columns(self) -> int:
-        return self.register.rows if self.flipped else self.register.columns
+        return self.shape[1]
 
     @property
     def integral(self) -> bool:
@@ -75,7 +81,7 @@ class Ref:
 
     @property
     def flip(self) -> Ref:
-        return self if self.rows == self.columns == 1 else Ref(self.register, not self.flipped)
+        return self if self.shape == (1, 1) else Ref(self.register, not self.flipped)
 
 
 @dataclass(frozen=True)
@@ -93,10 +99,14 @@ class Const:
         return cls((array + 0.0).tobytes(), *array.shape)
 
     @property
-    def value(self) -> Array:
-        return np.frombuffer(self.data).reshape(self.rows, self.columns)
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.columns
 
     @property
+    def value(self) -> Array:
+        return np.frombuffer(self.data).reshape(self.shape)
+
+    @cached_property
     def flip(self) -> Const:
         return Const.of(self.value.T)
 

@@ -1,17 +1,94 @@
-"""Structured code to instructions in a row: loops count, conditions branch, moves copy."""
+"""Structured code to instructions in a row: loops count, conditions branch, moves copy.
+
+An instruction computes with slots, which become variables of the program; slots of one shape may share a variable.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from punchcard.python.arrays import ir
-from punchcard.python.arrays.ir import Const, Operand, Register
-from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, MovePointers, StorageSlot
-from punchcard.python.arrays.orientation import Orientation, way
+from punchcard.python.arrays.ir import Const, Operand, Ref, Register
+from punchcard.python.arrays.orientation import Orientation, turned, wanted
 
-ONE, ZERO = Const.of(1.0), Const.of(0.0)
+ONE = Const.of(1.0)
+
+
+@dataclass(frozen=True)
+class Loc:
+    """All of a slot or a constant, or one column of it: a fixed one, or one that a pointer leads to."""
+
+    holder: Operand
+    column: int | None = None
+    pointer: ir.Pointer | None = None
+
+    @property
+    def slot(self) -> Ref | None:
+        return self.holder if isinstance(self.holder, Ref) else None
+
+    @property
+    def part(self) -> bool:
+        return self.column is not None or self.pointer is not None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.holder.rows, 1) if self.part else self.holder.shape
+
+
+@dataclass(eq=False)
+class JumpTarget:
+    """A place that instructions branch to."""
+
+
+@dataclass(eq=False)
+class Instr:
+    """target = function(operands); if flag <= 0 goto goto. `depth` is how many loops are around it."""
+
+    line: ir.SourcePlace
+    function: str | None = None
+    operands: list[Loc] = field(default_factory=list)
+    target: Loc | None = None
+    flag: Loc | None = None
+    goto: JumpTarget | None = None
+    depth: int = 0
+
+    def reads(self) -> list[Ref]:
+        """Slots whose values it needs; a part that is written needs the rest of its slot."""
+        found = [loc.slot for loc in self.operands if loc.slot is not None]
+        if self.flag is not None and self.flag.slot is not None:
+            found.append(self.flag.slot)
+        if self.target is not None and self.target.part and self.target.slot is not None:
+            found.append(self.target.slot)
+        return found
+
+    @property
+    def writes(self) -> Ref | None:
+        return None if self.target is None else self.target.slot
+
+    @property
+    def branch(self) -> Instr:
+        """Its branch alone."""
+        return Instr(self.line, flag=self.flag, goto=self.goto, depth=self.depth)
+
+    @property
+    def is_copy(self) -> bool:
+        return self.function == "copy" and not self.operands[0].part and self.target is not None and not self.target.part
+
+
+@dataclass(eq=False)
+class MovePointers:
+    """All pointers that move on with a loop: at the end of a round they do so, before the loop they `rewind`."""
+
+    loop: ir.Loop
+    depth: int
+    rewind: bool
+
+
+Item: TypeAlias = Instr | JumpTarget | MovePointers
 
 
 class Linearizer:
@@ -23,14 +100,6 @@ class Linearizer:
         self.ends: dict[int, JumpTarget] = {}
         self.depth = 0
         self.registers = 0
-
-    # Places
-
-    def loc(self, operand: Operand, turned: bool) -> Loc:
-        """Where an operand is stored the way round that is wanted."""
-        if isinstance(operand, Const):
-            return Loc(operand.flip if turned else operand)
-        return Loc(StorageSlot(operand.register, way(operand.register, turned != operand.flipped)))
 
     def _register(self, rows: int = 1, columns: int = 1, name: str = "") -> Register:
         """A register that the code does not have."""
@@ -63,29 +132,26 @@ class Linearizer:
         return self.ends.setdefault(id(block), JumpTarget())
 
     def _operation(self, op: ir.Op) -> None:
-        stored = self.orientation.ways(op.target)
-        primary = way(op.target, self.orientation.primary.get(op, False))
-        target = Loc(StorageSlot(op.target, primary))
+        primary = self.orientation.primary.get(op, Ref(op.target))
+        target, operands = Loc(primary), [Loc(operand) for operand in wanted(op, primary)]
         if op.function == "matmul":
-            left, right = self.loc(op.operands[0], True), self.loc(op.operands[1], False)
-            self.write(op.line, "mul", [right, left] if primary else [left, right], target)
+            self.write(op.line, "mul", operands[::-1] if primary.flipped else operands, target)
         elif op.function == "column":
-            whole = self.loc(op.operands[0], False)
-            self.write(op.line, "copy", [_column(whole, op.index)], target)
+            self.write(op.line, "copy", [_column(operands[0], op.index)], target)
         elif op.function == "update":
-            self.write(op.line, "copy", [self.loc(op.operands[0], False)], target)
-            self.write(op.line, "copy", [self.loc(op.operands[1], False)], _column(target, op.index))
+            self.write(op.line, "copy", operands[:1], target)
+            self.write(op.line, "copy", operands[1:], _column(target, op.index))
         elif op.function == "scale":
-            self._scale(op, primary, target)
+            self._scale(op, operands, target)
         else:
-            self.write(op.line, op.function, [self.loc(operand, primary) for operand in op.operands], target)
-        for turned in stored:
-            if turned != primary:
-                self.write(op.line, "transpose", [target], Loc(StorageSlot(op.target, turned)))
+            self.write(op.line, op.function, operands, target)
+        for slot in self.orientation.slots(op.target):
+            if slot != primary:
+                self.write(op.line, "transpose", [target], Loc(slot))
 
-    def _scale(self, op: ir.Op, primary: bool, target: Loc) -> None:
+    def _scale(self, op: ir.Op, operands: list[Loc], target: Loc) -> None:
         """A number times a matrix. Twice and minus are exact."""
-        scalar, other = self.loc(op.operands[0], False), self.loc(op.operands[1], primary)
+        scalar, other = operands
         factor = op.operands[0].single if isinstance(op.operands[0], Const) else None
         if factor == 2.0:
             self.write(op.line, "add", [other, other], target)
@@ -96,46 +162,44 @@ class Linearizer:
 
     def _moves(self, moves: ir.Moves) -> None:
         """All at once: a slot is written when nothing reads its old value any more; a circle goes through a new slot."""
-        pairs: list[tuple[StorageSlot, Loc]] = []
-        missing: list[StorageSlot] = []
+        pairs: list[tuple[Ref, Operand]] = []
+        missing: list[Ref] = []
         for register, value in moves.pairs:
-            for turned in self.orientation.ways(register):
-                target = StorageSlot(register, way(register, turned))
-                if not self.orientation.has(value, turned):
-                    missing.append(target)
-                elif self.loc(value, turned).holder != target:
-                    pairs.append((target, self.loc(value, turned)))
+            for slot in self.orientation.slots(register):
+                source = turned(value, slot)
+                if not self.orientation.has(source):
+                    missing.append(slot)
+                elif source != slot:
+                    pairs.append((slot, source))
         while pairs:
-            free = next((pair for pair in pairs if not any(source.holder == pair[0] for _, source in pairs)), None)
+            free = next((pair for pair in pairs if not any(source == pair[0] for _, source in pairs)), None)
             if free is None:
                 target = pairs[0][0]
-                kept = Loc(StorageSlot(self._register(target.register.rows, target.register.columns), target.turned))
-                self.write(moves.line, "copy", [Loc(target)], kept)
-                pairs = [(t, kept if source.holder == target else source) for t, source in pairs]
+                kept = Ref(self._register(target.register.rows, target.register.columns), target.flipped)
+                self.write(moves.line, "copy", [Loc(target)], Loc(kept))
+                pairs = [(slot, kept if source == target else source) for slot, source in pairs]
                 continue
             pairs.remove(free)
-            self.write(moves.line, "copy", [free[1]], Loc(free[0]))
+            self.write(moves.line, "copy", [Loc(free[1])], Loc(free[0]))
         for slot in missing:
-            self.write(moves.line, "transpose", [Loc(StorageSlot(slot.register, not slot.turned))], Loc(slot))
+            self.write(moves.line, "transpose", [Loc(slot.flip)], Loc(slot))
 
     # Branches
 
     def _if(self, statement: ir.If) -> None:
         then, other = statement.then, statement.other
-        if len(other) == 1 and isinstance(other[0], ir.Leave):
-            self.jump(statement.condition, self._end(other[0].block), when=False)
-            self.statements(then)
-        elif len(then) == 1 and isinstance(then[0], ir.Leave):
-            self.jump(statement.condition, self._end(then[0].block), when=True)
-            self.statements(other)
-        else:
-            otherwise, end = JumpTarget(), JumpTarget()
-            self.jump(statement.condition, otherwise, when=False)
-            self.statements(then)
-            self.write(statement.line, None, [], goto=end)
-            self.items.append(otherwise)
-            self.statements(other)
-            self.items.append(end)
+        for way, rest, when in ((other, then, False), (then, other, True)):
+            if len(way) == 1 and isinstance(way[0], ir.Leave):
+                self.jump(statement.condition, self._end(way[0].block), when=when)
+                self.statements(rest)
+                return
+        otherwise, end = JumpTarget(), JumpTarget()
+        self.jump(statement.condition, otherwise, when=False)
+        self.statements(then)
+        self.write(statement.line, None, [], goto=end)
+        self.items.append(otherwise)
+        self.statements(other)
+        self.items.append(end)
 
     def jump(self, condition: ir.Condition, target: JumpTarget, *, when: bool) -> None:
         """Go to a label where a condition holds, or with when=False where it does not; else go on."""
@@ -159,7 +223,7 @@ class Linearizer:
             if (float(test.flag.value[0, 0]) > 0.5) == when:
                 self.write(test.line, None, [], goto=target)
             return
-        flag = self.loc(test.flag, False)
+        flag = Loc(test.flag)
         if not when:
             self.write(test.line, None, [], flag=flag, goto=target)
             return
@@ -174,14 +238,14 @@ class Linearizer:
         self.statements(loop.before)
         top, done = JumpTarget(), JumpTarget()
         if loop.index is not None:
-            self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(StorageSlot(loop.index)))
+            self.write(loop.line, "copy", [Loc(Const.of(float(loop.start)))], Loc(Ref(loop.index)))
         digits = self._start_counting(loop, done)
         self.items += [MovePointers(loop, self.depth, rewind=True), top]
         self.depth += 1
         self.statements(loop.body)
         self.items.append(MovePointers(loop, self.depth, rewind=False))
         if loop.index is not None:
-            index = Loc(StorageSlot(loop.index))
+            index = Loc(Ref(loop.index))
             self.write(loop.line, "add", [index, Loc(Const.of(float(loop.step)))], index)
         if loop.count is None:
             self.write(loop.line, None, [], goto=top)
@@ -197,15 +261,15 @@ class Linearizer:
         if loop.count is None:
             return []
         if not isinstance(loop.count, int):
-            digit = Loc(StorageSlot(self._register(name="n")))
-            count = self.loc(loop.count, False)
+            digit = Loc(Ref(self._register(name="n")))
+            count = Loc(loop.count)
             self.write(loop.line, "sub", [Loc(ONE), count], digit, flag=count, goto=done)
             return [digit]
         left = loop.count - 1
         found: list[Loc] = []
         while left or not found:
             left, value = divmod(left, self.base)
-            found.append(Loc(StorageSlot(self._register(name="n"))))
+            found.append(Loc(Ref(self._register(name="n"))))
             self.write(loop.line, "copy", [Loc(Const.of(-value))], found[-1])
         return found
 
@@ -219,16 +283,15 @@ def _column(whole: Loc, index: int | ir.Pointer | None) -> Loc:
 
 def linearize(
     code: list[ir.Statement], orientation: Orientation, parameters: Mapping[str, Register], limit: float
-) -> tuple[list[Item], dict[StorageSlot, str]]:
+) -> tuple[list[Item], dict[Ref, str]]:
     """The instructions, and the slots that hold parameters when they begin."""
     flat = Linearizer(orientation, limit)
     first_line = next(statement.line for statement in ir.walk(code) if not isinstance(statement, ir.CodeRegion))
-    given: dict[StorageSlot, str] = {}
+    given: dict[Ref, str] = {}
     for name, register in parameters.items():
-        first, *others = orientation.ways(register)
-        slot = StorageSlot(register, way(register, first))
-        given[slot] = name
-        for turned in others:
-            flat.write(first_line, "transpose", [Loc(slot)], Loc(StorageSlot(register, turned)))
+        first, *others = orientation.slots(register)
+        given[first] = name
+        for other in others:
+            flat.write(first_line, "transpose", [Loc(first)], Loc(other))
     flat.statements(code)
     return flat.items, given

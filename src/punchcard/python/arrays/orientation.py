@@ -13,43 +13,47 @@ from dataclasses import dataclass, field
 
 from punchcard.python.arrays.ir import Const, Loop, Moves, Op, Operand, Ref, Register, Statement, walk
 
+FIXED = ("matmul", "column", "update")
+"""Operations that want their operands one way round, whichever way their result is wanted."""
+
 
 @dataclass
 class Orientation:
-    """`stored`: for each register the ways it is stored, True for transposed. `primary`: the way an operation computes."""
+    """`stored`: for each register the slots that are wanted, the transposed one last. `primary`: the slot that an operation
+    computes.
+    """
 
-    stored: dict[Register, set[bool]] = field(default_factory=dict)
-    primary: dict[Op, bool] = field(default_factory=dict)
+    stored: dict[Register, list[Ref]] = field(default_factory=dict)
+    primary: dict[Op, Ref] = field(default_factory=dict)
 
-    def ways(self, register: Register) -> list[bool]:
-        return sorted(self.stored.get(register, {False}))
+    def slots(self, register: Register) -> list[Ref]:
+        return self.stored.get(register) or [Ref(register)]
 
-    def has(self, operand: Operand, turned: bool) -> bool:
-        """Whether an operand is there this way round."""
-        return isinstance(operand, Const) or (
-            way(operand.register, turned != operand.flipped) in self.stored.get(operand.register, ()))
+    def has(self, operand: Operand) -> bool:
+        return isinstance(operand, Const) or operand in self.stored.get(operand.register, ())
+
+    def want(self, operand: Operand) -> bool:
+        """Ask for an operand; whether that is new."""
+        if isinstance(operand, Const) or self.has(operand):
+            return False
+        slots = self.stored.setdefault(operand.register, [])
+        slots.insert(len(slots) if operand.flipped else 0, operand)
+        return True
 
 
-def way(register: Register, turned: bool) -> bool:
-    """A number has one way only."""
-    return turned and not (register.rows == register.columns == 1)
+def turned(operand: Operand, slot: Ref) -> Operand:
+    """An operand the way round that a slot has its register."""
+    return operand.flip if slot.flipped else operand
 
 
-def wanted(op: Op, turned: bool) -> Iterable[tuple[Operand, bool]]:
-    """Operands with the way round that an operation needs them stored, where its result is computed so."""
+def wanted(op: Op, result: Ref) -> list[Operand]:
+    """The operands as an operation needs them stored, where its result is computed so."""
     if op.function == "matmul":
-        a, b = op.operands
-        yield a, True
-        yield b, False
-    elif op.function in ("column", "update"):
-        for operand in op.operands:
-            yield operand, False
-    elif op.function == "scale":
-        yield op.operands[0], False
-        yield op.operands[1], turned
-    else:
-        for operand in op.operands:
-            yield operand, turned
+        return [op.operands[0].flip, op.operands[1]]
+    if op.function in FIXED:
+        return list(op.operands)
+    same = [turned(operand, result) for operand in op.operands]
+    return [op.operands[0], same[1]] if op.function == "scale" else same
 
 
 def choose_orientation(code: list[Statement], results: Iterable[Register]) -> Orientation:
@@ -65,60 +69,48 @@ def choose_orientation(code: list[Statement], results: Iterable[Register]) -> Or
             break
     for loop in (s for s in statements if isinstance(s, Loop)):
         if loop.index is not None:
-            found.stored.setdefault(loop.index, set()).add(False)
+            found.want(Ref(loop.index))
     return found
-
-
-def _want(found: Orientation, operand: Operand, turned: bool) -> bool:
-    if isinstance(operand, Const) or found.has(operand, turned):
-        return False
-    found.stored.setdefault(operand.register, set()).add(way(operand.register, turned != operand.flipped))
-    return True
 
 
 def _propagate(found: Orientation, ops: list[Op], moves: list[tuple[Register, Operand]]) -> bool:
     """What results want of their operands; whether anything was new."""
     changed = False
     for op in ops:
-        stored = found.stored.get(op.target, set())
-        if op.function in ("matmul", "column", "update"):
-            if op.function == "matmul" and stored:
-                found.primary[op] = min(stored)
-            elif op.function != "matmul":
-                found.primary[op] = False
-                if stored == {True}:
-                    found.stored[op.target].add(False)
-            fixed = True
-        else:
-            fixed = bool(stored)
-            if stored and found.primary.get(op) not in stored:
-                found.primary[op] = min(stored, key=lambda turned: (_lacking(found, op, turned), turned))
-        if fixed:
-            for operand, turned in wanted(op, found.primary.get(op, False)):
-                changed |= _want(found, operand, turned)
+        stored, as_it_is = found.stored.get(op.target, []), Ref(op.target)
+        if op.function == "matmul":
+            found.primary[op] = stored[0] if stored else as_it_is
+        elif op.function in FIXED:
+            found.primary[op] = as_it_is
+            if stored:
+                found.want(as_it_is)
+        elif stored and found.primary.get(op) not in stored:
+            found.primary[op] = min(stored, key=lambda slot: _lacking(found, op, slot))
+        if op in found.primary:
+            for operand in wanted(op, found.primary[op]):
+                changed |= found.want(operand)
     for target, value in moves:
-        ways = found.ways(target) if found.stored.get(target) else []
+        values = [turned(value, slot) for slot in found.stored.get(target, ())]
         if isinstance(value, Ref) and value.register.level > target.level:  # out of a loop one way is enough
-            ways = ways[:1] if not any(found.has(value, turned) for turned in ways) else []
-        for turned in ways:
-            changed |= _want(found, value, turned)
+            values = values[:1] if not any(map(found.has, values)) else []
+        for each in values:
+            changed |= found.want(each)
     return changed
 
 
-def _lacking(found: Orientation, op: Op, turned: bool) -> int:
+def _lacking(found: Orientation, op: Op, result: Ref) -> int:
     """How many operands are not stored the way that is needed for this result."""
-    return sum(not found.has(operand, each) for operand, each in wanted(op, turned))
+    return sum(not found.has(operand) for operand in wanted(op, result))
 
 
 def _settle(found: Orientation, ops: list[Op], moves: list[tuple[Register, Operand]], results: Iterable[Register]) -> bool:
     """A way for one register that nothing has asked for yet; whether there was one."""
     for op in reversed(ops):
-        if not found.stored.get(op.target):
-            turned = min((False, True), key=lambda t: (_lacking(found, op, t), t))
-            found.stored[op.target] = {way(op.target, turned and op.function not in ("matmul", "column", "update"))}
-            return True
+        if op.target not in found.stored:
+            as_it_is = Ref(op.target)
+            slots = [as_it_is] if op.function in FIXED else [as_it_is, as_it_is.flip]
+            return found.want(min(slots, key=lambda slot: _lacking(found, op, slot)))
     for target in (*(target for target, _ in moves), *results):
-        if not found.stored.get(target):
-            found.stored[target] = {False}
-            return True
+        if target not in found.stored:
+            return found.want(Ref(target))
     return False

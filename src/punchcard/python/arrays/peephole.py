@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import Counter
 
 from punchcard.machines.fleq.isa import Field
-from punchcard.python.arrays.ir import SourcePlace
-from punchcard.python.arrays.linear_code import Instr, Item, JumpTarget, Loc, MovePointers, StorageSlot
+from punchcard.python.arrays.ir import Ref, SourcePlace
+from punchcard.python.arrays.linearization import Instr, Item, JumpTarget, Loc, MovePointers
 
 
 class PointerMove(Instr):
@@ -19,7 +19,7 @@ class PointerMove(Instr):
         self.instruction, self.name, self.place = instruction, name, place
 
 
-def fuse_columns(items: list[Item], given: set[StorageSlot]) -> list[Item]:
+def fuse_columns(items: list[Item], given: set[Ref]) -> list[Item]:
     """A copy of a column is not needed where the column itself can be the operand.
 
     The matrix must not change (nothing writes it twice), and a column that a pointer leads to must have one reader,
@@ -27,25 +27,19 @@ def fuse_columns(items: list[Item], given: set[StorageSlot]) -> list[Item]:
     """
     instructions = [item for item in items if isinstance(item, Instr)]
     writes = Counter(item.writes for item in instructions if item.writes is not None)
-    reads = Counter(slot for item in instructions for slot in item.reads())
     changing = {slot for slot, count in writes.items() if count > (0 if slot in given else 1)}
-    places: dict[StorageSlot, Loc] = {}
+    places: dict[Ref, Loc] = {}
     dropped: set[int] = set()
     for item in instructions:
         if item.function == "copy" and item.operands[0].part and item.writes is not None and item.goto is None:
-            source, target = item.operands[0], item.target
-            if target is None or target.part or source.slot in changing or item.writes in changing:
+            source, slot = item.operands[0], item.writes
+            if item.target != Loc(slot) or source.slot in changing or slot in changing:
                 continue
-            readers = [other for other in instructions if item.writes in other.reads()]
-            as_part = any(other.target is not None and other.target.slot == item.writes for other in readers)
-            if as_part or (source.pointer is not None and (len(readers) != 1 or reads[item.writes] != 1)):
+            uses = [place for other in instructions for place in other.operands if place.slot == slot]
+            is_flag = any(other.flag == Loc(slot) for other in instructions)
+            if any(place.part for place in uses) or (source.pointer is not None and (len(uses) != 1 or is_flag)):
                 continue
-            if any(place.slot == item.writes and place.part for other in readers for place in other.operands):
-                continue
-            if source.pointer is not None and any(other.flag is not None and other.flag.slot == item.writes
-                                                  for other in readers):
-                continue
-            places[item.writes] = source
+            places[slot] = source
             dropped.add(id(item))
     for item in instructions:
         item.operands = [places.get(place.slot, place) if place.slot is not None else place for place in item.operands]
@@ -54,7 +48,7 @@ def fuse_columns(items: list[Item], given: set[StorageSlot]) -> list[Item]:
     return [item for item in items if id(item) not in dropped]
 
 
-def fuse_stores(items: list[Item], results: set[StorageSlot]) -> list[Item]:
+def fuse_stores(items: list[Item], results: set[Ref]) -> list[Item]:
     """A value that is only stored as a column is computed there."""
     instructions = [item for item in items if isinstance(item, Instr)]
     reads = Counter(slot for item in instructions for slot in item.reads())
@@ -74,7 +68,7 @@ def fuse_stores(items: list[Item], results: set[StorageSlot]) -> list[Item]:
     return found
 
 
-def _maker(before: list[Item], value: StorageSlot, matrix: StorageSlot | None) -> Instr | None:
+def _maker(before: list[Item], value: Ref, matrix: Ref | None) -> Instr | None:
     """The instruction that made a value, if nothing between it and the end touches the matrix."""
     for item in reversed(before):
         if not isinstance(item, Instr) or item.goto is not None:

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from punchcard.python.constructs import name_of
 from punchcard.python.integers.call_types import CallTypes
 from punchcard.python.integers.expression_types import ExpressionTypes
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import CHAR, NONE, TEXT, AbstractValue, Names, Unreached, join_names, number, truth
 from punchcard.python.intervals import Interval
-from punchcard.python.source import parameters_of
+from punchcard.python.source import name_of, parameters_of
 
 MOST_ROUNDS = 60
 MOST_LOOPS = 7

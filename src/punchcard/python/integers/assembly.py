@@ -1,22 +1,102 @@
 """Instructions in the making: items of `.asq`, labels, and the sums of cells that most of a program consists of.
 
-`$z` is 0 before and after everything that is written here, as in the standard macros.
+A sum is what SUBLEQ computes best: every term costs one instruction. `$z` is 0 before and after everything that is written
+here, as in the standard macros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from punchcard.machines.source import Token
 from punchcard.machines.von_neumann.languages.asq import items as asq
 from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.machines.von_neumann.languages.asq.writer import write_data, write_statement
-from punchcard.python.integers.sums import CellSum, Z, cell, constant, literal
 
+Z, P, Q, R, U, V, ERROR = map(asq.scratch, ("z", "p", "q", "r", "u", "v", "error"))
+"""Scratch cells: `$z` is 0 between instructions, the others are operands and results of routines."""
+PORT = asq.number(-1)
 MOST_REPEATED = 3
 """A cell is added so often at most; more often it is doubled first."""
+
+
+@dataclass(frozen=True)
+class CellSum:
+    """A sum: how often each cell counts, a number, and how often the address of each label counts.
+
+    A cell is the expression of its address. `passing`: a cell in it may be changed by what is computed next, so that it has
+    to be copied before.
+    """
+
+    terms: Mapping[Expression, int] = field(default_factory=dict)
+    number: int = 0
+    addresses: Mapping[str, int] = field(default_factory=dict)
+    passing: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    @property
+    def known(self) -> int | None:
+        return self.number if not self.terms and not self.addresses else None
+
+    @property
+    def cell(self) -> Expression | None:
+        """The cell that the sum is, or None if it is more than one."""
+        if len(self.terms) == 1 and not self.number and not self.addresses:
+            (place, count), = self.terms.items()
+            return place if count == 1 else None
+        return None
+
+    @property
+    def has_constant(self) -> bool:
+        return bool(self.number or self.addresses)
+
+    def constant_operand(self, sign: int = 1) -> Expression:
+        """The address of a cell that holds the constant part."""
+        return asq.constant(self.constant_part(sign))
+
+    def constant_part(self, sign: int = 1) -> Expression:
+        parts = [part for label, count in self.addresses.items() for part in asq.name(label, count * sign)]
+        return (*parts, *asq.number(self.number * sign)) if self.number or not parts else tuple(parts)
+
+    def plus(self, other: CellSum, factor: int = 1) -> CellSum:
+        terms, addresses = dict(self.terms), dict(self.addresses)
+        for place, count in other.terms.items():
+            terms[place] = terms.get(place, 0) + factor * count
+        for label, count in other.addresses.items():
+            addresses[label] = addresses.get(label, 0) + factor * count
+        return CellSum({place: count for place, count in terms.items() if count}, self.number + factor * other.number,
+                       {label: count for label, count in addresses.items() if count}, self.passing or other.passing)
+
+    def times(self, factor: int) -> CellSum:
+        return CellSum({}, passing=self.passing).plus(self, factor) if factor else CellSum()
+
+    def lists(self) -> tuple[list[Expression], list[Expression]]:
+        """The cells that are added and those that are subtracted, each as often as it counts."""
+        added = [place for place, count in self.terms.items() for _ in range(count)]
+        taken = [place for place, count in self.terms.items() for _ in range(-count)]
+        return added, taken
+
+
+def cell(place: Expression, *, passing: bool = False) -> CellSum:
+    return CellSum({place: 1}, passing=passing)
+
+
+def constant(value: int) -> CellSum:
+    return CellSum({}, value)
+
+
+def address(label: str) -> CellSum:
+    return CellSum({}, 0, {label: 1})
+
+
+def literal(value: int) -> Expression:
+    """The address of a cell that holds a number."""
+    return asq.constant(asq.number(value))
 
 
 @dataclass(frozen=True)
@@ -101,6 +181,11 @@ class Assembly:
 
     def jump(self, target: str) -> None:
         self.macro("jump", target, leaves=target)
+
+    def go(self, target: str, following: str) -> None:
+        """Jump to a label, unless it is the one that comes next."""
+        if target != following:
+            self.jump(target)
 
     def call(self, routine: str, entry: str = "") -> None:
         """Go to a routine, which ends with a jump to what its cell `_back` holds; `entry` is where it begins."""
@@ -231,9 +316,7 @@ class Assembly:
     def jump_by_zero(self, form: CellSum, zero: str, other: str, following: str, low: int, high: int) -> None:
         """Jump to `zero` where a sum is 0 and to `other` where not; `following` is the one of them that comes next."""
         if form.known is not None:
-            target = other if form.known else zero
-            if target != following:
-                self.jump(target)
+            self.go(other if form.known else zero, following)
             return
         least = -(1 << (self.word_bits - 1))
         if low < 0 and high <= 0 and low > least:
@@ -243,16 +326,14 @@ class Assembly:
                 self.jump_if_low(constant(1).plus(form, -1), other, 1 - high)
             else:
                 self.jump_if_low(form, zero, low)
-                if following != other:
-                    self.jump(other)
+                self.go(other, following)
             return
         if form.cell is not None:
             if following == zero:
                 self.macro("jnz", form.cell, other)
             else:
                 self.macro("jz", form.cell, zero)
-                if following != other:
-                    self.jump(other)
+                self.go(other, following)
             return
         if self._cost(form.times(-1)) < self._cost(form):
             form = form.times(-1)
@@ -261,8 +342,7 @@ class Assembly:
         self.jump(other)
         self.label(below)
         self.sub(literal(-1), made, other)
-        if following != zero:
-            self.jump(zero)
+        self.go(zero, following)
 
     # The end
 

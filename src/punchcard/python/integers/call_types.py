@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from punchcard.python.integers.expression_types import ExpressionTypes
-from punchcard.python.integers.functions import IntegerFunction, is_call, is_text
+from punchcard.python.integers.functions import IntegerFunction, is_call, is_text, parts_of
 from punchcard.python.integers.values import NONE, TEXT, AbstractValue, Names, Unreached, join_all, number, truth
 from punchcard.python.source import bind_arguments
 
@@ -171,22 +171,16 @@ class CallTypes:
 
     def printed(self, node: ast.expr, names: Names) -> None:
         """Something that is written: more is allowed here than can be kept."""
+        if isinstance(node, ast.FormattedValue) and (node.format_spec is not None or node.conversion != -1):
+            self.fail(node, "formats such as {x:3} are not in the integer subset", "write {x}")
+        is_own = is_call(node, "str") and "str" in self.findings.function.source.names
+        parts = None if is_own else parts_of(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if any(0xD800 <= ord(c) < 0xE000 for c in node.value):
                 self.fail(node, f"{ascii(node.value)[:40]} has half of a surrogate pair, which cannot be written as UTF-8")
-        elif isinstance(node, ast.JoinedStr):
-            for part in node.values:
+        elif parts is not None:
+            for part in parts:
                 self.printed(part, names)
-        elif isinstance(node, ast.FormattedValue):
-            if node.format_spec is not None or node.conversion != -1:
-                self.fail(node, "formats such as {x:3} are not in the integer subset", "write {x}")
-            self.printed(node.value, names)
-        elif isinstance(node, ast.Call) and is_call(node, "str") and (
-                len(node.args) == 1 and not node.keywords and "str" not in self.findings.function.source.names):
-            self.printed(node.args[0], names)
-        elif is_text(node) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            self.printed(node.left, names)
-            self.printed(node.right, names)
         elif is_text(node) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             text, count = (node.left, node.right) if is_text(node.left) else (node.right, node.left)
             self.printed(text, names)

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Mapping
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name, scratch
+from punchcard.python.integers.assembly import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.call_types import arguments_of
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 NOT_A_NUMBER = "ValueError: int() of a text that is not a number of this word size"

@@ -14,13 +14,12 @@ from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.python.front_end import Snapshot, snapshot
 from punchcard.python.integers.analysis import analyse
-from punchcard.python.integers.assembly import Assembly, AssemblyEntry, items_of, text_of
+from punchcard.python.integers.assembly import ERROR, Assembly, AssemblyEntry, cell, items_of, text_of
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.generator import CodeGenerator
 from punchcard.python.integers.routines import GENERAL, Routine, find_routine
 from punchcard.python.integers.storage import message_items
-from punchcard.python.integers.sums import ERROR, cell
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.source import FunctionSource
 

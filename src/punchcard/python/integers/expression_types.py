@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from punchcard.python.constructs import SIGNS, name_of
 from punchcard.python.integers.findings import Findings, whole_texts
 from punchcard.python.integers.functions import constant_of
 from punchcard.python.integers.values import CHAR, TEXT, AbstractValue, Names, Unreached, join_all, join_names, truth
 from punchcard.python.intervals import Interval, binary
+from punchcard.python.source import SIGNS, name_of
 
 OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
                               ast.NotEq: ast.Eq}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
+from punchcard.python.integers.assembly import CellSum, P, Q, R, V, Z, address, cell, constant, literal
 from punchcard.python.integers.functions import constant_of
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, address, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 
@@ -122,10 +122,6 @@ class ConditionCode(CodePart):
         else:
             self.truth(self.facts.value(node), self.evaluate(node), yes, no, following)
 
-    def _go(self, target: str, following: str) -> None:
-        if target != following:
-            self.out.jump(target)
-
     def _several(self, node: ast.BoolOp, yes: str, no: str, following: str) -> None:
         is_and = isinstance(node.op, ast.And)
         for operand in node.values[:-1]:
@@ -139,7 +135,7 @@ class ConditionCode(CodePart):
     def truth(self, value: AbstractValue, form: CellSum, yes: str, no: str, following: str) -> None:
         """A value as a condition."""
         if value.kind == "char":
-            self._go(yes, following)
+            self.out.go(yes, following)
         elif value.kind in ("str", "list"):
             self.out.jump_by_zero(self.code.lists.length(value, form), no, yes, following, 0, self.facts.word.high)
         else:
@@ -148,7 +144,7 @@ class ConditionCode(CodePart):
     def _comparisons(self, node: ast.Compare, yes: str, no: str, following: str) -> None:
         known = self.facts.constant(node)
         if known is not None:
-            self._go(yes if known else no, following)
+            self.out.go(yes if known else no, following)
             return
         left: ast.expr = node.left
         form: CellSum | None = None
@@ -212,7 +208,7 @@ class ConditionCode(CodePart):
             self.out.jump_if_low(constant(1).plus(difference, -1), no, 1 - high)
         else:
             self.out.jump_if_low(difference, yes, low)
-            self._go(no, following)
+            self.out.go(no, following)
 
     def _wide(self, a: AbstractValue, b: AbstractValue, strict: int) -> bool:
         """Whether a - b may leave the word."""
@@ -225,7 +221,7 @@ class ConditionCode(CodePart):
         first, second, made = self.out.tested(left), self.out.tested(right), self.out.temporary()
         self.out.macro("order", first, second, made)
         self.out.sub(Z, made, yes)
-        self._go(no, following)
+        self.out.go(no, following)
 
     def digit(self, character: CellSum, yes: str, no: str) -> None:
         """Jump by whether a character is a digit; `yes` comes next."""
@@ -252,7 +248,7 @@ class ConditionCode(CodePart):
                 code = AbstractValue("char", ord(each), ord(each))
                 self.compare(ast.Eq(), character, value, constant(ord(each)), code, yes, ahead, ahead)
                 self.out.label(ahead)
-            self._go(no, following)
+            self.out.go(no, following)
             return
         item = self.out.kept(self.evaluate(left))
         self.out.assign(P, self.evaluate(right, as_text=self.facts.value(right).kind in ("str", "char")))

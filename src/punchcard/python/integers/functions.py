@@ -193,22 +193,28 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or is_call(node, "str")
 
 
+def parts_of(node: ast.expr) -> list[ast.expr] | None:
+    """What is written one after the other for an expression that puts a text together; None for a value of its own."""
+    if isinstance(node, ast.JoinedStr):
+        return node.values
+    if isinstance(node, ast.FormattedValue):
+        return [node.value]
+    if is_call(node, "str") and len(node.args) == 1 and not node.keywords:
+        return node.args
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_text(node):
+        return [node.left, node.right]
+    return None
+
+
 def pieces_of(node: ast.expr) -> list[ast.expr]:
     """The values of which a text is put together."""
     if isinstance(node, ast.Starred):
         return [node.value]
-    if isinstance(node, ast.JoinedStr):
-        return [piece for each in node.values for piece in pieces_of(each)]
-    if isinstance(node, ast.FormattedValue):
-        return pieces_of(node.value)
-    if isinstance(node, ast.Call) and is_call(node, "str"):
-        return pieces_of(node.args[0])
-    if is_text(node) and isinstance(node, ast.BinOp):
-        return [*pieces_of(node.left), *pieces_of(node.right)]
-    return [node]
+    parts = [node.left, node.right] if isinstance(node, ast.BinOp) and is_text(node) else parts_of(node)
+    return [node] if parts is None else [piece for part in parts for piece in pieces_of(part)]
 
 
-def is_call(node: ast.expr, *names: str) -> bool:
+def is_call(node: ast.expr, *names: str) -> TypeGuard[ast.Call]:
     """Whether an expression is a call of one of these names."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 

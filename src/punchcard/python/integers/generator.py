@@ -16,12 +16,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.assembly import Assembly
+from punchcard.machines.von_neumann.languages.asq.items import Expression, scratch
+from punchcard.python.integers.assembly import ERROR, Assembly, CellSum, P, Q, address
 from punchcard.python.integers.findings import Findings
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.storage import Storage
-from punchcard.python.integers.sums import ERROR, CellSum, P, Q, address
 
 OVERFLOW = "OverflowError: the result does not fit a word of {} bits"
 
@@ -111,10 +110,12 @@ class CodePart:
         return self.storage.cell_of(self.frame.function, variable)
 
     def lasting(self, what: str) -> Expression:
-        return self.storage.lasting(self.frame.function, what)
+        """A cell that lasts as long as a loop."""
+        return scratch(self.storage.unused(f"{self.frame.function.name}_{what}"))
 
     def error(self, node: ast.AST, message: str) -> str:
-        return self.storage.error(self.frame.function, node, message)
+        """The label of what is done for an error at a place."""
+        return "error_" + self.storage.error_message(self.frame.function, node, message)
 
     def overflow(self, node: ast.AST) -> str:
         return self.error(node, OVERFLOW.format(self.out.word_bits))

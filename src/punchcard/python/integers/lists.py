@@ -8,9 +8,8 @@ import ast
 from collections.abc import Sequence
 
 from punchcard.machines.von_neumann.languages.asq.items import MADE, Cell, CellRun, Expression, Item, name
-from punchcard.python.integers.assembly import Patched
+from punchcard.python.integers.assembly import CellSum, P, Patched, Q, R, V, Z, address, cell, constant
 from punchcard.python.integers.generator import CodePart
-from punchcard.python.integers.sums import CellSum, P, Q, R, V, Z, address, cell, constant
 from punchcard.python.integers.values import AbstractValue, number
 
 MOST_STATIC = 4096

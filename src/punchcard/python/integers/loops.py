@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression, name
+from punchcard.python.integers.assembly import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.functions import is_call
 from punchcard.python.integers.generator import CodePart
-from punchcard.python.integers.sums import CellSum, R, Z, cell, constant, literal
 from punchcard.python.integers.values import NONE, AbstractValue, number
 
 ONLY = "a comprehension goes over range(n), a list or a text here"
@@ -69,14 +69,14 @@ class LoopCode(CodePart):
         self.out.label(go)
 
     def _sources(self, node: ast.expr, target: ast.expr, changed: set[str]) -> list[LoopSource]:
-        if isinstance(node, ast.Call) and is_call(node, "range"):
+        if is_call(node, "range"):
             return [self._numbers(node, target, changed)]
-        if isinstance(node, ast.Call) and is_call(node, "enumerate"):
+        if is_call(node, "enumerate"):
             assert isinstance(target, ast.Tuple)
             first = 0 if len(node.args) < 2 else self.facts.value(node.args[1]).constant or 0
             inner = self._sources(node.args[0], target.elts[1], changed)
             return [*inner, self._counting(target.elts[0], constant(first), constant(1), changed, constant(0), NONE)]
-        if isinstance(node, ast.Call) and is_call(node, "zip"):
+        if is_call(node, "zip"):
             assert isinstance(target, ast.Tuple)
             found = []
             for each, to in zip(node.args, target.elts, strict=True):
@@ -86,8 +86,7 @@ class LoopCode(CodePart):
             return found
         return [self._items(node, target)]
 
-    def _step(self, source: ast.expr) -> AbstractValue:
-        assert isinstance(source, ast.Call)
+    def _step(self, source: ast.Call) -> AbstractValue:
         step = number(1) if len(source.args) < 3 else self.facts.value(source.args[2])
         return number(1, step.high) if step.low <= 0 < step.high else step
 
@@ -109,20 +108,20 @@ class LoopCode(CodePart):
         if self.variable(target.id) in {**start.terms, **stop.terms}:
             start, stop = self.out.kept(start), self.out.kept(stop)
         low, high, x, y = (start, stop, a, b) if up else (stop, start, b, a)
-        count, span = high.plus(low, -1), y.interval - x.interval
-        if span in self.facts.word:
-            return self._counting(target, start, step, changed, count, number(span.low, span.high), up=up)
         return self._counting(target, start, step, changed, *self._span(node, low, x, high, y), up=up)
 
     def _span(self, node: ast.Call, low: CellSum, a: AbstractValue, high: CellSum,
               b: AbstractValue) -> tuple[CellSum, AbstractValue]:
-        """high - low where that may not fit: 0 where it is not above 0, and an error where it is too large."""
+        """high - low; where that may not fit, 0 where it is not above 0, and an error where it is too large."""
+        span = b.interval - a.interval
+        if span in self.facts.word:
+            return high.plus(low, -1), number(span.low, span.high)
         made, some, none = self.out.temporary(), self.out.fresh("some"), self.out.fresh("none")
         self.out.clear(made)
         self.code.conditions.jump_if_ordered(low, a, high, b, 1, some, none, some)
         self.out.label(some)
         self.out.assign(made, high.plus(low, -1))
-        if b.high - a.low > self.facts.word.high:
+        if span.high > self.facts.word.high:
             wrong = self.error(node, "OverflowError: range() of more numbers than a word counts")
             self.out.jump_if_low(cell(made), wrong, 0)
         self.out.label(none)
@@ -198,14 +197,14 @@ class LoopCode(CodePart):
 
     def _is_repeatable(self, source: ast.expr) -> bool:
         """Whether a source can be computed twice, for the length and for the items: it makes and calls nothing."""
-        parts = source.args if isinstance(source, ast.Call) and is_call(source, "range") else [source]
+        parts = source.args if is_call(source, "range") else [source]
         return not any(isinstance(inner, ast.List | ast.Tuple | ast.ListComp) or (
             isinstance(inner, ast.Call) and not is_call(inner, "len")) for each in parts for inner in ast.walk(each))
 
     def _length(self, source: ast.expr, sized: AbstractValue) -> CellSum:
         if sized.list.length is not None:
             return constant(sized.list.length)
-        if isinstance(source, ast.Call) and is_call(source, "range"):
+        if is_call(source, "range"):
             step = self._step(source)
             forms, a, b = self._ends(source.args[:2])
             low, high, x, y = (forms[0], forms[1], a, b) if step.low > 0 else (forms[1], forms[0], b, a)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from punchcard.python.integers.assembly import CellSum, P, Q, R, U, Z, cell, constant, literal
 from punchcard.python.integers.generator import OVERFLOW, CodeGenerator, CodePart
-from punchcard.python.integers.sums import CellSum, P, Q, R, U, Z, cell, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 MOST_TIMES = 3
@@ -20,7 +20,7 @@ class OperatorCode(CodePart):
     def __init__(self, code: CodeGenerator) -> None:
         super().__init__(code)
         self._operations: Mapping[type[ast.operator], Operation] = {
-            ast.Add: self._add, ast.Sub: self._subtract, ast.Mult: self._multiply,
+            ast.Add: partial(self._sum, ast.Add(), 1), ast.Sub: partial(self._sum, ast.Sub(), -1), ast.Mult: self._multiply,
             ast.FloorDiv: lambda *given: self.divide(*given)[0],
             ast.Mod: lambda *given: self.divide(*given, quotient=False)[1], ast.Pow: self._power,
             ast.LShift: self._shift_left, ast.RShift: self._shift_right, ast.BitAnd: self._and,
@@ -44,13 +44,11 @@ class OperatorCode(CodePart):
         self.out.label(fine)
         return cell(made)
 
-    def _add(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        return left.plus(right) if self.facts.may_wrap(ast.Add(), a, b) else self.checked("sum", node, left, right)
-
-    def _subtract(self, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum, b: AbstractValue) -> CellSum:
-        if self.facts.may_wrap(ast.Sub(), a, b):
-            return left.plus(right, -1)
-        return self.checked("difference", node, left, right)
+    def _sum(self, op: ast.operator, sign: int, node: ast.AST, left: CellSum, a: AbstractValue, right: CellSum,
+             b: AbstractValue) -> CellSum:
+        if self.facts.may_wrap(op, a, b):
+            return left.plus(right, sign)
+        return self.checked("sum" if sign > 0 else "difference", node, left, right)
 
     def checked(self, what: str, node: ast.AST, left: CellSum, right: CellSum) -> CellSum:
         """A sum or a difference that must fit a word."""

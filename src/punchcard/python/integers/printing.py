@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from punchcard.machines.von_neumann.languages.asq.items import name
-from punchcard.python.integers.functions import is_text, pieces_of
+from punchcard.python.integers.assembly import PORT, CellSum, P, Z, address, constant, literal
+from punchcard.python.integers.functions import is_text, parts_of, pieces_of
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import PORT, CellSum, P, Z, address, constant, literal
 from punchcard.python.integers.values import AbstractValue, number
 
 SHORT = 8
@@ -62,17 +62,11 @@ class PrintCode(CodePart):
         """Write a value, after the text that is pending; gives the text that is pending then."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return pending + node.value
-        if isinstance(node, ast.JoinedStr):
-            for part in node.values:
+        parts = parts_of(node)
+        if parts is not None:
+            for part in parts:
                 pending = self._written(part, pending)
             return pending
-        if isinstance(node, ast.FormattedValue):
-            return self._written(node.value, pending)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and (
-                not self.facts.is_reached(node)):
-            return self._written(node.args[0], pending)
-        if is_text(node) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return self._written(node.right, self._written(node.left, pending))
         if is_text(node) and isinstance(node, ast.BinOp):
             self.write_bytes(pending.encode())
             self._write_repeated(node)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from punchcard.machines.von_neumann.languages.asq.items import Expression
-from punchcard.python.integers.assembly import Patched
+from punchcard.python.integers.assembly import CellSum, Patched, Z, cell, constant
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.sums import CellSum, Z, cell, constant
 from punchcard.python.integers.values import AbstractValue
 
 

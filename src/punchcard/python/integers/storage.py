@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from punchcard.machines.von_neumann.languages.asq import items as asq
 from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
+from punchcard.python.integers.assembly import CellSum, address, constant
 from punchcard.python.integers.functions import Constant, IntegerFunction, ProgramFunctions
-from punchcard.python.integers.sums import CellSum, address, constant
 
 
 class Storage:
@@ -70,10 +70,6 @@ class Storage:
     def result_cell(self, function: IntegerFunction, index: int = 0) -> Expression:
         return asq.name(self.result_label(function, index))
 
-    def lasting(self, function: IntegerFunction, what: str) -> Expression:
-        """A cell that lasts as long as a loop."""
-        return asq.scratch(self.unused(f"{function.name}_{what}"))
-
     # Objects: a text or a list has its length in the cell before it
 
     def add_object(self, wanted: str, length: int, items: Sequence[Item]) -> str:
@@ -112,10 +108,6 @@ class Storage:
         return self._written[data]
 
     # Errors
-
-    def error(self, function: IntegerFunction, node: ast.AST, message: str) -> str:
-        """The label of what is done for an error at a place."""
-        return "error_" + self.error_message(function, node, message)
 
     def error_message(self, function: IntegerFunction, node: ast.AST, message: str) -> str:
         """The label of an error's text."""

@@ -36,6 +36,16 @@ class ListedValue(NamedTuple):
     watched: bool
 
 
+class NamedMove(NamedTuple):
+    """A column that takes from another in a head, by what both are called. `gap` is None if every key has the same score."""
+
+    target: str
+    source: str
+    weight: float
+    score: float
+    gap: float | None
+
+
 class Debugger:
     """A place in a run, and the ways to go on from there."""
 
@@ -53,16 +63,12 @@ class Debugger:
     # Moving
 
     @property
-    def layers(self) -> int:
-        return len(self.about["layers"])
-
-    @property
     def moment(self) -> int:
         return int(self.state["moment"])
 
     @property
     def loop(self) -> int:
-        return self.moment // (2 * self.layers)
+        return self.moment // self.session.per_loop
 
     @property
     def ended(self) -> bool:
@@ -73,16 +79,16 @@ class Debugger:
         """To a moment; one beyond the end is the last."""
         self._values = list(self.state["values"])
         self.state = self.session.state(max(0, moment))
-        self.layer_chosen = self.moment // 2 % self.layers
+        self.layer_chosen = self.moment // 2 % self.session.layers
         self.head = min(self.head, max(0, self.heads - 1))
 
     def step(self) -> None:
         """To the beginning of the next loop."""
-        self.go((self.loop + 1) * 2 * self.layers)
+        self.go((self.loop + 1) * self.session.per_loop)
 
     def back(self) -> None:
         """To the beginning of this loop, or of the one before."""
-        self.go((self.moment - 1) // (2 * self.layers) * 2 * self.layers)
+        self.go((self.moment - 1) // self.session.per_loop * self.session.per_loop)
 
     def half(self, forward: bool = True) -> None:
         """One attention or one feed-forward on, or back."""
@@ -96,7 +102,7 @@ class Debugger:
         """To the beginning of a loop, counted from 0."""
         if not text.strip().isdecimal() or len(text.strip()) > 18:
             raise PunchcardError(f"loop {text!r}: write a whole number, 0 or more")
-        self.go(int(text) * 2 * self.layers)
+        self.go(int(text) * self.session.per_loop)
 
     def seek(self, what: Aim, *, stop: Callable[[], bool] = lambda: False) -> bool:
         """On to the next of something; False if there is none, and then the place stays.
@@ -113,7 +119,7 @@ class Debugger:
 
         In the middle of a loop a value may not be readable yet, or come back: what counts is how a loop leaves it.
         """
-        per_loop, moment, was = 2 * self.layers, self.moment, self.state["values"]
+        per_loop, moment, was = self.session.per_loop, self.moment, self.state["values"]
         while True:
             found = [self._look("change", moment, given, stop) for given in self._wanted("change")]
             if all(moment is None for moment in found):
@@ -148,8 +154,8 @@ class Debugger:
             end, reached = self.session.explore(0.0)["loops"], self.session.searched
             if end is not None and reached >= end:
                 return None
-            idle = idle + 1 if reached * 2 * self.layers <= moment else 0
-            moment, seconds = max(moment, reached * 2 * self.layers), min(LONGEST_PART, 2 * seconds)
+            idle = idle + 1 if reached * self.session.per_loop <= moment else 0
+            moment, seconds = max(moment, reached * self.session.per_loop), min(LONGEST_PART, 2 * seconds)
         return None
 
     # Breakpoints and watched values
@@ -214,18 +220,15 @@ class Debugger:
 
     def choose_next_layer(self) -> None:
         """Choose the next layer for its attention, without moving."""
-        self.layer_chosen = (self.layer_chosen + 1) % self.layers
+        self.layer_chosen = (self.layer_chosen + 1) % self.session.layers
         self.head = min(self.head, max(0, self.heads - 1))
 
-    def moves(self) -> list[tuple[str, str, float, float, float | None]]:
-        """Who takes from whom in the chosen head of this loop, without columns that take from themselves.
-
-        Names of target and source, then weight, score and gap.
-        """
+    def moves(self) -> list[NamedMove]:
+        """Who takes from whom in the chosen head of this loop, without columns that take from themselves."""
         if not self.heads or self.ended:
             return []
         reply = self.session.attention(self.loop, self.layer_chosen, self.head)
-        return [(self.column_name(target), self.column_name(source), weight, score, gap)
+        return [NamedMove(self.column_name(target), self.column_name(source), weight, score, gap)
                 for source, target, weight, score, gap in reply["moves"] if source != target]
 
 

@@ -9,8 +9,8 @@ from operator import itemgetter
 from rich.style import Style
 from rich.text import Text
 
-from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, shade
 from punchcard.viewer.debug.debugger import Debugger
+from punchcard.viewer.excerpt import ABOVE, BELOW, CHANGED, shade
 
 NAME = 16
 """Letters of a column's name beside its strip."""
@@ -73,9 +73,10 @@ def attention_text(debugger: Debugger) -> Text:
     text.append(f"{layer['name']}, head {debugger.head + 1} of {len(layer['heads'])}, temperature {head['temperature']:g}\n",
                 "bold")
     moves = debugger.moves()
-    for target, source, weight, score, gap in moves:
-        text.append(printable(f"{target} ← {source}"), "bold")
-        text.append(f"  weight {weight:.3g}, score {score:g}{'' if gap is None else f', gap {gap:g}'}\n", "dim")
+    for move in moves:
+        gap = "" if move.gap is None else f", gap {move.gap:g}"
+        text.append(printable(f"{move.target} ← {move.source}"), "bold")
+        text.append(f"  weight {move.weight:.3g}, score {move.score:g}{gap}\n", "dim")
     if not moves:
         text.append("the run has ended" if debugger.ended else "every column takes from itself", "dim")
     return text

@@ -1,4 +1,4 @@
-/** Reading values off a card by the rules of `punchcard.machines.shown`, and names of rows and columns. */
+/** Reading values off a card by the rules of `punchcard.machines.display_values`, and names of rows and columns. */
 
 const UNREADABLE = "–";
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from punchcard.machines.fleq.blocks.curves import REFERENCE_UNIT, within
-from punchcard.machines.fleq.blocks.enclosure import Enclosure, round_up
+from punchcard.machines.fleq.blocks.enclosure import REFERENCE_UNIT, Enclosure, round_up, within
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma, Lemma, TransposeLemma
 from punchcard.machines.fleq.blocks.product import (
     AnchoredProduct,
@@ -37,7 +36,7 @@ from punchcard.machines.fleq.blocks.series import remainder, tail
 from punchcard.machines.fleq.blocks.sigmoids import HeadsLemma, SigmoidSum, Terms, TermsLemma
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.functions import Function
+from punchcard.machines.fleq.functions import POINTERS, Function
 from punchcard.primitives.bits import successor_bits
 from punchcard.transformer.expression import Expression, gated, relu, stack
 
@@ -57,8 +56,12 @@ class Scale:
 
     @property
     def reach(self) -> float:
-        """The largest entry of a product that the constants are chosen for."""
-        return product_reach(self.size, self.range)
+        """The largest entry of a product that the constants are chosen for.
+
+        Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
+        d R^2, which no product exceeds.
+        """
+        return min(self.size * self.range**2, math.sqrt(self.size) * self.range)
 
     @property
     def averaging(self) -> float:
@@ -69,15 +72,6 @@ class Scale:
     def dot_product(self) -> float:
         """Rounding of the dot products themselves, in the machine and in the reference: d units of d R^2 at most."""
         return self.size * self.unit * self.size * self.range**2 + self.size * REFERENCE_UNIT * self.size * self.range**2
-
-
-def product_reach(size: int, limit: float) -> float:
-    """The largest entry of a product that the constants are chosen for.
-
-    Entries of a^T b stay within the range R like all values; root d times as much room is left, but never more than
-    d R^2, which no product exceeds.
-    """
-    return min(size * limit**2, math.sqrt(size) * limit)
 
 
 class Block(ABC):
@@ -151,7 +145,7 @@ class MatrixProduct(Block):
         truncation = reach * (remainder(heads) * x ** (2 * heads) + tail(heads, x))
         rounding = worst_rounding(reach, c, heads, scale.unit, scale.size)
         rounding += 2 * scale.unit * reach if self.reach and scale.size == 1 else scale.dot_product
-        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within {within(reach)}")
 
 
 class EntrywiseProduct(MatrixProduct):
@@ -187,7 +181,7 @@ class AnchoredMatrixProduct(Block):
         truncation = (x * x / 2 * math.exp(x) + math.exp(x) * mean / (1 - mean)) / at.c
         # The score c z - C is rounded to C units; then exp, division and product, and the sum of 2 d weights.
         rounding = (at.anchor + 5 + 2 * d) * u / at.c * math.exp(2 * x) + scale.dot_product
-        return Enclosure(round_up(truncation), round_up(rounding), f"products within [-{reach:g}, {reach:g}]")
+        return Enclosure(round_up(truncation), round_up(rounding), f"products within {within(reach)}")
 
 
 class Transposition(Block):
@@ -221,38 +215,31 @@ class PointerFunction(Block):
 
     reads_instructions = True
 
-    def __init__(self, name: str, fields: Sequence[slice] = ()) -> None:
-        """`fields` are the rows of the pointers in an instruction, which `incr_pointer` must know."""
-        self.fields, self.formula = fields, self.increment if name == "incr_pointer" else self.reset
+    def __init__(self, name: str) -> None:
+        self.formula = self.increment if name == "incr_pointer" else self.reset
         self.function = Function(name, 2, lambda a, b=None: a, lambda a, b: a)
-        self.transport = Beside()
-        self.lemma = ElementwiseLemma(lambda work, a, b: self.formula(a, b, work.one))
+        self.transport, self.lemma = Beside(), ElementwiseLemma(self.formula)
 
-    def reset(self, a: Expression, b: Expression, one: Expression) -> Expression:
+    def reset(self, work: Workspace, a: Expression, b: Expression) -> Expression:
         """The field named by b takes b's bits: a + 2 b clipped to ±1 is b where b is a bit, and a where b is 0.
 
         Rows beyond the instruction's own stay 0: x = 0 gives 2 * 0.5 - 1 = 0.
         """
-        x = a + 2 * b
+        x, one = a + 2 * b, work.one
         return 2 * relu(x + 0.5 * one) - 2 * relu(x - 0.5 * one) - one
 
-    def increment(self, a: Expression, b: Expression, one: Expression) -> Expression:
+    def increment(self, work: Workspace, a: Expression, b: Expression) -> Expression:
         """The field named by b counts on by one, modulo 2^L."""
-        changes: list[Expression] = []
-        end = 0
-        for field in self.fields:
-            bits, chosen, following = a[field], b[field], successor_bits(a[field], one)
-            if field.start > end:
-                changes.append(0 * a[end : field.start])
-            for i in range(bits.size):
-                # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
-                changes.append(gated(following[i] - bits[i], one - chosen[i], 2.0 ** (bits.size + 3)))
-            end = field.stop
-        rest = a[end:]
-        return a + stack(*changes, *([0 * rest] if rest.size else []))
+        one, length, changes = work.one, work.rows("program_counter").size, list[Expression]()
+        for field in range(len(POINTERS)):
+            bits, chosen = (x[field * length : (field + 1) * length] for x in (a, b))
+            following = successor_bits(bits, one)
+            # b is 1 in the field that counts on. The terms are integers below 2^(L+3), so this small gate is exact.
+            changes += [gated(following[i] - bits[i], one - chosen[i], 2.0 ** (length + 3)) for i in range(length)]
+        return a + stack(*changes, 0 * a[len(changes) :])
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
-        return gated(self.formula(work.left, work.operand, work.one), off, work.gate)
+        return gated(self.formula(work, work.left, work.operand), off, work.gate)
 
     def enclosure(self, scale: Scale) -> Enclosure:
         return Enclosure(0.0, 0.0, "all bits")

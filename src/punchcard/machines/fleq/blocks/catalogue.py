@@ -20,8 +20,14 @@ from punchcard.machines.fleq.blocks.block import (
     Transposition,
 )
 from punchcard.machines.fleq.blocks.chosen import ChosenFunction
-from punchcard.machines.fleq.blocks.curves import SIGMOIDS, TANGENTS, exponential, positive, tabulated
-from punchcard.machines.fleq.blocks.entries import EntriesFunction
+from punchcard.machines.fleq.blocks.curves import (
+    SIGMOIDS,
+    TANGENTS,
+    EntriesFunction,
+    exponential,
+    positive,
+    tabulated,
+)
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
 from punchcard.machines.fleq.blocks.table import Table, tabulate

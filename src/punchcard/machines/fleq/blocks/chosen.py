@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,47 +23,31 @@ from punchcard.machines.fleq.blocks.lemmas import Lemma, LemmaWorkspace, find, m
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, TermColumns, score_gate
 from punchcard.machines.fleq.blocks.transport import Share
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
-from punchcard.machines.fleq.functions import Array, Function
+from punchcard.machines.fleq.functions import Function
 from punchcard.transformer.build import Part, assign
 from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
 
 
-@dataclass(frozen=True, eq=False)
 class Several:
-    """N sums of m terms each, over vectors: a_jk, b_jk and c_jk. Shorter sums are filled up with zeros."""
+    """N sums of m terms each, over vectors, side by side: a_jk, b_jk and c_jk.
 
-    directions: Array
-    biases: Array
-    coefficients: Array
+    Each constant is the last of its terms. Shorter sums are filled up with zeros.
+    """
 
-    @property
-    def choices(self) -> int:
-        return int(self.directions.shape[0])
-
-    @property
-    def terms(self) -> int:
-        return int(self.directions.shape[1])
-
-    @property
-    def entries(self) -> int:
-        return int(self.directions.shape[2])
+    def __init__(self, fits: Sequence[SigmoidSum]) -> None:
+        widths = {fit.entries for fit in fits}
+        if len(widths) != 1:
+            raise FitError(f"functions of vectors of {sorted(widths)} entries in one block: all must take as many")
+        self.choices, self.terms, self.entries = len(fits), max(fit.terms for fit in fits) + 1, widths.pop()
+        self.directions = np.zeros((self.choices, self.terms, self.entries))
+        self.biases, self.coefficients = np.zeros((2, self.choices, self.terms))
+        for j, fit in enumerate(fits):
+            self.directions[j, : fit.terms], self.biases[j, : fit.terms] = fit.directions, fit.biases
+            self.coefficients[j, : fit.terms], self.coefficients[j, -1] = fit.coefficients, 2 * fit.constant
 
     def scores(self, x: Expression, one: Expression) -> list[Expression]:
         """For every function, the scores of its terms, one below the other."""
         return [x.through(a) + one.through(b[:, None]) for a, b in zip(self.directions, self.biases, strict=True)]
-
-
-def several(fits: Sequence[SigmoidSum]) -> Several:
-    """Sums of sigmoids side by side; each constant is a term."""
-    widths = {fit.entries for fit in fits}
-    if len(widths) != 1:
-        raise FitError(f"functions of vectors of {sorted(widths)} entries in one block: all must take as many")
-    most, entries = max(fit.terms for fit in fits) + 1, widths.pop()
-    a, b, c = np.zeros((len(fits), most, entries)), np.zeros((len(fits), most)), np.zeros((len(fits), most))
-    for j, fit in enumerate(fits):
-        a[j, : fit.terms], b[j, : fit.terms], c[j, : fit.terms] = fit.directions, fit.biases, fit.coefficients
-        c[j, -1] = 2 * fit.constant
-    return Several(a, b, c)
 
 
 class ChosenTerms(TermColumns):
@@ -131,9 +114,6 @@ class ChosenTermsLemma(Lemma):
 
     def __init__(self, sums: Several) -> None:
         self.sums, self.terms = sums, sums.terms
-
-    def columns(self, d: int) -> int:
-        return max(3 * d, self.terms)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": self.sums.entries, "asking": 1, "share": 1,
@@ -203,7 +183,7 @@ class ChosenFunction(Block):
     def __init__(self, function: Function, fits: Sequence[SigmoidSum], *, head_each: bool = False) -> None:
         if not fits:
             raise FitError(f"function {function.name!r} of no fits: it chooses among at least one")
-        self.function, self.fits, self.sums = function, tuple(fits), several(fits)
+        self.function, self.fits, self.sums = function, tuple(fits), Several(fits)
         self.transport = ChosenTerms(function.name, self.sums)
         self.lemma = ChosenHeadsLemma(self.sums) if head_each else ChosenTermsLemma(self.sums)
 

@@ -38,6 +38,9 @@ NARROW = 1e-9
 SATURATED = 80.0
 """A sigmoid of a score beyond this is 0 or 1, and a softmax weight behind by this is 0, but for e^-80."""
 
+REFERENCE_UNIT = 2.0**-53
+"""The unit roundoff of float64, in which references are computed."""
+
 
 @dataclass(frozen=True)
 class Enclosure:
@@ -60,6 +63,11 @@ class Enclosure:
     def plus(self, rounding: float) -> Enclosure:
         """With some more rounding."""
         return replace(self, rounding=round_up(self.rounding + rounding)) if rounding else self
+
+
+def within(limit: float) -> str:
+    """The range of operands, in words."""
+    return f"[-{limit:g}, {limit:g}]"
 
 
 def sigmoid_of(score: Number) -> Number:
@@ -139,13 +147,11 @@ def largest(on_piece: Piece, low: float, high: float) -> tuple[float, int]:
             if not size <= TIGHT * occurs and a == low and b - a < NARROW:
                 # where a slope is infinite, as the square root's at 0, on a piece so short that the value itself is small
                 size = float(difference(number.arb(middle, radius)).abs_upper()) + slack
-            if not size <= TIGHT * occurs:
-                if not a < middle < b or (a != low and b - a <= 1e-12 * abs(a)):
-                    bound = max(bound, size)
-                    continue
-                waiting += [(a, middle), (middle, b)]
-            else:
+            too_short = not a < middle < b or (a != low and b - a <= 1e-12 * abs(a))
+            if size <= TIGHT * occurs or too_short:
                 bound = max(bound, size)
+            else:
+                waiting += [(a, middle), (middle, b)]
         return bound, pieces
     finally:
         number.ctx.prec, number.ctx.cap = before

@@ -197,11 +197,9 @@ class Problem:
         q, r = np.linalg.qr(matrix)
         u, singular, vt = np.linalg.svd(r)
         solutions = solutions_of(matrix, (q @ u, singular, vt), self.values)
-        errors = np.abs(columns(layout, self.checks) @ solutions - self.wanted[:, None]).max(axis=0)
-        scores = errors + self.rounding * np.abs(solutions[1:]).sum(axis=0)
-        scores = np.where(np.isfinite(scores), scores, math.inf)
-        least = int(np.argmin(scores))
-        return Attempt(float(scores[least]), layout, solutions[:, least])
+        rounded = self.rounding * np.abs(solutions[1:]).sum(axis=0)
+        score, solution = best_solution(solutions, rounded, columns(layout, self.checks), self.wanted)
+        return Attempt(score, layout, solution)
 
 
 def solutions_of(matrix: Array, decomposition: tuple[Array, Array, Array], values: Array, *, passes: int = 2) -> Array:
@@ -216,6 +214,14 @@ def solutions_of(matrix: Array, decomposition: tuple[Array, Array, Array], value
     if passes == 2:
         found = found + vt.T @ (inverse * (basis.T @ (values[:, None] - matrix @ found)))
     return np.asarray(found)
+
+
+def best_solution(solutions: Array, rounded: Array, matrix: Array, wanted: Array) -> tuple[float, Array]:
+    """The solution whose largest error on points that it was not fitted to, and its rounding, are least together."""
+    scores = np.abs(matrix @ solutions - wanted[:, None]).max(axis=0) + rounded
+    scores = np.where(np.isfinite(scores), scores, math.inf)
+    least = int(np.argmin(scores))
+    return float(scores[least]), solutions[:, least]
 
 
 def columns(layout: Layout, points: Array) -> Array:

@@ -49,6 +49,8 @@ class Lemma(ABC):
     heads: int = 1
     terms: int = 1
     """Columns with a number of their own that it needs, as the terms of a sum have."""
+    by_entry: bool = False
+    """Whether it has a column (g, i) for each entry of an operand."""
     constants: Mapping[str, Array] = MappingProxyType({})
     """Rows of its own that never change: what is in the columns 0, 1, ... of the scratchpad."""
     masks_height: bool = False
@@ -64,7 +66,7 @@ class Lemma(ABC):
 
     def columns(self, d: int) -> int:
         """s: the columns it needs."""
-        return 3 * d
+        return max(3 * d, self.terms, d * d if self.by_entry else 0)
 
     @abstractmethod
     def layers(self, work: LemmaWorkspace) -> list[Part]:
@@ -118,9 +120,7 @@ class TransposeLemma(Lemma):
     """
 
     depth = 4
-
-    def columns(self, d: int) -> int:
-        return max(3 * d, d * d)
+    by_entry = True
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": d, "entry": 1, "swapped": 1, "spread": d, "turned": d}

@@ -325,9 +325,7 @@ class LaneProductLemma(MirrorProductLemma):
 
     depth = 3
     masks_height = False
-
-    def columns(self, d: int) -> int:
-        return max(3 * d, d * d)
+    by_entry = True
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"left": d, "right": d, "entry": 1, "other": 1, "product": 1, "spread": d}

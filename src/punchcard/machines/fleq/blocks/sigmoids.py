@@ -224,9 +224,6 @@ class TermColumns(Transport):
     def asks(self, column: ScratchColumn, d: int) -> bool:
         return column.kind == "term" and column.index < self.terms
 
-    def gives(self, column: ScratchColumn, d: int) -> bool:
-        return self.asks(column, d)
-
     def constants(self, d: int) -> tuple[Constant, ...]:
         return (Constant(self.mask, self.terms, lambda c: all_but(self.terms, c.index if c.kind == "term" else None)),)
 
@@ -282,9 +279,6 @@ class TermsLemma(Lemma):
 
     def __init__(self, fit: SigmoidSum) -> None:
         self.fit, self.terms = fit, fit.terms
-
-    def columns(self, d: int) -> int:
-        return max(3 * d, self.terms)
 
     def rows(self, d: int, height: int) -> dict[str, int]:
         return {"copy": self.fit.entries, "score": 1, "asking": 1, "weight": 1, "share": 1}

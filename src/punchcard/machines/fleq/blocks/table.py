@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from punchcard.machines.fleq.blocks.enclosure import SATURATED, Enclosure, Number, enclose, flint
-from punchcard.machines.fleq.blocks.fit import CUTOFFS, ROUNDING, check_range, checked, solutions_of
+from punchcard.machines.fleq.blocks.fit import ROUNDING, best_solution, check_range, checked, solutions_of
 from punchcard.machines.fleq.functions import Array, Smooth
 
 SIZES = (48, 64, 96, 128, 192, 256)
@@ -182,9 +182,7 @@ def _fitted(
     samples, checks = (spread.points(n * len(slopes), phase) for n, phase in ((2, 0.5), (1, 0.25)))
     matrix, wanted = table.weights(samples), evaluate(samples)
     values = solutions_of(matrix, np.linalg.svd(matrix, full_matrices=False), wanted)
-    errors = np.abs(table.weights(checks) @ values - evaluate(checks)[:, None]).max(axis=0)
-    tables = [replace(table, values=values[:, k]) for k in range(len(CUTOFFS))]
     # half of the bound of rounding: it is seldom reached
-    scores = [error + rounding / 2 * each.rounding(checks) for error, each in zip(errors, tables, strict=True)]
-    least = int(np.argmin(np.where(np.isfinite(scores), scores, math.inf)))
-    return scores[least], tables[least]
+    rounded = np.array([rounding / 2 * replace(table, values=each).rounding(checks) for each in values.T])
+    score, chosen = best_solution(values, rounded, table.weights(checks), evaluate(checks))
+    return score, replace(table, values=chosen)

@@ -39,8 +39,8 @@ class Transport(ABC):
         return column.kind == "output"
 
     def gives(self, column: ScratchColumn, d: int) -> bool:
-        """Whether the column holds (a share of) the result."""
-        return column.kind == "output"
+        """Whether the column holds (a share of) the result: by default those that ask do."""
+        return self.asks(column, d)
 
     def live(self, column: ScratchColumn) -> bool:
         """Whether the column may be found by a soft match; only asked for when `soft`."""

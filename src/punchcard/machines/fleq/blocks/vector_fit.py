@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from punchcard.arguments import checked
 from punchcard.errors import FitError
-from punchcard.machines.fleq.blocks.fit import ROUNDING, check_range, solutions_of
+from punchcard.machines.fleq.blocks.fit import ROUNDING, best_solution, check_range, solutions_of
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum, VectorSum
 from punchcard.machines.fleq.functions import Array, sigmoid
 
@@ -50,12 +50,10 @@ def fit_vector(
             a, b = random_sigmoids(rng, entries, low, high, terms, steepness)
             matrix = _columns(a, b, samples)
             solutions = solutions_of(matrix, np.linalg.svd(matrix, full_matrices=False), values, passes=1)
-            errors = np.abs(_columns(a, b, checks) @ solutions - wanted[:, None]).max(axis=0)
-            scores = errors + rounding * np.abs(solutions[1:]).sum(axis=0)
-            least = int(np.argmin(np.where(np.isfinite(scores), scores, math.inf)))
-            if scores[least] < best_score:
-                best = VectorSum(a, b, solutions[1:, least], float(solutions[0, least]), low, high)
-                best_score = float(scores[least])
+            rounded = rounding * np.abs(solutions[1:]).sum(axis=0)
+            score, solution = best_solution(solutions, rounded, _columns(a, b, checks), wanted)
+            if score < best_score:
+                best, best_score = VectorSum(a, b, solution[1:], float(solution[0]), low, high), score
     if best is None:
         raise FitError(f"{terms} terms on [{low}, {high}]^{entries}: no sum of sigmoids with finite coefficients was found")
     return replace(best, error=float(np.abs(best(fresh) - _values(function, fresh)).max()))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from punchcard.card.layout import Layout
@@ -45,10 +44,6 @@ class Constant:
     of: Callable[[ScratchColumn], list[float]]
 
 
-def _named(name: str) -> cached_property[Rows]:
-    return cached_property(lambda work: work.rows(name))
-
-
 @dataclass(frozen=True)
 class Workspace:
     """What a block sees: sizes, scales and rows by name.
@@ -69,12 +64,29 @@ class Workspace:
     reach: float
     unit: float
 
-    one = _named("scratch")
-    operand = _named("operand")
-    left = _named("left")
-    result = _named("result")
-    deep = _named("deep")
-    over = _named("over")
+    @property
+    def one(self) -> Rows:
+        return self.rows("scratch")
+
+    @property
+    def operand(self) -> Rows:
+        return self.rows("operand")
+
+    @property
+    def left(self) -> Rows:
+        return self.rows("left")
+
+    @property
+    def result(self) -> Rows:
+        return self.rows("result")
+
+    @property
+    def deep(self) -> Rows:
+        return self.rows("deep")
+
+    @property
+    def over(self) -> Rows:
+        return self.rows("over")
 
     def rows(self, name: str) -> Rows:
         return rows(self.layout, name)

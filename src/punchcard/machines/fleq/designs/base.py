@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from punchcard.budget import PACKED, building, require
-from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale
-from punchcard.machines.fleq.blocks.curves import Curve
-from punchcard.machines.fleq.blocks.entries import Entries
+from punchcard.machines.fleq.blocks.curves import Curve, Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
+from punchcard.machines.fleq.functions import POINTERS as POINTERS
+from punchcard.machines.fleq.step_mismatch import Mismatch, step_mismatches
 from punchcard.primitives.bits import bit_of, number, step
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
@@ -35,7 +36,6 @@ STORED = 8
 LEAST_WEIGHTS = 10
 """No design has fewer weights than this times the square of its rows."""
 GATE = 2.0**60
-POINTERS = ("a", "b", "c", "flag", "p")
 WIDTHS = ("a_width", "b_width", "c_width", "a_height", "c_height")
 
 
@@ -207,10 +207,8 @@ class FleqDesign(Design[FleqSizes]):
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""
 
-    def step_mismatches(self, card: Card, after: Card) -> Any:
-        """Where a card after a loop is not what the step makes of the card before: see `machines.fleq.step_mismatch`."""
-        from punchcard.machines.fleq.step_mismatch import step_mismatches
-
+    def step_mismatches(self, card: Card, after: Card) -> Iterator[Mismatch]:
+        """Where a card after a loop is not what the step makes of the card before."""
         return step_mismatches(self, card, after)
 
     def layout(self, sizes: FleqSizes) -> Layout:
@@ -229,20 +227,20 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "data", "memory", memory)
         layout.put(card, "data", "instructions", content.code)
 
-    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> tuple[Array, Numbers]:
-        """The memory, rows by columns, and the number of the next instruction, of a card or of each card of a batch."""
-        return self.memory(card), self.counter(card)
+    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> list[tuple[Array, int]]:
+        """For each card of a batch the memory, rows by columns, and the number of the next instruction."""
+        return [(self.memory(one), self.counter(one)) for one in card]  # type: ignore[union-attr]
 
-    def memory(self, card: Cards) -> Array:
+    def memory(self, card: Card) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        return self.contents(card, "memory")[..., : self.sizes.size, :].astype(np.float64)
+        return self.contents(card, "memory")[: self.sizes.size].astype(np.float64)
 
-    def counter(self, card: Cards) -> Numbers:
+    def counter(self, card: Card) -> int:
         """The number of the next instruction."""
-        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
-        return np.asarray(column - self.sizes.instruction_column)
+        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[0]
+        return int(column) - self.sizes.instruction_column
 
-    def contents(self, card: Cards, region: str) -> Array:
+    def contents(self, card: Card, region: str) -> Array:
         """The columns of a region, whole: data, and what has just been written."""
         return self.card.array(card, "data", region) + self.card.array(card, "incoming", region)
 
@@ -337,12 +335,14 @@ class FleqDesign(Design[FleqSizes]):
         return lane.total([2.0**k for k in range(lane.size)])
 
     def read_instruction(self) -> Part:
-        """Every scratchpad column reads the instruction; all others find the column of zeros."""
-        data, incoming, position, outside, sink, pc, current = self.rows(
-            "data", "incoming", "position", "outside", "sink", "program_counter", "current")
-        length = self.sizes.instruction_rows
-        return attend(query=stack(pc, outside), key=stack(position, 2 * sink), value=data[:length] + incoming[:length],
-                      into=current, gap=ADDRESS_GAP)
+        """Every scratchpad column reads the instruction."""
+        data, incoming, pc, current = self.rows("data", "incoming", "program_counter", "current")
+        return self.look_up(pc, data[: current.size] + incoming[: current.size], current)
+
+    def look_up(self, pointer: Rows, value: Expression, into: Rows) -> Part:
+        """Every scratchpad column reads where its pointer leads; all others find the column of zeros."""
+        position, outside, sink = self.rows("position", "outside", "sink")
+        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=value, into=into, gap=ADDRESS_GAP)
 
     def pointer(self, fields: Mapping[str, Expression | None], of: str = "current") -> Expression:
         """±1 bits of field + lane, modulo 2^L. Of several fields, the one whose gate is 0 in the column."""
@@ -375,17 +375,22 @@ class FleqDesign(Design[FleqSizes]):
         height = number(self.field(field, of), one)
         return stack(*(step(r * one - height, one) for r in range(self.sizes.size)))
 
-    def heights(self) -> Part:
+    def heights(self, of: str = "current", prefix: str = "") -> Part:
         """`deep` and `over`: 1 in the rows beyond the height of operand a, and of the result."""
-        return assign(self.row("deep"), self.below("a_height")) + assign(self.row("over"), self.below("c_height"))
+        return (assign(self.row(f"{prefix}deep"), self.below("a_height", of))
+                + assign(self.row(f"{prefix}over"), self.below("c_height", of)))
 
-    def off_rows(self, off: Mapping[str, Rows], users: Mapping[str, Sequence[str]], of: str = "current") -> Part:
-        """Exactly 0 where one of the users is called, else 1. A row, so that a gate of any size is exact."""
-        part, one = Part(), self.row("scratch")
-        for name, row in off.items():
-            calls = stack(*(0.5 * (self.field(f"call_{user}", of) + one) for user in users[name])).total()
-            part += assign(row, one - calls)
+    def off_rows(self, of: str = "current", prefix: str = "") -> Part:
+        """Exactly 0 where one of its users is called, else 1. A row, so that a gate of any size is exact."""
+        part, one, off = Part(), self.row("scratch"), self.row(f"{prefix}off")
+        for place, users in enumerate(self.users().values()):
+            calls = stack(*(0.5 * (self.field(f"call_{user}", of) + one) for user in users)).total()
+            part += assign(off[place], one - calls)
         return part
+
+    def users(self) -> dict[str, list[str]]:
+        """For each row of `off` the functions that open it."""
+        return {block.name: [block.name] for block in self.blocks}
 
     def store(self, flag_query: Expression | None, flag_result: Expression | None = None, shift: float = 0.0) -> Part:
         """The head that writes: memory columns find the result that names them, or themselves.
@@ -421,10 +426,7 @@ class FleqDesign(Design[FleqSizes]):
         return assign(data, data + incoming) + clear(incoming)
 
     def clear_all(self, names: Sequence[str]) -> Part:
-        part = Part()
-        for name in names:
-            part += clear(self.row(name))
-        return part
+        return sum((clear(row) for row in self.rows(*names)), start=Part())
 
     def punch_constants(self, card: Card) -> None:
         """All that does not depend on the program: positions, indicators, constants and the initial program counter."""

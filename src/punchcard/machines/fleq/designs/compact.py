@@ -63,15 +63,15 @@ class CompactDesign(FleqDesign):
         return list(found.values())
 
     def _layout(self) -> Layout:
-        d, length = self.sizes.size, self.sizes.pointer_bits
+        d, length, users = self.sizes.size, self.sizes.pointer_bits, self.users()
         moves = [t.name for t in self.transports]
         blocks = self.shared_rows()
         blocks += [
             RowBlock("read_pointer", length, "the column to read"),
             RowBlock("read_idle", 1, "1: there is nothing to read"),
             RowBlock("write_idle", 1, "1: beyond the result's width"),
-            RowBlock("off", len(self.blocks) + len(moves), "0 for the function that is called, and its transport",
-                     parts=dict.fromkeys([*(b.name for b in self.blocks), *moves], 1)),
+            RowBlock("off", len(users), "0 for the function that is called, and its transport",
+                     parts=dict.fromkeys(users, 1)),
             RowBlock("operand", self.height, "what was read"),
             RowBlock("left", self.height, "the column of a beside it"),
             RowBlock("active", len(moves), "1: the column asks", parts=dict.fromkeys(moves, 1)),
@@ -99,31 +99,37 @@ class CompactDesign(FleqDesign):
         return layout.width * ((8 + heads) * layout.width + 2 * sum(t.units(sizes.size) for t in self.transports))
 
     def formulas(self, work: Workspace) -> list[Part]:
-        return [self._fetch(work), self._read(work), self._function(work), self._write(work)]
+        return [self._fetch(), self._read(work), self._function(work), self._write(work)]
 
-    def _fetch(self, work: Workspace) -> Part:
+    def _fetch(self) -> Part:
         """Read the instruction and work out what it asks for; merge what was written before."""
-        one, pc, halted, not_a, not_b = self.rows("scratch", "program_counter", "halted", "not_a", "not_b")
-        users = self.users()
+        one, pc, halted = self.rows("scratch", "program_counter", "halted")
         return (
             self.read_instruction()
             + self.merge()
-            + assign(self.row("read_pointer"), self.pointer({"a": not_a, "b": not_b}))
+            + assign(self.row("read_pointer"), self._read_pointer())
             + assign(self.row("write_pointer"), self.pointer({"c": None}))
-            + assign(self.row("read_idle"), self._nothing_to_read())
-            + assign(self.row("write_idle"), self.beyond("c_width"))
-            + self.heights()
-            + self.off_rows({name: work.off(name) for name in users}, users)
+            + self._registers()
             + assign(halted, self.field("halt"))
             + assign(pc, increment_bits(pc, one))
         )
 
     def users(self) -> dict[str, list[str]]:
-        """For each row of `off` the functions that open it."""
-        return {b.name: [b.name] for b in self.blocks} | {
+        return super().users() | {
             t.name: [b.name for b in self.blocks if b.transport.name == t.name] for t in self.transports}
 
-    def _nothing_to_read(self, of: str = "current") -> Expression:
+    def _registers(self, of: str = "current", prefix: str = "") -> Part:
+        """What follows from an instruction's bits, in rows of 0 and 1 (`facts.REGISTERS`)."""
+        return (assign(self.row(f"{prefix}read_idle"), self._nothing_to_read(of))
+                + assign(self.row(f"{prefix}write_idle"), self.beyond("c_width", of))
+                + self.heights(of, prefix)
+                + self.off_rows(of, prefix))
+
+    def _read_pointer(self, of: str = "current") -> Expression:
+        """a + i, or b + i."""
+        return self.pointer({"a": self.row("not_a"), "b": self.row("not_b")}, of)
+
+    def _nothing_to_read(self, of: str) -> Expression:
         """1 in the columns whose lane is beyond the width of their operand."""
         idle = [gated(self.beyond(f"{x}_width", of), self.row(f"not_{x}"), 4.0 * (self.sizes.size + 1)) for x in "ab"]
         return idle[0] + idle[1]

@@ -108,8 +108,8 @@ class PaperFleqDesign(FleqDesign):
         return self.height if block.reads_instructions else self.sizes.size
 
     def formulas(self, work: Workspace) -> list[Part]:
-        seen = work.layout, work.size, work.gate, work.big, work.reach, work.unit
-        lemmas = [block.lemma.layers(LemmaWorkspace(*seen, block.name, self.sizes.columns)) for block in self.blocks]
+        lemmas = [block.lemma.layers(LemmaWorkspace(**vars(work), name=block.name, columns=self.sizes.columns))
+                  for block in self.blocks]
         depth = max(len(layers) for layers in lemmas)
         return [
             self._step_1(),
@@ -131,9 +131,7 @@ class PaperFleqDesign(FleqDesign):
             # in part x: 0 below the width, 1 beyond it; in the other parts: 1
             part += assign(self.row(f"shut_{x}"), self.row(f"not_{x}") + gated(
                 self.beyond(f"{x}_width"), self.row(f"not_{x}"), 4.0 * (self.sizes.size + 1)))
-        users = {b.name: [b.name] for b in self.blocks}
-        part += self.off_rows({name: self.row(f"off.{name}") for name in users}, users)
-        return part + self.heights() + assign(halted, self.field("halt"))
+        return part + self.off_rows() + self.heights() + assign(halted, self.field("halt"))
 
     def _step_2(self) -> Part:
         """Two heads read; the masks keep column i of a in part a and column i of b in part b."""
@@ -178,13 +176,10 @@ class PaperFleqDesign(FleqDesign):
         return self.store(None) + self.erase() + self.clear_all([*temporaries, *names])
 
     def _step_7(self) -> list[Part]:
-        data, incoming, position, one, pc, flag = self.rows(
-            "data", "incoming", "position", "scratch", "program_counter", "flag")
-        outside, sink = self.rows("outside", "sink")
-        current = self.row("current")
+        data, incoming, outside, one = self.rows("data", "incoming", "outside", "scratch")
+        pc, flag, current = self.rows("program_counter", "flag", "current")
         return [
-            attend(query=stack(self.field("flag"), outside), key=stack(position, 2 * sink),
-                   value=data[0] + incoming[0] + self.flag_shift * outside, into=flag, gap=ADDRESS_GAP) + self.merge(),
+            self.look_up(self.field("flag"), data[0] + incoming[0] + self.flag_shift * outside, flag) + self.merge(),
             assign(flag, integer_flag(flag - self.flag_shift * one, one)) + assign(pc, increment_bits(pc, one)),
             assign(pc, select(flag, yes=self.field("p"), no=pc, one=one)) + clear(flag) + clear(current),
             assign(pc, correct(pc)),

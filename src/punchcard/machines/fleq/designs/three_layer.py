@@ -50,8 +50,7 @@ from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, Fl
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
 from punchcard.primitives.bits import increment_bits, number, step, step_and
-from punchcard.primitives.memory import ADDRESS_GAP
-from punchcard.transformer.build import Part, assign, attend, clear
+from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
 
 REWRITES = "rewrites"
@@ -79,15 +78,12 @@ class ThreeLayerFleqDesign(CompactDesign):
     def _layout(self) -> Layout:
         sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
         of_compact = super()._layout()
-        names, parts = list(self.users()), sizes.instruction_parts()
-        off = RowBlock("off", len(names), "0 for the function that is called, and its transport", dict.fromkeys(names, 1))
-        blocks = []
+        parts, blocks = sizes.instruction_parts(), []
         for block in of_compact.blocks:
             if block.name in ("current", "read_pointer"):
                 block = replace(block, holds=holding("bits", *pad), changes=pad)
             elif block.name in REGISTERS:
-                block = replace(off if block.name == "off" else block, holds=holding("real", *pad), changes=pad, limit=1.0,
-                                follows=True)
+                block = replace(block, holds=holding("real", *pad), changes=pad, limit=1.0, follows=True)
             blocks.append(block)
         sized = {block.name: block.size for block in blocks}
         blocks += [
@@ -146,32 +142,18 @@ class ThreeLayerFleqDesign(CompactDesign):
     def _second(self, work: Workspace) -> Part:
         """The function; beside it, both instructions that may come next, and what follows from them."""
         part = self._function(work)
-        part += self._fetch_from(self.row("following"), "current") + self._fetch_from(self.row("kept.p"), "jump")
+        data, current, jump = self.rows("data", "current", "jump")
+        part += self.look_up(self.row("following"), data[: current.size], current)
+        part += self.look_up(self.row("kept.p"), data[: jump.size], jump)
         part += assign(self.row("read_pointer"), self._read_pointer("current"))
         part += assign(self.row("jump_pointer"), self._read_pointer("jump"))
-        for of, prefix in (("current", ""), ("jump", "jump_")):
-            part += assign(self.row(f"{prefix}read_idle"), self._nothing_to_read(of))
-            part += assign(self.row(f"{prefix}write_idle"), self.beyond("c_width", of))
-            part += assign(self.row(f"{prefix}deep"), self.below("a_height", of))
-            part += assign(self.row(f"{prefix}over"), self.below("c_height", of))
-            off, users = self.row(f"{prefix}off"), self.users()
-            part += self.off_rows({name: off[i : i + 1] for i, name in enumerate(users)}, users, of)
+        part += self._registers("current") + self._registers("jump", "jump_")
         return part + (self._foresee(work) if self.pointer_functions else Part())
-
-    def _fetch_from(self, pointer: Rows, into: str, shift: float = 0.0) -> Part:
-        """Every scratchpad column reads an instruction, or a flag; all others find the column of zeros."""
-        data, position, outside, sink = self.rows("data", "position", "outside", "sink")
-        target = self.row(into)
-        value = data[: target.size] + shift * outside.repeat(target.size)
-        return attend(query=stack(pointer, outside), key=stack(position, 2 * sink), value=value, into=target,
-                      gap=ADDRESS_GAP)
-
-    def _read_pointer(self, of: str) -> Expression:
-        return self.pointer({"a": self.row("not_a"), "b": self.row("not_b")}, of)
 
     def _foresee(self, work: Workspace) -> Part:
         """Whether the instruction that comes next is being changed, and what the scratchpad asks for then."""
-        one, read, next_met, jump_met = self.rows("scratch", "flag_before", "meets.next", "meets.jump")
+        data, outside, one, read = self.rows("data", "outside", "scratch", "flag_before")
+        next_met, jump_met = self.rows("meets.next", "meets.jump")
         before = read - self.flag_shift * one
         flag, c, bound = self.row("kept.flag"), self.row("kept.c"), 2 * self.flag_bound
 
@@ -184,7 +166,7 @@ class ThreeLayerFleqDesign(CompactDesign):
         asks = relu(flag + one - met) - relu(c + one - met) + c
         others = [block for block in self.blocks if not block.reads_instructions]
         return (
-            self._fetch_from(flag, "flag_before", self.flag_shift)
+            self.look_up(flag, data[0] + self.flag_shift * outside, read)
             + assign(self.row("forward"), forward)
             + assign(self.row("as_fetched"), one - forward)
             + assign(self.row("ask"), asks)
@@ -208,10 +190,8 @@ class ThreeLayerFleqDesign(CompactDesign):
         current, pointer = self.row("current"), self.row("read_pointer")
         next_instruction = chosen(current, self.row("jump"), -1.0)
         next_pointer = chosen(pointer, self.row("jump_pointer"), -1.0)
-        temporary = ["following", "kept", "jump", "jump_pointer", *(f"jump_{name}" for name in REGISTERS)]
         if self.pointer_functions:
             next_instruction, next_pointer = self._changed(next_instruction, next_pointer)
-            temporary += ["meets", "flag_before", "ask", "forward", "as_fetched", "plain", "flag_result"]
         part = (self.store(self.row("ask"), self.row("flag_result"), self.flag_shift) if self.pointer_functions
                 else self.store(self.row("kept.flag"), shift=self.flag_shift))
         part += self.erase()
@@ -219,9 +199,10 @@ class ThreeLayerFleqDesign(CompactDesign):
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
         for name in REGISTERS:
             part += assign(self.row(name), chosen(self.row(name), self.row(f"jump_{name}"), 0.0))
-        kept = ("current", "deep", "over")
-        temporary += [name for name in self.SHARED_TEMPORARIES if name not in kept]
-        return part + self.clear_all([*temporary, "operand", "left", "active", *self._own_rows()])
+        names = [block.name for block in self.card.blocks]
+        ahead = names[names.index("following") :]  # what this design has and the compact one has not
+        shared = [name for name in self.SHARED_TEMPORARIES if name not in ("current", "deep", "over")]
+        return part + self.clear_all([*ahead, *shared, "operand", "left", "active", *self._own_rows()])
 
     def _changed(self, fetched: Expression, pointer: Expression) -> tuple[Expression, Expression]:
         """The same, where the instruction has just been changed: its pointers are in `incoming`."""
@@ -230,7 +211,7 @@ class ThreeLayerFleqDesign(CompactDesign):
         # Two gates: bits need a small one, which keeps the sums exact; real numbers, of other functions, a large one.
         small, large = 4.0, GATE
         shut = as_fetched * (small / large) + plain + outside
-        fields = {name: incoming[self.sizes.field_rows(name)] for name in POINTERS}
+        fields: dict[str, Rows] = {name: incoming[self.sizes.field_rows(name)] for name in POINTERS}
         bits = stack(*(gated(fields[name], shut, large) for name in POINTERS))
         rest = fetched[bits.size :]
         instruction = stack(gated(fetched[: bits.size], forward, closing) + bits, rest)
@@ -259,4 +240,3 @@ class ThreeLayerFleqDesign(CompactDesign):
         for name, values in registers.items():
             of_column = values[None, :] if name.endswith("idle") else np.repeat(values[:, None], len(columns), axis=1)
             self.card.put(card, name, "scratchpad", of_column.astype(np.float64))
-

@@ -18,9 +18,17 @@ from typing import NamedTuple
 
 from punchcard.errors import ProgramError
 from punchcard.machines.assembler import labelled
-from punchcard.machines.fleq.functions import ALIASES, POINTER_FUNCTIONS, Function, Shape, ShapeMismatch, known_function
-from punchcard.machines.fleq.isa import FIELDS, Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
-from punchcard.machines.fleq.text.source import KEYWORDS, take_mark, take_whole
+from punchcard.machines.fleq.functions import (
+    ALIASES,
+    POINTER_FUNCTIONS,
+    POINTERS,
+    Function,
+    Shape,
+    ShapeMismatch,
+    known_function,
+)
+from punchcard.machines.fleq.isa import Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
+from punchcard.machines.fleq.text.source import KEYWORDS, take_whole
 from punchcard.machines.source import Line, Token, unknown
 
 _BRANCH = "a branch is `if flag <= 0 goto label` or `goto label`"
@@ -53,16 +61,14 @@ class Code:
 
     def take_instruction(self, line: Line) -> Instruction:
         """The instruction that is on the rest of a line."""
-        if line.at("halt"):
-            line.take()
+        if line.take_if("halt"):
             line.finish("halt")
             return Halt()
         if line.at("if", "goto"):
             step = Step(None, self._take_branch(line))
         else:
             step = Step(self._take_action(line))
-            if line.at(";"):
-                line.take()
+            if line.take_if(";"):
                 if not line.at("if", "goto"):
                     raise line.wrong(f"after `;` comes a branch of the same instruction, and {_BRANCH}; comments begin "
                                      "with #")
@@ -83,15 +89,15 @@ class Code:
         if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
             raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION, self.source)
         target = self._take_place(line, "a target")
-        take_mark(line, "=", _INSTRUCTION)
+        line.take_mark("=", _INSTRUCTION)
         name = line.take_name("a function")
         if name.text in POINTER_FUNCTIONS:
             raise name.error(f"{name.text} has no result: write it without a target", self.source)
-        take_mark(line, "(", f"the operands of {name.text} are in parentheses, separated by commas")
+        line.take_mark("(", f"the operands of {name.text} are in parentheses, separated by commas")
         operands: list[_Place] = []
         while not line.at(")"):
             if operands:
-                take_mark(line, ",", f"operands of {name.text} are separated by commas and end with `)`")
+                line.take_mark(",", f"operands of {name.text} are separated by commas and end with `)`")
             operands.append(self._take_place(line, f"operand {len(operands) + 1} of {name.text}"))
         line.take()
         function, operands = self._function(name, operands)
@@ -136,10 +142,9 @@ class Code:
             raise line.wrong(f"{what} is a variable; declare a constant under .data and name it")
         name = line.take_name(what)
         index = None
-        if line.at("["):
-            line.take()
+        if line.take_if("["):
             index = take_whole(line, "the number of a column")
-            take_mark(line, "]", f"a column is written as `{name.text}[number]`")
+            line.take_mark("]", f"a column is written as `{name.text}[number]`")
         if name.text not in self.variables:
             raise unknown("variable", name, self.variables, "declare it under .data", self.source)
         variable = self.variables[name.text]
@@ -159,27 +164,26 @@ class Code:
                           f"`x = {function.text}(...)`", self.source)
         line.take()
         label, name = _take_pointer(line)
-        changed = next((known for known in FIELDS if known == name.text), None)
+        changed = next((known for known in POINTERS if known == name.text), None)
         if changed is None:
-            raise unknown("field", name, FIELDS, f"there are {', '.join(FIELDS)}", self.source)
+            raise unknown("field", name, POINTERS, f"there are {', '.join(POINTERS)}", self.source)
         value = None
         if function.text == "reset_pointer":
-            take_mark(line, ",", "reset_pointer takes 2 operands, a pointer and where it shall point")
+            line.take_mark(",", "reset_pointer takes 2 operands, a pointer and where it shall point")
             value = (self._take_target(line) if changed == "p"
                      else self._take_place(line, "operand 2 of reset_pointer").address)
-        take_mark(line, ")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
+        line.take_mark(")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
         update = PointerUpdate(self._target(label), changed, value)
         self._updates.append((update, label, name))
         return update
 
     def _take_branch(self, line: Line) -> Branch:
         flag = None
-        if line.at("if"):
-            line.take()
+        if line.take_if("if"):
             flag = self._take_place(line, "a flag").address
             for word in ("<=", "0"):
-                take_mark(line, word, _BRANCH)
-        take_mark(line, "goto", _BRANCH)
+                line.take_mark(word, _BRANCH)
+        line.take_mark("goto", _BRANCH)
         return Branch(flag, self._take_target(line))
 
     def _take_target(self, line: Line) -> int:
@@ -190,7 +194,7 @@ class Code:
 
     def _target(self, token: Token) -> int:
         if token.kind == "name":
-            return labelled(token, self.labels, self.source)
+            return labelled(token, self.labels)
         if int(token.text) >= self.count:
             raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0", self.source)
         return int(token.text)
@@ -207,7 +211,7 @@ def _take_pointer(line: Line) -> tuple[Token, Token]:
         return (Token("number", number, token.line, token.column),
                 Token("name", name, token.line, token.column + len(number) + 1))
     label = line.take_name("the label of an instruction")
-    take_mark(line, ".", _POINTER)
+    line.take_mark(".", _POINTER)
     return label, line.take_name("a field")
 
 

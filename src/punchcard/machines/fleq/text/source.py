@@ -72,13 +72,6 @@ def take_whole(line: Line, what: str) -> Token:
     return line.take()
 
 
-def take_mark(line: Line, mark: str, rule: str) -> Token:
-    """A mark that has to be here; `rule` is what the line should look like."""
-    if not line.at(mark):
-        raise line.wrong(rule)
-    return line.take()
-
-
 def shown(token: Token) -> str:
     """A token's text without quotes, cut where it is long."""
     return shortened(token.text)[1:-1]

@@ -14,16 +14,12 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from punchcard.errors import ProgramError
 from punchcard.files import read_whole
-from punchcard.machines.fleq.functions import Shape
-
-Array: TypeAlias = NDArray[np.float64]
+from punchcard.machines.fleq.functions import Array, Shape
 
 MOST_VALUES = 1 << 24
 """The most values of a variable."""

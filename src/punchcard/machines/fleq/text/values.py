@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,9 @@ import numpy as np
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.formatting import plural
-from punchcard.machines.fleq.functions import Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_mark, take_numbers, take_whole
-from punchcard.machines.fleq.text.value_files import MOST_VALUES, Array, read_values
+from punchcard.machines.fleq.functions import Array, Shape
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_numbers, take_whole
+from punchcard.machines.fleq.text.value_files import MOST_VALUES, read_values
 from punchcard.machines.source import Line, Token, unknown
 
 KINDS = ("matrix", "vector", "scalar")
@@ -64,13 +65,8 @@ def parse_value(text: str) -> Array:
     line = next(lines(text), None)
     if line is None:
         raise ProgramError("write NAME=VALUE")
-    rows = []
     try:
-        while True:
-            rows.append(take_numbers(line, "a value of 'the value'"))
-            if line.ahead.kind == "end":
-                break
-            line.take()
+        rows = [row for _, row in _rows(line, "the value")]
     except SourceError as error:
         raise ProgramError(error.message) from None
     if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
@@ -100,17 +96,21 @@ def _take_shape(line: Line, kind: str, room: int) -> Shape:
     return shape
 
 
+def _rows(line: Line, name: str) -> Iterator[tuple[Token, list[float]]]:
+    """The rows of numbers that `;` separates, each with the token that it begins with."""
+    more = True
+    while more:
+        yield line.ahead, take_numbers(line, f"a value of {name!r}")
+        more = line.take_if(";")
+
+
 def _take_rows(line: Line, name: str, shape: Shape) -> Array:
     first, rows = line.ahead, list[list[float]]()
-    while True:
-        start = line.ahead
-        rows.append(take_numbers(line, f"a value of {name!r}"))
-        if len(rows[-1]) != shape.columns:
-            raise start.error(f"row {len(rows)} of {name!r} has {plural(len(rows[-1]), 'value')}: {shape.columns} "
+    for start, row in _rows(line, name):
+        rows.append(row)
+        if len(row) != shape.columns:
+            raise start.error(f"row {len(rows)} of {name!r} has {plural(len(row), 'value')}: {shape.columns} "
                               f"{_are(shape.columns)} wanted, and rows are separated by `;`", line.source)
-        if not line.at(";"):
-            break
-        line.take()
     if len(rows) != shape.rows:
         raise first.error(f"{name!r} has {plural(len(rows), 'row')} of values: {shape.rows} {_are(shape.rows)} wanted, "
                           "separated by `;`", line.source)
@@ -129,9 +129,9 @@ def _take_column(line: Line, name: str, shape: Shape) -> Array:
 def _random(line: Line, shape: Shape) -> Array:
     line.take()
     rule = "random values are written as random(seed)"
-    take_mark(line, "(", rule)
+    line.take_mark("(", rule)
     seed = int(take_whole(line, "a seed").text)
-    take_mark(line, ")", rule)
+    line.take_mark(")", rule)
     return np.random.default_rng(seed).uniform(-1, 1, (shape.rows, shape.columns))
 
 

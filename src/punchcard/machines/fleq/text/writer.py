@@ -79,9 +79,7 @@ class _Names:
         return self._labels[number][0] if number in self._labels else str(number)
 
     def _call(self, call: Call) -> str:
-        operands = [self._places[call.a, call.a_shape]]
-        if call.b is not None and call.b_shape is not None:
-            operands.append(self._places[call.b, call.b_shape])
+        operands = [self._places[getattr(call, name), shape] for name, shape in call.operand_shapes.items()]
         return f"{self._places[call.c, call.c_shape]} = {call.function}({', '.join(operands)})"
 
     def _pointer_update(self, update: PointerUpdate) -> str:

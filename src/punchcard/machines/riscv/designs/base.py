@@ -18,9 +18,9 @@ import numpy as np
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
 from punchcard.errors import SizeError
-from punchcard.machines.design import Design
+from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.riscv.designs.decode import Decoder
-from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
+from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES
 from punchcard.transformer.expression import Expression, rows, stack
 
 REGISTER_COUNT = 32
@@ -29,7 +29,6 @@ SINK, NOTHING, OTHER_SINK = 32, 33, 34
 LEAST_BITS, MOST_BITS = 6, 24
 HALF = 16
 """Sums of words are made in two layers: so many low bits, then the rest."""
-SCRATCH = ("scratchpad",)
 PENDING = "pending"
 """Where results lag: the rows of the scratchpad that say where the last result goes, which the next loop stores. `SINK` in
 the space of registers: nothing is pending."""
@@ -127,9 +126,7 @@ class RiscvDesign(Design[RiscvSizes]):
         return 30 * layout.width**2
 
     def events(self, sizes: RiscvSizes) -> tuple[Pattern, ...]:
-        """One pattern for each event, in the order of `EVENTS`."""
-        places = range(len(EVENTS))
-        return tuple(Pattern("event", "scratchpad", tuple(int(i == j) for j in places)) for i in places)
+        return event_patterns(len(EVENTS))
 
     def punch(self, sizes: RiscvSizes, layout: Layout, content: RiscvContent, card: Card) -> None:
         """Words, registers, addresses, and the reset vector on a blank card."""
@@ -151,9 +148,15 @@ class RiscvDesign(Design[RiscvSizes]):
                 layout.put(card, block.name, "scratchpad", -1.0)
         self.reset(sizes, layout, content.entry, card)
 
-    @abstractmethod
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
-        """The scratchpad before the first loop, in which all bits are 0."""
+        """The scratchpad before the first loop, in which all bits are 0: a jump to itself, at the entry."""
+        kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
+        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry)}
+        layout.put_numbers(card, "scratchpad", {name: [number] for name, number in numbers.items()})
+
+    @abstractmethod
+    def following(self, entry: int) -> dict[str, int]:
+        """What follows from an address of such a jump."""
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """Registers, words and the program counter, of a card or of each card of a batch."""

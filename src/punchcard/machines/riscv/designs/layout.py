@@ -7,6 +7,7 @@ from functools import partial
 
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Predicate
 from punchcard.card.layout import RowBlock, holding
+from punchcard.machines.design import kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     EVENTS,
@@ -15,7 +16,6 @@ from punchcard.machines.riscv.designs.base import (
     OTHER_SINK,
     PENDING,
     REGISTER_COUNT,
-    SCRATCH,
     SINK,
     RiscvSizes,
 )
@@ -25,13 +25,6 @@ from punchcard.primitives.literals import Cube
 from punchcard.words.word import FALSE, Word, all_of, any_of, constant, join
 
 OPCODE_BITS = 7
-
-
-def kept(
-    name: str, size: int, about: str, parts: Mapping[str, int] | None = None, selects: tuple[str, ...] = (),
-) -> RowBlock:
-    """Bits in the scratchpad that a loop leaves to the next one."""
-    return RowBlock(name, size, about, parts or {}, holding("bits", "scratchpad"), SCRATCH, selects=selects)
 
 
 def passing(name: str, size: int, about: str, parts: Mapping[str, int] | None = None) -> RowBlock:

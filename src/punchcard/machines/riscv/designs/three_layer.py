@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.card.layout import Card, Layout
-from punchcard.machines.riscv import isa
+from punchcard.card.layout import Layout
+from punchcard.machines.design import kept
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
 from punchcard.machines.riscv.designs.execute import Execute, Finish
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
@@ -26,7 +26,6 @@ from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     half_facts,
     instruction_facts,
-    kept,
     operand_blocks,
     operand_facts,
     passing,
@@ -38,8 +37,6 @@ from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import rows, stack
 from punchcard.transformer.precision import Precision
 
-RESET = isa.encode("jal")
-"""A jump to itself, at the entry."""
 OPERAND_GAP = 1.0
 """Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
@@ -107,11 +104,6 @@ class RiscvThreeLayer(RiscvDesign):
         return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
                       gap=OPERAND_GAP)
 
-    def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
-        half, after = 1 << HALF, entry + WORD_BYTES
-        kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(RESET)))
-        layout.put_numbers(card, "scratchpad", {
-            "kind": [kind], "word": [RESET], "counter": [entry],
-            "following.low": [after % half], "following.carry": [int(after % half < WORD_BYTES)]})
-
-
+    def following(self, entry: int) -> dict[str, int]:
+        low = (entry + WORD_BYTES) % (1 << HALF)
+        return {"following.low": low, "following.carry": int(low < WORD_BYTES)}

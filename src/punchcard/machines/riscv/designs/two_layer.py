@@ -24,9 +24,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from punchcard.card.encoding import Numbers
-from punchcard.card.layout import Card, Cards, Layout
+from punchcard.card.layout import Cards, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
+from punchcard.machines.design import kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     PENDING,
@@ -44,7 +45,6 @@ from punchcard.machines.riscv.designs.formulas import BRANCHES, Branch, NextCoun
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     instruction_facts,
-    kept,
     operand_blocks,
     passing,
     pending_fact,
@@ -130,12 +130,9 @@ class RiscvTwoLayer(RiscvDesign):
                       value=rows(layout, "memory") + rows(layout, "value"), into=rows(layout, into),
                       gap=store_gap(pointer.size))
 
-    def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
-        kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
-        layout.put_numbers(card, "scratchpad", {
-            "kind": [kind], "word": [STALL], "counter": [entry], "target": [entry],
-            "following": [(entry + WORD_BYTES) % (1 << WORD_BITS)],
-            f"{PENDING}.position": [SINK], f"{PENDING}.space": [1]})
+    def following(self, entry: int) -> dict[str, int]:
+        return {"target": entry, "following": (entry + WORD_BYTES) % (1 << WORD_BITS),
+                f"{PENDING}.position": SINK, f"{PENDING}.space": 1}
 
     def read(self, sizes: RiscvSizes, layout: Layout, card: Cards) -> tuple[Numbers, Numbers, Numbers]:
         """As if what is pending were stored."""

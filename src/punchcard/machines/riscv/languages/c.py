@@ -18,6 +18,7 @@ from punchcard.machines.kind import Option
 from punchcard.machines.riscv.languages import elf, toolchain
 from punchcard.machines.riscv.languages.toolchain import ARCHITECTURES, LIBRARIES, RUNTIME, Toolchain
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.source import where
 
 OPTIMISATION = ("-O2", "-g")
 """What comes before the caller's own options."""
@@ -62,12 +63,12 @@ def built(
         named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
         command = [*tools.command, *tools.options, *OPTIMISATION, *flags, "-x", "c", "-", "-x", "none", *map(str, objects),
                    *LINKING, *tools.libraries, "-o", str(program)]
-        where = Path(folder) if folder is not None and Path(folder).is_dir() else made
-        ran = toolchain.run(command, text=named, folder=where)
+        beside = Path(folder) if folder is not None and Path(folder).is_dir() else made
+        ran = toolchain.run(command, text=named, folder=beside)
         if ran.returncode:
             _refuse(ran.stderr, source, tools)
         if not program.is_file():
-            raise ProgramError(f"{_where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
+            raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
                                "what keeps it from linking")
         return read_whole(program, "program", error=ProgramError)
 
@@ -86,9 +87,9 @@ def _refuse(said: str, source: str, tools: Toolchain) -> NoReturn:
         raise SourceError(found["message"], line=int(found["line"]), column=int(found["column"]), text="",
                           source=found["file"])
     if missing := _UNDEFINED.search(said):
-        raise ProgramError(f"{_where(source)}{missing['name']!r} is used, and is not defined in the program or in the "
+        raise ProgramError(f"{where(source)}{missing['name']!r} is used, and is not defined in the program or in the "
                            f"{'small C library of the package' if tools.picolibc is None else 'C library'}")
-    raise ProgramError(f"{_where(source)}{Path(tools.command[0]).name} fails: {_first_line(said)}")
+    raise ProgramError(f"{where(source)}{Path(tools.command[0]).name} fails: {_first_line(said)}")
 
 
 def _first_line(said: str) -> str:
@@ -96,10 +97,6 @@ def _first_line(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("collect2:")] or lines
     return next((line for line in telling if "error" in line or "cannot find" in line), (telling or ["it says nothing"])[0])
-
-
-def _where(source: str) -> str:
-    return f"{source}: " if source else ""
 
 
 def _escaped(name: str) -> str:

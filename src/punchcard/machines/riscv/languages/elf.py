@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
+from itertools import accumulate
 from typing import Any
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
 from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine, base_for
+from punchcard.machines.source import where
 
 MAGIC = b"\x7fELF"
 RISCV = 243
@@ -38,7 +40,6 @@ EXECUTED = 4
 
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
     """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
-    where = f"{source}: " if source else ""
     try:
         _check_ident(data)
         elf = opened(data)
@@ -48,12 +49,12 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
         entry = int(elf.header["e_entry"])
         names = _check_extensions(elf, data)
     except ProgramError as error:
-        raise ProgramError(f"{where}{error}") from None
+        raise ProgramError(f"{where(source)}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
         reason = f"{type(error).__name__}: {shortened(str(error))}"
-        raise ProgramError(f"{where}the ELF file is damaged or cut off: {reason}") from None
+        raise ProgramError(f"{where(source)}the ELF file is damaged or cut off: {reason}") from None
     if not segments:
-        raise ProgramError(f"{where}the ELF file has nothing to load")
+        raise ProgramError(f"{where(source)}the ELF file has nothing to load")
     first = base_for(segments) if base is None else base
     return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
                         None if names is None else not {"m", "zmmul"}.isdisjoint(names))
@@ -197,53 +198,44 @@ HEADER, PROGRAM_HEADER, SECTION_HEADER, SYMBOL = (struct.Struct(f"<{form}") for 
 EXECUTABLE, LOAD, ALL_RIGHTS = 2, 1, 7
 PROGBITS, SYMBOLS, STRINGS, NOBITS = 1, 2, 3, 8
 WRITE_ALLOCATE_EXECUTE = 7
-GLOBAL = 1 << 4
+GLOBAL, FIRST_GLOBAL = 1 << 4, 1
 ALIGNMENT = 4
-
-
-class _Names:
-    """A table of texts that end with a zero; an empty one comes first."""
-
-    def __init__(self) -> None:
-        self.data = bytearray(1)
-
-    def place(self, name: str) -> int:
-        at = len(self.data)
-        self.data += name.encode() + b"\0"
-        return at
 
 
 def write(program: RiscvProgram) -> bytes:
     """A program as an executable file. Each segment is a section too, so that symbols have one."""
     segments = program.segments
     file = bytearray(HEADER.size + PROGRAM_HEADER.size * len(segments))
-    section_names, symbol_names = _Names(), _Names()
+    own = [f".load{number}" for number in range(len(segments))]
+    section_names, names = _texts([*own, ".symtab", ".strtab", ".shstrtab"])
+    symbol_names, places = _texts(program.symbols)
+    symbols = b"".join(_symbol_entries(program, places))
+    contents = [(PROGBITS if each.data else NOBITS, WRITE_ALLOCATE_EXECUTE, each.address, each.data, each.size, 0, 0, 0)
+                for each in segments]
+    contents += [(SYMBOLS, 0, 0, symbols, len(symbols), len(segments) + 2, FIRST_GLOBAL, SYMBOL.size),
+                 (STRINGS, 0, 0, symbol_names, len(symbol_names), 0, 0, 0),
+                 (STRINGS, 0, 0, section_names, len(section_names), 0, 0, 0)]
     sections = [SECTION_HEADER.pack(*[0] * 10)]
-    places = []
-    for number, segment in enumerate(segments):
-        places.append(_appended(file, segment.data))
-        place = section_names.place(f".load{number}")
-        sections.append(SECTION_HEADER.pack(place, PROGBITS if segment.data else NOBITS, WRITE_ALLOCATE_EXECUTE,
-                                            segment.address, places[-1], segment.size, 0, 0, 1, 0))
-    symbols = b"".join(_symbol_entries(program, symbol_names))
-    for name, kind, data, link, one in (
-        (".symtab", SYMBOLS, symbols, len(segments) + 2, SYMBOL.size), (".strtab", STRINGS, symbol_names.data, 0, 0),
-        (".shstrtab", STRINGS, section_names.data, 0, 0),
-    ):
-        first_global = int(kind == SYMBOLS)
-        sections.append(SECTION_HEADER.pack(section_names.place(name), kind, 0, 0, _appended(file, data), len(data), link,
-                                            first_global, 1, one))
+    for number, (kind, flags, address, data, size, link, first, one) in enumerate(contents):
+        place = _appended(file, data)
+        sections.append(SECTION_HEADER.pack(names[number], kind, flags, address, place, size, link, first, 1, one))
+        if number < len(segments):
+            PROGRAM_HEADER.pack_into(file, HEADER.size + PROGRAM_HEADER.size * number, LOAD, place, address, address,
+                                     len(data), size, ALL_RIGHTS, 1)
     table = _appended(file, b"".join(sections))
     file[: HEADER.size] = HEADER.pack(
         IDENT, EXECUTABLE, RISCV, 1, program.entry, HEADER.size, table, 0, HEADER.size, PROGRAM_HEADER.size, len(segments),
         SECTION_HEADER.size, len(sections), len(sections) - 1)
-    for number, (segment, place) in enumerate(zip(segments, places, strict=True)):
-        PROGRAM_HEADER.pack_into(file, HEADER.size + PROGRAM_HEADER.size * number, LOAD, place, segment.address,
-                                 segment.address, len(segment.data), segment.size, ALL_RIGHTS, 1)
     return bytes(file)
 
 
-def _appended(file: bytearray, data: bytes | bytearray) -> int:
+def _texts(texts: Iterable[str]) -> tuple[bytes, list[int]]:
+    """A table of texts that end with a zero, after an empty one; and where each begins."""
+    pieces = [b"\0", *(text.encode() + b"\0" for text in texts)]
+    return b"".join(pieces), list(accumulate(map(len, pieces)))[:-1]
+
+
+def _appended(file: bytearray, data: bytes) -> int:
     """Where the data stand that are put at the end of a file."""
     file += bytes(-len(file) % ALIGNMENT)
     place = len(file)
@@ -251,12 +243,12 @@ def _appended(file: bytearray, data: bytes | bytearray) -> int:
     return place
 
 
-def _symbol_entries(program: RiscvProgram, names: _Names) -> Iterator[bytes]:
+def _symbol_entries(program: RiscvProgram, names: Sequence[int]) -> Iterator[bytes]:
     """Each name with the section that it is in; a name after the last byte belongs to the last section before it."""
     yield SYMBOL.pack(0, 0, 0, 0, 0, 0)
     starts = [segment.address for segment in program.segments[1:]]
-    for name, address in program.symbols.items():
-        yield SYMBOL.pack(names.place(name), address, 0, GLOBAL, 0, 1 + bisect_right(starts, address))
+    for name, address in zip(names, program.symbols.values(), strict=True):
+        yield SYMBOL.pack(name, address, 0, GLOBAL, 0, 1 + bisect_right(starts, address))
 
 
 MOST_LINES = 1 << 18

@@ -6,17 +6,17 @@ from punchcard.errors import ProgramError
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES
 from punchcard.machines.riscv.languages.elf import MAGIC
 from punchcard.machines.riscv.program import RiscvProgram, Segment
+from punchcard.machines.source import where
 
 
 def load(data: bytes, source: str = "", *, base: int = 0) -> RiscvProgram:
     """The program in the bytes of a file."""
-    where = f"{source}: " if source else ""
     if data.startswith(MAGIC):
-        raise ProgramError(f"{where}this is an ELF file, not a flat binary: give it the extension .elf")
+        raise ProgramError(f"{where(source)}this is an ELF file, not a flat binary: give it the extension .elf")
     if not data:
-        raise ProgramError(f"{where}the file is empty: a flat binary has at least one instruction")
+        raise ProgramError(f"{where(source)}the file is empty: a flat binary has at least one instruction")
     if base % WORD_BYTES or not 0 <= base <= MASK:
-        raise ProgramError(f"{where}base={base}: it must be a multiple of {WORD_BYTES}, 0 to {MASK:#x}")
+        raise ProgramError(f"{where(source)}base={base}: it must be a multiple of {WORD_BYTES}, 0 to {MASK:#x}")
     return RiscvProgram((Segment(base, data),), base, base, source=source)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from punchcard.errors import ProgramError, shortened
-from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for
+from punchcard.machines.riscv.program import RiscvProgram, Segment, base_for, segments_of
 from punchcard.machines.source import Token, numbered_lines
 
 FORM = "a record is ':', then pairs of hexadecimal digits: count, address, type, data, sum"
@@ -24,12 +24,12 @@ def assemble(text: str, source: str = "", *, base: int | None = None) -> RiscvPr
     pieces: list[tuple[int, bytes, Token]] = []
     upper, entry, ended = 0, None, False
     for number, content in numbered_lines(text):
-        token = Token("record", content.strip(), number, len(content) - len(content.lstrip()) + 1)
+        token = Token("record", content.strip(), number, len(content) - len(content.lstrip()) + 1, source)
         if not token.text:
             continue
         if ended:
-            raise token.error(f"{shortened(token.text)} is after the record that ends the file (:00000001FF)", source)
-        address, kind, data = _record(token, source)
+            raise token.error(f"{shortened(token.text)} is after the record that ends the file (:00000001FF)")
+        address, kind, data = _record(token)
         value = int.from_bytes(data, "big")
         if kind == DATA and data:
             pieces.append(((upper + address) & 0xFFFFFFFF, data, token))
@@ -40,52 +40,44 @@ def assemble(text: str, source: str = "", *, base: int | None = None) -> RiscvPr
         ended = kind == END
     if not ended:
         raise ProgramError(f"{source or 'the text'}: the file has no record that ends it (:00000001FF): it may be cut off")
-    segments = tuple(_joined(pieces, source))
+    segments = _joined(pieces)
     if not segments:
         raise ProgramError(f"{source or 'the text'}: the file has no data: it needs at least one instruction")
     first = segments[0].address if entry is None else entry
     return RiscvProgram(segments, first, base_for(segments) if base is None else base, source=source)
 
 
-def _record(token: Token, source: str) -> tuple[int, int, bytes]:
+def _record(token: Token) -> tuple[int, int, bytes]:
     """Address, type and data of a record."""
     digits = token.text[1:]
     if not token.text.startswith(":") or len(digits) % 2 or not digits.isascii() or not digits.isalnum():
-        raise token.error(f"{shortened(token.text)} is not a record: {FORM}", source)
+        raise token.error(f"{shortened(token.text)} is not a record: {FORM}")
     try:
         found = bytes.fromhex(digits)
     except ValueError:
-        raise token.error(f"{shortened(token.text)} is not a record: {FORM}", source) from None
+        raise token.error(f"{shortened(token.text)} is not a record: {FORM}") from None
     if len(found) < 5 or len(found) != found[0] + 5:
         raise token.error(f"the record {shortened(token.text)} has {len(found)} bytes, and its count says "
-                          f"{found[0] + 5 if found else 'nothing'}: it may be cut off", source)
+                          f"{found[0] + 5 if found else 'nothing'}: it may be cut off")
     if sum(found) % 256:
         right = -sum(found[:-1]) % 256
         raise token.error(f"the sum of {shortened(token.text)} is {found[-1]:02X} and should be {right:02X}: the file is "
-                          "damaged", source)
+                          "damaged")
     kind = found[3]
     if kind > START:
-        raise token.error(f"a record of type {kind:02X}: there are 00 to 05", source)
+        raise token.error(f"a record of type {kind:02X}: there are 00 to 05")
     if kind in OPERANDS and found[0] != OPERANDS[kind]:
-        raise token.error(f"a record of type {kind:02X} with {found[0]} bytes: it has {OPERANDS[kind]}", source)
+        raise token.error(f"a record of type {kind:02X} with {found[0]} bytes: it has {OPERANDS[kind]}")
     return int.from_bytes(found[1:3], "big"), kind, found[4:-1]
 
 
-def _joined(pieces: list[tuple[int, bytes, Token]], source: str) -> Iterator[Segment]:
+def _joined(pieces: list[tuple[int, bytes, Token]]) -> tuple[Segment, ...]:
     """Segments from records, which may come in any order."""
     pieces.sort(key=lambda piece: piece[0])
     for (address, data, _), (other, _, token) in pairwise(pieces):
         if address + len(data) > other:
-            raise token.error(f"the bytes at {other:#x} are given twice", source)
-    start, content = 0, bytearray()
-    for address, data, _ in pieces:
-        if content and address != start + len(content):
-            yield Segment(start, bytes(content))
-            content = bytearray()
-        start = start if content else address
-        content += data
-    if content:
-        yield Segment(start, bytes(content))
+            raise token.error(f"the bytes at {other:#x} are given twice")
+    return tuple(segments_of((address, len(data), data) for address, data, _ in pieces))
 
 
 def write(program: RiscvProgram) -> str:

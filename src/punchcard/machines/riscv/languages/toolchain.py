@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from punchcard.errors import CompilerError
 
@@ -33,7 +32,6 @@ PICOLIBC = ("/usr/lib/picolibc/riscv64-unknown-elf", "/usr/local/lib/picolibc/ri
 RUNTIME = Path(__file__).parent.parent / "runtime"
 SECONDS = 300
 """The longest that a compiler may take."""
-Library: TypeAlias = Literal["picolibc", "own"]
 
 INSTALL = ("on Debian and Ubuntu: apt install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf; on Fedora: dnf install "
            "clang lld; on macOS: brew install riscv64-elf-gcc")

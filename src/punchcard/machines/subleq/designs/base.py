@@ -15,9 +15,9 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
-from punchcard.machines.design import Design
+from punchcard.machines.design import Design, kept
 from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.meaning import Meaning
 from punchcard.words.word import Word
@@ -115,8 +115,22 @@ class SubleqDesign(Design[SubleqSizes]):
         "temperature": "above log(G d n^3 / eps)", "statement": "Lemma (SUBLEQ), section 5.1",
     }
 
+    def layout(self, sizes: SubleqSizes) -> Layout:
+        return Layout(self.blocks(sizes), sizes.regions, lambda: self.facts(sizes))
+
+    @abstractmethod
+    def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
+        """The blocks of rows."""
+
+    @abstractmethod
+    def facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+        """What is true of every card when a loop begins."""
+
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         """Write what all designs have on a blank card: numbers of columns, words, pointers, the scratchpad's indicator."""
+        for region in layout.place("memory").block.holds:
+            if region not in EVERY_CELL:
+                layout.put(card, "memory", region, -1.0)
         for region in OUTSIDE:
             layout.put_numbers(card, region, {"position": own_numbers(layout, region)})
         for rows in self.word_rows:
@@ -125,9 +139,11 @@ class SubleqDesign(Design[SubleqSizes]):
         layout.put_numbers(card, "instructions", dict(zip(self.command_rows, content.commands.T, strict=True)))
         layout.put(card, "inside", "scratchpad", 1.0)
 
-    @abstractmethod
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
         """Read the cells, or the first so many, and the program counter off a card, or a batch of them."""
+        counter = layout.numbers(card, self.counter_register, "scratchpad")[..., 0]
+        return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
+                       (counter - self.counter_offset) % (1 << sizes.pointer_bits))
 
     @abstractmethod
     def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
@@ -154,6 +170,22 @@ class SubleqDesign(Design[SubleqSizes]):
         """The pattern that is on the card once the EOF instruction has been read."""
         bits = tuple(1 if sizes.minus_one_column >> i & 1 else -1 for i in range(sizes.pointer_bits))
         return (Pattern(self.halting_register, "scratchpad", bits),)
+
+
+def common_blocks(sizes: SubleqSizes) -> dict[str, RowBlock]:
+    """Blocks of rows that two designs or all of them have, by name."""
+    length = sizes.pointer_bits
+    pointers = dict.fromkeys("abc", length)
+    found = [
+        RowBlock("memory", sizes.word_bits, "the program's words, -1 in columns that are not cells",
+                 holds=holding("bits", *EVERYWHERE), changes=("memory",)),
+        RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
+        RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
+        RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
+        kept("pointer", 3 * length, "the current instruction", pointers),
+        kept("program_counter", length, "the next instruction's column"),
+    ]
+    return {block.name: block for block in found}
 
 
 def card_facts(sizes: SubleqSizes, rows: tuple[str, str, str]) -> tuple[AnyFact, ...]:

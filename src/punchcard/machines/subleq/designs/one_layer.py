@@ -25,26 +25,27 @@ A cell's own command a and b name itself, so that its operand heads also find on
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from punchcard.card.encoding import pointer_bits
 from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.machines.design import kept
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     COUNTER_FACT,
     EVERY_CELL,
-    EVERYWHERE,
     OUTSIDE,
     Reading,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
     card_facts,
+    common_blocks,
     filled,
     own_numbers,
 )
@@ -67,36 +68,23 @@ class SubleqOneLayer(SubleqDesign):
     word_rows: ClassVar[tuple[str, ...]] = ("memory", "cache_a", "cache_b")
     pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
-    def layout(self, sizes: SubleqSizes) -> Layout:
-        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
-        outside = holding("bits", *OUTSIDE)
-        scratchpad = holding("bits", "scratchpad")
-        return Layout(
-            [
-                RowBlock("memory", n, "the program's words, -1 in columns that are not cells",
-                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
-                RowBlock("operands", 2 * length, "the columns that a and b name", {"a": length, "b": length}, outside),
-                RowBlock("targets", 2 * length, "c and the following instruction", {"c": length, "next": length},
-                         holding("bits", "instructions")),
-                RowBlock("cache_a", n, "mem[a], as of the loop before", holds=outside,
-                         changes=("memory", "instructions")),
-                RowBlock("cache_b", n, "mem[b], as of the loop before", holds=outside,
-                         changes=("memory", "instructions")),
-                RowBlock("position", length, "each column's own number", holds=outside),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-                RowBlock("program_counter", length, "the next instruction's column", holds=scratchpad,
-                         changes=("scratchpad",)),
-                RowBlock("store_address", length, "the cell that waits for its word", holds=scratchpad,
-                         changes=("scratchpad",)),
-                RowBlock("store", n, "the word", holds=scratchpad, changes=("scratchpad",)),
-                RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
-                RowBlock("chosen", 2 * length, "c and next of the instruction", {"c": length, "next": length}),
-            ],
-            regions,
-            lambda: self._facts(sizes),
-        )
+    def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
+        n, length, common = sizes.word_bits, sizes.pointer_bits, common_blocks(sizes)
+        outside, targets = holding("bits", *OUTSIDE), {"c": length, "next": length}
+        return [
+            common["memory"],
+            RowBlock("operands", 2 * length, "the columns that a and b name", {"a": length, "b": length}, outside),
+            RowBlock("targets", 2 * length, "c and the following instruction", targets, holding("bits", "instructions")),
+            *(RowBlock(f"cache_{x}", n, f"mem[{x}], as of the loop before", holds=outside,
+                       changes=("memory", "instructions")) for x in "ab"),
+            *(common[name] for name in ("position", "inside", "program_counter")),
+            kept("store_address", length, "the cell that waits for its word"),
+            kept("store", n, "the word"),
+            RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
+            RowBlock("chosen", 2 * length, "c and next of the instruction", targets),
+        ]
 
-    def _facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+    def facts(self, sizes: SubleqSizes) -> list[AnyFact]:
         """The caches hold what the memory holds, without the word that waits; a constant waits for nothing but itself."""
         counts = {region.name: region.size for region in sizes.regions}
         following = [*range(sizes.instruction_column + 1, sizes.columns), sizes.columns - 1]
@@ -160,8 +148,6 @@ class SubleqOneLayer(SubleqDesign):
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)
-        for region in ("scratchpad", "instructions"):
-            layout.put(card, "memory", region, -1.0)
         words = np.zeros(sizes.columns, dtype=np.int64)
         for region, numbers in (("constants", CONSTANTS), ("memory", content.words)):
             start = layout.region(region).start
@@ -176,11 +162,10 @@ class SubleqOneLayer(SubleqDesign):
                                                 "store_address": [sizes.zero_column], "store": [0]})
 
     def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
-        words = layout.numbers(card, "memory", "memory", slice(cells), signed=True)
+        found = super().read(sizes, layout, card, cells)
         pending = layout.numbers(card, "store", "scratchpad", signed=True)
         address = layout.numbers(card, "store_address", "scratchpad")
-        return Reading(np.where(own_numbers(layout, "memory")[:cells] == address, pending, words),
-                       layout.numbers(card, "program_counter", "scratchpad")[..., 0])
+        return replace(found, words=np.where(own_numbers(layout, "memory")[:cells] == address, pending, found.words))
 
     def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The word that waits reaches its cell and the caches; the instruction at the program counter makes the next one."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from punchcard.card.encoding import pointer_bits
-from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.card.facts import AnyFact
+from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     COUNTER_FACT,
     EVERY_CELL,
-    OUTSIDE,
-    Reading,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
     card_facts,
+    common_blocks,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.bits import correct, flip_bits, increment_bits, select, sum_bits, word_flag
@@ -33,27 +32,19 @@ class SubleqPaper(SubleqDesign):
     warm_up: ClassVar[int] = 0
     halting_register: ClassVar[str] = "pointer.b"
 
-    def layout(self, sizes: SubleqSizes) -> Layout:
-        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
-        pointers = {"a": length, "b": length, "c": length}
-        return Layout(
-            [
-                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
-                RowBlock("memory", n, "the program's words", holds=holding("bits", *EVERY_CELL),
-                         changes=("memory",)),
-                RowBlock("read_a", n, "mem[a], then -mem[a]"),
-                RowBlock("read_b", n, "mem[b], then the difference, then the flag"),
-                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
-                         changes=("scratchpad",)),
-                RowBlock("program_counter", length, "the next instruction's column", holds=holding("bits", "scratchpad"),
-                         changes=("scratchpad",)),
-                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-                RowBlock("v_new", max(3 * length, 2 * n), "what attention has just moved"),
-            ],
-            regions,
-            lambda: [*card_facts(sizes, self.command_rows), COUNTER_FACT],
-        )
+    def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
+        n, common = sizes.word_bits, common_blocks(sizes)
+        return [
+            common["command"],
+            RowBlock("memory", n, "the program's words", holds=holding("bits", *EVERY_CELL), changes=("memory",)),
+            RowBlock("read_a", n, "mem[a], then -mem[a]"),
+            RowBlock("read_b", n, "mem[b], then the difference, then the flag"),
+            *(common[name] for name in ("pointer", "program_counter", "position", "inside")),
+            RowBlock("v_new", max(3 * sizes.pointer_bits, 2 * n), "what attention has just moved"),
+        ]
+
+    def facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+        return [*card_facts(sizes, self.command_rows), COUNTER_FACT]
 
     def layers(self, sizes: SubleqSizes, layout: Layout, precision: Precision) -> list[Part]:
         n, length = sizes.word_bits, sizes.pointer_bits
@@ -88,10 +79,6 @@ class SubleqPaper(SubleqDesign):
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column]})
         # Overwritten by the first read; any pointers will do.
         layout.put(card, "pointer", "scratchpad", -1.0)
-
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
-        return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
-                       layout.numbers(card, "program_counter", "scratchpad")[..., 0])
 
     def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The instruction at the program counter is read and executed."""

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.card.encoding import pointer_bits
-from punchcard.card.facts import ColumnWords, Fact
-from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
+from punchcard.card.facts import AnyFact, ColumnWords, Fact
+from punchcard.card.layout import Card, Layout, RowBlock
+from punchcard.machines.design import kept
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
-    EVERYWHERE,
-    OUTSIDE,
-    Reading,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
     card_facts,
+    common_blocks,
     filled,
     is_eof,
     is_instruction,
@@ -44,30 +42,21 @@ class SubleqTwoLayer(SubleqDesign):
     counter_register: ClassVar[str] = "following"
     counter_offset: ClassVar[int] = 1
 
-    def layout(self, sizes: SubleqSizes) -> Layout:
-        regions, n, length = sizes.regions, sizes.word_bits, pointer_bits(sizes.columns)
-        pointers = {"a": length, "b": length, "c": length}
-        return Layout(
-            [
-                RowBlock("memory", n, "the program's words, -1 in columns that are not cells",
-                         holds=holding("bits", *EVERYWHERE), changes=("memory",)),
-                RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
-                RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
-                RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-                RowBlock("pointer", 3 * length, "the current instruction", pointers, holding("bits", "scratchpad"),
-                         changes=("scratchpad",)),
-                RowBlock("following", length, "the column after the current instruction's",
-                         holds=holding("bits", "scratchpad"), changes=("scratchpad",)),
-                RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
-            ],
-            regions,
-            lambda: [
-                *card_facts(sizes, self.command_rows),
-                *filled(sizes, "scratchpad", "instructions"),
-                Fact("scratchpad", lambda column: self._goes_on(sizes, column),
-                     "the current instruction surely jumps, as EOF does, or another follows it"),
-            ],
-        )
+    def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
+        common = common_blocks(sizes)
+        return [
+            *(common[name] for name in ("memory", "command", "position", "inside", "pointer")),
+            kept("following", sizes.pointer_bits, "the column after the current instruction's"),
+            RowBlock("difference", sizes.word_bits, "mem[b] - mem[a]: bit by bit, then as a word"),
+        ]
+
+    def facts(self, sizes: SubleqSizes) -> list[AnyFact]:
+        return [
+            *card_facts(sizes, self.command_rows),
+            *filled(sizes, "scratchpad", "instructions"),
+            Fact("scratchpad", lambda column: self._goes_on(sizes, column),
+                 "the current instruction surely jumps, as EOF does, or another follows it"),
+        ]
 
     def _goes_on(self, sizes: SubleqSizes, column: ColumnWords) -> Word:
         a, b, c = (column[f"pointer.{x}"] for x in "abc")
@@ -97,16 +86,9 @@ class SubleqTwoLayer(SubleqDesign):
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)
-        for region in ("scratchpad", "instructions"):
-            layout.put(card, "memory", region, -1.0)
         start = sizes.instruction_column
         layout.put_numbers(card, "scratchpad", {"pointer.a": [sizes.zero_column], "pointer.b": [sizes.minus_one_column],
                                                 "pointer.c": [start], "following": [start]})
-
-    def read(self, sizes: SubleqSizes, layout: Layout, card: Cards, cells: int | None = None) -> Reading:
-        following = layout.numbers(card, "following", "scratchpad")[..., 0]
-        return Reading(layout.numbers(card, "memory", "memory", slice(cells), signed=True),
-                       (following - 1) % (1 << sizes.pointer_bits))
 
     def meaning(self, sizes: SubleqSizes, card: Meaning) -> None:
         """The instruction in the registers is executed, and the one at the next program counter is read."""

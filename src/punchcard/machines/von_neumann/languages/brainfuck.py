@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
+from punchcard.machines.source import where
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
@@ -83,7 +84,7 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
     """
     writer = _written(text, source, cells, eof, tape)
     try:
-        listed = asq.listing(writer.finish(tape), source)
+        listed = asq.assemble(writer.finish(tape), source)
     except SourceError as error:
         raise _at(text, writer.places[error.line - 1], error.message, source) from None
     code, size = listed.labels["tape"], len(listed.words)
@@ -91,9 +92,8 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
     if word_bits is not None and word_bits < needed:
         here = find_dialect(dialect)
         fits = memory is None or memory >= size
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program has {code} words of code, for which words of {word_bits} bits are too short"
-                           f": {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
+        raise ProgramError(f"{where(source)}the program has {code} words of code, for which words of {word_bits} bits are "
+                           f"too short: {here.wider(needed) if fits else here.larger(size, word_bits, needed)}")
     return Image(listed.words, source, lines=_lines(text, listed.lines, writer.places[: writer.own]))
 
 

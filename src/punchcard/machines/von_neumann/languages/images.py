@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator
 
 from punchcard.errors import ProgramError, SourceError, shortened
-from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines
+from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines, where
 from punchcard.machines.von_neumann.isa import MAX_MEMORY, STANDARD, Dialect, Image, find_dialect, misfit
 
 EXTENSIONS = (".dec", ".sq", ".slq")
@@ -35,41 +35,40 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
     lines = array("I")
     comma = False
     first_beyond: Token | None = None
-    for token in _pieces(text):
+    for token in _pieces(text, source):
         if token.text == ",":
             if comma or not words:
-                raise token.error(f"there is no word before this ',': {_FORM}", source)
+                raise token.error(f"there is no word before this ',': {_FORM}")
             comma = True
             continue
         comma = False
-        word = _word(token, source)
-        check_word(word, token, word_bits, source, dialect)
+        word = _word(token)
+        check_word(word, token, word_bits, dialect)
         if len(words) == memory:
             first_beyond = token
         if len(words) == MAX_MEMORY:
-            raise _too_long(first_beyond or token, MAX_MEMORY if memory is None else memory, source,
+            raise _too_long(first_beyond or token, MAX_MEMORY if memory is None else memory,
                             f"a memory has at most {MAX_MEMORY} cells")
         lines.append(token.line)
         words.append(word)
     if first_beyond is not None and memory is not None:
-        raise _too_long(first_beyond, memory, source, dialect.larger(len(words), word_bits or len(words).bit_length()))
+        raise _too_long(first_beyond, memory, dialect.larger(len(words), word_bits or len(words).bit_length()))
     if not words:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the image is empty: {_FORM}")
+        raise ProgramError(f"{where(source)}the image is empty: {_FORM}")
     return Image(tuple(words), source, lines=lines)
 
 
-def _pieces(text: str) -> Iterator[Token]:
+def _pieces(text: str, source: str) -> Iterator[Token]:
     """Words and commas."""
     for number, content in numbered_lines(text):
         for match in _PIECE.finditer(content):
             piece = match.group()
             if not piece.startswith("#"):
-                yield Token("word", piece, number, match.start() + 1)
+                yield Token("word", piece, number, match.start() + 1, source)
 
 
-def _too_long(token: Token, memory: int, source: str, advice: str) -> SourceError:
-    return token.error(f"word {memory} ({token.text}) is beyond the memory, which has {memory} cells: {advice}", source)
+def _too_long(token: Token, memory: int, advice: str) -> SourceError:
+    return token.error(f"word {memory} ({token.text}) is beyond the memory, which has {memory} cells: {advice}")
 
 
 def write(image: Image) -> str:
@@ -78,15 +77,15 @@ def write(image: Image) -> str:
     return "".join(" ".join(map(str, image.words[i : i + WORDS_ON_A_LINE])) + "\n" for i in starts)
 
 
-def check_word(word: int, token: Token, word_bits: int | None, source: str, dialect: Dialect = STANDARD) -> None:
+def check_word(word: int, token: Token, word_bits: int | None, dialect: Dialect = STANDARD, source: str = "") -> None:
     """Refuse a word that is neither a signed nor an unsigned number of so many bits."""
     if word_bits is not None and (why := misfit(word, word_bits, dialect)):
         raise token.error(f"{word} {why}", source)
 
 
-def _word(token: Token, source: str) -> int:
+def _word(token: Token) -> int:
     if not _WORD.fullmatch(token.text):
-        raise token.error(f"{shortened(token.text)} is not a decimal word: {_FORM}; assembly has the extension .asq", source)
+        raise token.error(f"{shortened(token.text)} is not a decimal word: {_FORM}; assembly has the extension .asq")
     if len(token.text) > MAX_DIGITS:
-        raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}", source)
+        raise token.error(f"{shortened(token.text)} has {len(token.text)} digits: the most is {MAX_DIGITS}")
     return int(token.text)

@@ -20,16 +20,16 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place, segments_of
+from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place
 from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
 from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
-from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
+from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine, segments_of
 from punchcard.machines.source import Line, Token, lines, unknown
 
 ENTRY = "_start"
@@ -46,47 +46,26 @@ def assemble(text: str, source: str = "", *, base: int = 0) -> RiscvProgram:
     return _Assembly(source, base).program(text)
 
 
-@dataclass
-class Names:
-    """What names stand for: labels as offsets in sections, and numbers or expressions that are set."""
-
-    source: str
-    labels: dict[str, Value] = field(default_factory=dict)
-    settings: dict[str, Expression] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
-    """What is set and known already."""
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def define(self, token: Token, name: str, value: Value) -> None:
-        if name in self.labels or name in self.settings:
-            raise token.error(f"the label {token.text!r} is defined twice", self.source)
-        self.labels[name] = value
-
-    def local(self, token: Token) -> str:
-        """The name of 1f or 1b: labels of digits may be defined many times."""
-        digits = token.text[:-1].lstrip("0") or "0"
-        count = self.counts[digits] + (token.text[-1] == "f")
-        if not count:
-            raise token.error(f"no label {digits!r} is above: {digits}f is the next one", self.source)
-        return f"{digits} {count}"
-
-    def lookup(self, token: Token, name: str) -> Value:
-        """What is known while the text is read."""
-        return self.values[name] if name in self.values else self.labels[name]
-
-
 class _Assembly:
-    """One text on its way."""
+    """One text on its way.
+
+    labels     as offsets in sections; those of digits, which may be defined many times, with their `counts`
+    settings   names that are set, as expressions; and their `values`, where they are known already
+    """
 
     def __init__(self, source: str, base: int) -> None:
-        self.source, self.base, self.names = source, base, Names(source)
+        self.source, self.base = source, base
+        self.labels: dict[str, Value] = {}
+        self.settings: dict[str, Expression] = {}
+        self.values: dict[str, Value] = {}
+        self.counts: Counter[str] = Counter()
         self.sections: dict[str, Section] = {}
         self.section: Section | None = None
         self.entry: Token | None = None
         self._lines: dict[tuple[str, int], SourceLine] = {}
         self._uppers: dict[tuple[str, int], Code] = {}  # instructions with %pcrel_hi, by section and offset
         self._setting: list[str] = []
-        self._reader = Reader(source, self.names.local, self.known)
+        self._reader = Reader(self.parse, self.known)
         self._directives = Directives(self)
         self.enter(".text", "text")
 
@@ -102,7 +81,7 @@ class _Assembly:
             raise ProgramError(f"{self.source or 'the text'}: the program ends at {end:#x}, beyond the last address: it has "
                                "too many bytes")
         segments = tuple(segments_of(self._pieces()))
-        addresses = {name: self._final(value) for name, value in self.names.labels.items() if " " not in name}
+        addresses = {name: self._final(value) for name, value in self.labels.items() if " " not in name}
         symbols = {name: address for name, address in addresses.items() if not name.startswith(".L")}
         source_lines = {self.sections[name].address + offset: line for (name, offset), line in self._lines.items()}
         return RiscvProgram(segments, self._entry(addresses, segments), self.base, symbols, source_lines, self.source)
@@ -130,7 +109,7 @@ class _Assembly:
         if token.kind == "name" and line.second_is("="):
             line.take()
             line.take()
-            self.set_name(token, expressions.parse(line, self.names.local))
+            self.set_name(token, self.parse(line))
             line.finish("the value")
         elif token.kind == "name" and token.text.startswith("."):
             self._directives.read(line)
@@ -145,17 +124,36 @@ class _Assembly:
         line.take()
         if token.kind == "number":
             if not token.text.isdecimal() or len(token.text) > 9:
-                raise token.error(f"{shortened(token.text)} is not a label: it must be a name, or digits", self.source)
+                raise token.error(f"{shortened(token.text)} is not a label: it must be a name, or digits")
             digits = token.text.lstrip("0") or "0"
-            self.names.counts[digits] += 1
-            self.define(token, f"{digits} {self.names.counts[digits]}")
+            self.counts[digits] += 1
+            self.define(token, f"{digits} {self.counts[digits]}")
         else:
             self.define(token, token.text)
         return True
 
     def define(self, token: Token, name: str) -> None:
-        if self.section is not None:
-            self.names.define(token, name, self.here)
+        if self.section is None:
+            return
+        if name in self.labels or name in self.settings:
+            raise token.error(f"the label {token.text!r} is defined twice")
+        self.labels[name] = self.here
+
+    def parse(self, line: Line) -> Expression:
+        """The expression at hand."""
+        return expressions.parse(line, self._local)
+
+    def _local(self, token: Token) -> str:
+        """The name of 1f or 1b: labels of digits may be defined many times."""
+        digits = token.text[:-1].lstrip("0") or "0"
+        count = self.counts[digits] + (token.text[-1] == "f")
+        if not count:
+            raise token.error(f"no label {digits!r} is above: {digits}f is the next one")
+        return f"{digits} {count}"
+
+    def _known_so_far(self, token: Token, name: str) -> Value:
+        """What a name stands for while the text is read."""
+        return self.values[name] if name in self.values else self.labels[name]
 
     @property
     def here(self) -> Value:
@@ -166,7 +164,7 @@ class _Assembly:
         assert section is not None
         if section.length % WORD_BYTES:
             raise token.error(f"the instruction would be at an address that is not a multiple of {WORD_BYTES}: write "
-                              ".align 2 before it", self.source)
+                              ".align 2 before it")
         for code in self._reader.read(line):
             written = SourceLine(self.source, token.line, self._written[token.line - 1].strip())
             self._lines[section.name, section.length] = written
@@ -177,19 +175,19 @@ class _Assembly:
 
     def set_name(self, token: Token, expression: Expression) -> None:
         """A name for a number; it may be set again, and what is above has meant what it was then."""
-        if token.text in self.names.labels or token.text == ".":
-            raise token.error(f"{token.text!r} is a label: another name must be set", self.source)
+        if token.text in self.labels or token.text == ".":
+            raise token.error(f"{token.text!r} is a label: another name must be set")
         value = self._value(expression)
         if value is not None:
-            self.names.values[token.text] = value
-        elif token.text in self.names.settings:
-            raise token.error(f"{token.text!r} is set twice, and its value is not known here", self.source)
-        self.names.settings[token.text] = self.bound(expression)
+            self.values[token.text] = value
+        elif token.text in self.settings:
+            raise token.error(f"{token.text!r} is set twice, and its value is not known here")
+        self.settings[token.text] = self.bound(expression)
 
     def bound(self, expression: Expression) -> Expression:
         """An expression in which names of numbers, which may be set again, are what they are now."""
         def now(term: expressions.Term) -> expressions.Term:
-            value = self.names.values.get(term.text) if term.kind == "name" else None
+            value = self.values.get(term.text) if term.kind == "name" else None
             return term if value is None or value.section is not None else term._replace(kind="number", number=value.number)
 
         return tuple(map(now, expression))
@@ -206,7 +204,7 @@ class _Assembly:
 
     def _value(self, expression: Expression) -> Value | None:
         try:
-            return evaluate(expression, self.names.lookup, self.here, self.source)
+            return evaluate(expression, self._known_so_far, self.here)
         except (KeyError, SourceError):
             return None  # a name that comes later, or a product of addresses: the second pass knows them
 
@@ -217,29 +215,29 @@ class _Assembly:
 
     def address_of(self, token: Token, name: str) -> int:
         """What a name stands for once all addresses are known."""
-        if name in self.names.labels:
-            return self._final(self.names.labels[name])
-        if name in self.names.values:
-            return self._final(self.names.values[name])
-        if name not in self.names.settings:
+        if name in self.labels:
+            return self._final(self.labels[name])
+        if name in self.values:
+            return self._final(self.values[name])
+        if name not in self.settings:
             if " " in name:
-                raise token.error(f"no label {token.text[:-1]!r} is below: {token.text} is the next one", self.source)
-            known = (each for each in (*self.names.labels, *self.names.settings) if " " not in each)
-            raise unknown("name", token, known, "it must be a label, or be set by .equ", self.source)
+                raise token.error(f"no label {token.text[:-1]!r} is below: {token.text} is the next one")
+            known = (each for each in (*self.labels, *self.settings) if " " not in each)
+            raise unknown("name", token, known, "it must be a label, or be set by .equ")
         if name in self._setting:
-            raise token.error(f"{name!r} is set by itself", self.source)
+            raise token.error(f"{name!r} is set by itself")
         if len(self._setting) == MAX_DEPTH:
-            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep", self.source)
+            raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep")
         self._setting.append(name)
         try:
-            return self.number(self.names.settings[name], 0)
+            return self.number(self.settings[name], 0)
         finally:
             self._setting.pop()
 
     def number(self, expression: Expression, address: int) -> int:
         """The number of an expression at an address."""
         lookup = lambda token, name: Value(self.address_of(token, name))  # noqa: E731
-        return evaluate(expression, lookup, Value(address), self.source).number
+        return evaluate(expression, lookup, Value(address)).number
 
     def _pieces(self) -> Iterator[tuple[int, int, bytes | None]]:
         for section in sorted((s for s in self.sections.values() if s.length), key=lambda each: each.address):
@@ -251,12 +249,11 @@ class _Assembly:
         """A number of so many bytes at an address."""
         number, bits = self.number(expression, address), 8 * size
         if not -(1 << bits - 1) <= number < 1 << bits:
-            raise token.error(f"{number} does not fit {size} bytes: the range is {-(1 << bits - 1)} to {(1 << bits) - 1}",
-                              self.source)
+            raise token.error(f"{number} does not fit {size} bytes: the range is {-(1 << bits - 1)} to {(1 << bits) - 1}")
         return (number & (1 << bits) - 1).to_bytes(size, "little")
 
     def _encoded(self, code: Code, address: int) -> bytes:
-        return encoded(code, self._operand(code, address), address, self.source).to_bytes(WORD_BYTES, "little")
+        return encoded(code, self._operand(code, address), address).to_bytes(WORD_BYTES, "little")
 
     def _operand(self, code: Code, address: int) -> int:
         """The number of an instruction's expression; of a lower part, the distance from where the upper part stands."""
@@ -267,8 +264,7 @@ class _Assembly:
         at = self.number(code.expression, address)
         upper = self._uppers_by_address.get(at)
         if upper is None:
-            raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi",
-                                                 self.source)
+            raise code.expression[0].token.error("%pcrel_lo must name the label of an instruction with %pcrel_hi")
         return self.number(upper.expression, at) - at
 
     @cached_property
@@ -284,7 +280,7 @@ class _Assembly:
             word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
             if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
                 raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
-                                 "of its own, or begin the remark with '#'", self.source)
+                                 "of its own, or begin the remark with '#'")
 
     def _is_instruction(self, text: str) -> bool:
         try:
@@ -306,8 +302,8 @@ def without_remarks(text: str, source: str) -> tuple[str, list[Token]]:
             line = bisect_right(starts, match.start())
             column = match.start() - starts[line - 1] + 1
             if not found.startswith(";"):
-                raise Token("", "/*", line, column).error("this remark is not closed: write '*/'", source)
-            rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column))
+                raise Token("", "/*", line, column, source).error("this remark is not closed: write '*/'")
+            rests.append(Token("", found[1:].partition("#")[0].partition(";")[0], line, column, source))
         return re.sub(r"[^\n]", " ", found)
 
     return _REMARK.sub(blank, text), rests

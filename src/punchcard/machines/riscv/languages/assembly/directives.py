@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, encode
-from punchcard.machines.riscv.languages.assembly import expressions
-from punchcard.machines.riscv.languages.assembly.expressions import Expression, unescaped
+from punchcard.machines.riscv.languages.assembly.expressions import unescaped
 from punchcard.machines.riscv.program import END_OF_ADDRESSES
 from punchcard.machines.source import Line, Token, unknown
 
 if TYPE_CHECKING:
     from punchcard.machines.riscv.languages.assembly.assembler import _Assembly
-
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
-from punchcard.machines.riscv.program import Segment
 
 GROUPS = ("text", "rodata", "data", "bss")
 """The order of sections in the memory."""
@@ -30,8 +25,6 @@ PREFIXES = {".text": "text", ".init": "text", ".rodata": "rodata", ".srodata": "
             ".bss": "bss", ".sbss": "bss"}
 DROPPED = (".debug", ".comment", ".note", ".riscv.attributes", ".llvm", ".eh_frame")
 """Sections that are not loaded."""
-NEAR = 64
-"""A gap of fewer zeros does not make a segment of its own."""
 
 
 Content: TypeAlias = bytes | Callable[[int], bytes] | None
@@ -84,21 +77,6 @@ def place(sections: list[Section], base: int) -> int:
     return address
 
 
-def segments_of(pieces: Iterator[tuple[int, int, bytes | None]]) -> Iterator[Segment]:
-    """Segments from pieces in the order of their addresses: address, size, and bytes, or None for zeros."""
-    start, end, content = 0, 0, bytearray()
-    for address, size, data in pieces:
-        if address != end or (data is not None and address - (start + len(content)) >= NEAR):
-            if end > start:
-                yield Segment(start, bytes(content), end - start)
-            start, content = address, bytearray()
-        if data is not None:
-            content += bytes(address - start - len(content)) + data
-        end = address + size
-    if end > start:
-        yield Segment(start, bytes(content), end - start)
-
-
 SIZES: Mapping[str, int] = {
     ".byte": 1, ".half": 2, ".short": 2, ".hword": 2, ".2byte": 2, ".word": 4, ".long": 4, ".int": 4, ".4byte": 4,
     ".dword": 8, ".quad": 8, ".8byte": 8,
@@ -117,7 +95,7 @@ class Directives:
     """Carries out directives for an assembly."""
 
     def __init__(self, assembly: _Assembly) -> None:
-        self._assembly, self._source, self._filled = assembly, assembly.source, 0
+        self._assembly, self._filled = assembly, 0
         self._known: dict[str, Callable[[Token, Line], None]] = {
             **dict.fromkeys(SIZES, self._data), ".ascii": self._text, ".asciz": self._text, ".string": self._text,
             ".space": self._space, ".zero": self._space, ".skip": self._space, ".fill": self._fill,
@@ -137,7 +115,7 @@ class Directives:
             return
         if word not in self._known:
             raise unknown("directive", name, [*self._known, *IGNORED], "there are .word, .half, .byte, .asciz, .space, "
-                          ".align, .equ, .text, .data, .section and others", self._source)
+                          ".align, .equ, .text, .data, .section and others")
         self._known[word](name._replace(text=word), line)
         line.finish(f"the directive {name.text}")
 
@@ -155,30 +133,27 @@ class Directives:
         assert self._assembly.section is not None
         return self._assembly.section
 
-    def _expression(self, line: Line) -> Expression:
-        return self._assembly.bound(expressions.parse(line, self._assembly.names.local))
-
     def _number(self, line: Line, what: str, allowed: range) -> int:
         """A number that is known already."""
         token = line.ahead
-        number = self._assembly.known(expressions.parse(line, self._assembly.names.local))
+        number = self._assembly.known(self._assembly.parse(line))
         if number is None:
-            raise token.error(f"{what} must be known here: use numbers, and names that are set above", self._source)
+            raise token.error(f"{what} must be known here: use numbers, and names that are set above")
         if number not in allowed:
-            raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}", self._source)
+            raise token.error(f"{what} is {number}: it must be {allowed[0]} to {allowed[-1]}")
         return number
 
     def _fill_with(self, token: Token, one: bytes, count: int) -> None:
         """So many times the same bytes. Zeros take no memory here, so there may be many."""
         size = len(one) * count
         if self._here.length + size > END_OF_ADDRESSES:
-            raise token.error(f"{token.text} of {size} bytes ends beyond the last address, {MASK:#x}", self._source)
+            raise token.error(f"{token.text} of {size} bytes ends beyond the last address, {MASK:#x}")
         if not any(one):
             self._here.add(None, size)
             return
         self._filled += size
         if self._filled > MAX_FILLED:
-            raise token.error(f"{token.text} of {size} bytes: a text may fill {MAX_FILLED} with what is not 0", self._source)
+            raise token.error(f"{token.text} of {size} bytes: a text may fill {MAX_FILLED} with what is not 0")
         self._here.add(one * count, size)
 
     # Content
@@ -186,8 +161,8 @@ class Directives:
     def _data(self, name: Token, line: Line) -> None:
         size = SIZES[name.text]
         while True:
-            token = line.ahead
-            self._here.add(partial(self._assembly.datum, token, self._expression(line), size), size)
+            token, expression = line.ahead, self._assembly.bound(self._assembly.parse(line))
+            self._here.add(partial(self._assembly.datum, token, expression, size), size)
             if not line.take_if(","):
                 return
 
@@ -197,7 +172,7 @@ class Directives:
             if token.kind != "string":
                 raise line.wrong('a text in quotes must be here: "..."')
             line.take()
-            data = unescaped(token.text[1:-1], token, self._source) + (b"" if name.text == ".ascii" else b"\0")
+            data = unescaped(token.text[1:-1], token) + (b"" if name.text == ".ascii" else b"\0")
             self._here.add(data, len(data))
             if not line.take_if(","):
                 return
@@ -217,7 +192,7 @@ class Directives:
         if name.text == ".balign":
             step = self._number(line, "the alignment", range((1 << MAX_ALIGNMENT) + 1)) or 1
             if step & (step - 1):
-                raise name.error(f".balign {step}: it must be a power of two", self._source)
+                raise name.error(f".balign {step}: it must be a power of two")
         else:
             step = 1 << self._number(line, "the power of two", range(MAX_ALIGNMENT + 1))
         section = self._here
@@ -236,10 +211,10 @@ class Directives:
     def _origin(self, name: Token, line: Line) -> None:
         """Go on at an offset of the section."""
         token = line.ahead
-        value = self._assembly.offset(expressions.parse(line, self._assembly.names.local))
+        value = self._assembly.offset(self._assembly.parse(line))
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:
             raise token.error(f".org must be an offset from the start of the section, known here and not below "
-                              f"{self._here.length:#x}, where the section is", self._source)
+                              f"{self._here.length:#x}, where the section is")
         fill = self._number(line, "the byte", range(-128, 256)) if line.take_if(",") else 0
         if fill:
             self._fill_with(name, bytes([fill & 0xFF]), value - self._here.length)
@@ -251,7 +226,7 @@ class Directives:
     def _set(self, name: Token, line: Line) -> None:
         token = line.take_name("what is set")
         line.take_mark(",", f"a ',' must follow the name: {name.text} {token.text}, 5")
-        self._assembly.set_name(token, expressions.parse(line, self._assembly.names.local))
+        self._assembly.set_name(token, self._assembly.parse(line))
 
     def _common(self, name: Token, line: Line) -> None:
         """Zeros with a name, in .bss."""

@@ -90,7 +90,7 @@ def parse(line: Line, local: Callable[[Token], str]) -> Expression:
         waiting.append((line.take(), False))
     settle(0)
     if waiting:
-        raise waiting[-1][0].error("this '(' is not closed: write ')'", line.source)
+        raise waiting[-1][0].error("this '(' is not closed: write ')'")
     return tuple(found)
 
 
@@ -101,21 +101,21 @@ def _operand(line: Line, local: Callable[[Token], str]) -> Term:
         return Term("here", token) if token.text == "." else Term("name", token, token.text)
     if token.kind == "character":
         line.take()
-        found = unescaped(token.text[1:].removesuffix("'"), token, line.source)
+        found = unescaped(token.text[1:].removesuffix("'"), token)
         return Term("number", token, number=found[0] if len(found) == 1 else ord(found.decode()))
     if token.kind == "number":
         line.take()
         if LOCAL.fullmatch(token.text):
             return Term("name", token, local(token))
-        return Term("number", token, number=number_of(token, line.source))
+        return Term("number", token, number=number_of(token))
     raise line.wrong("a number (12, 0x0c, 'a') or a name must be here")
 
 
-def number_of(token: Token, source: str) -> int:
+def number_of(token: Token) -> int:
     """Decimal, 0x hexadecimal, 0b binary, or octal with a leading 0."""
     text = token.text.lower()
     if len(text) > MAX_DIGITS + 30:
-        raise token.error(f"{shortened(token.text)} has {len(text)} digits: a word has 32 bits", source)
+        raise token.error(f"{shortened(token.text)} has {len(text)} digits: a word has 32 bits")
     base = _BASES.get(text[:2], 8 if text[0] == "0" and len(text) > 1 else 10)
     try:
         if "_" in text:  # a number to Python only
@@ -123,31 +123,31 @@ def number_of(token: Token, source: str) -> int:
         return int(text, base)
     except ValueError:
         raise token.error(f"{token.text!r} is not a number: write decimal (12), hexadecimal (0x0c), binary (0b1100) or "
-                          "octal (014)", source) from None
+                          "octal (014)") from None
 
 
-def unescaped(text: str, token: Token, source: str) -> bytes:
+def unescaped(text: str, token: Token) -> bytes:
     """The bytes that are between quotes; what is not ASCII is UTF-8."""
     found, place = bytearray(), 0
     for match in _ESCAPE.finditer(text):
         found += text[place : match.start()].encode()
-        found.append(_escaped(match[1], token, source))
+        found.append(_escaped(match[1], token))
         place = match.end()
     return bytes(found + text[place:].encode())
 
 
-def _escaped(code: str, token: Token, source: str) -> int:
+def _escaped(code: str, token: Token) -> int:
     if code[0] == "x" and len(code) > 1:
         return int(code[1:][-2:], 16)
     if code[0] in "01234567":
         return int(code, 8) & 0xFF
     if code not in _ESCAPES:
         raise token.error(f"unknown escape \\{code} in {shortened(token.text)}: there are "
-                          f"{', '.join(chr(92) + letter for letter in _ESCAPES)}, \\x41 and \\101", source)
+                          f"{', '.join(chr(92) + letter for letter in _ESCAPES)}, \\x41 and \\101")
     return _ESCAPES[code]
 
 
-def evaluate(expression: Expression, lookup: Lookup, here: Value, source: str) -> Value:
+def evaluate(expression: Expression, lookup: Lookup, here: Value) -> Value:
     """The value of an expression. An offset plus a number is an offset; the difference of two in a section is a number."""
     stack: list[Value] = []
     for term in expression:
@@ -158,28 +158,28 @@ def evaluate(expression: Expression, lookup: Lookup, here: Value, source: str) -
         elif term.kind == "here":
             stack.append(here)
         elif term.kind == "unary":
-            number = _plain(stack.pop(), term.token, source)
+            number = _plain(stack.pop(), term.token)
             stack.append(Value(-number if term.text == "negative" else ~number))
         else:
             right, left = stack.pop(), stack.pop()
-            stack.append(_combined(left, right, term.token, source))
+            stack.append(_combined(left, right, term.token))
         if abs(stack[-1].number) > LIMIT:
-            raise term.token.error("the result has more than 64 bits", source)
+            raise term.token.error("the result has more than 64 bits")
     return stack[0]
 
 
-def _combined(left: Value, right: Value, token: Token, source: str) -> Value:
+def _combined(left: Value, right: Value, token: Token) -> Value:
     if token.text == "+" and None in (left.section, right.section):
         return Value(left.number + right.number, left.section or right.section)
     if token.text == "-" and right.section is None:
         return Value(left.number - right.number, left.section)
     if token.text == "-" and left.section == right.section:
         return Value(left.number - right.number)
-    a, b = _plain(left, token, source), _plain(right, token, source)
+    a, b = _plain(left, token), _plain(right, token)
     if token.text in ("/", "%") and b == 0:
-        raise token.error("division by zero", source)
+        raise token.error("division by zero")
     if token.text in ("<<", ">>") and not 0 <= b < 64:
-        raise token.error(f"a shift by {b}: the amount must be 0 to 63", source)
+        raise token.error(f"a shift by {b}: the amount must be 0 to 63")
     return Value(_OPERATORS[token.text](a, b))
 
 
@@ -194,8 +194,8 @@ _OPERATORS: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
-def _plain(value: Value, token: Token, source: str) -> int:
+def _plain(value: Value, token: Token) -> int:
     if value.section is not None:
         raise token.error(f"an address of {value.section} has no number yet at {token.text!r}: only sums and differences "
-                          "can be known here", source)
+                          "can be known here")
     return value.number

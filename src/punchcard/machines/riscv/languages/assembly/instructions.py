@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 from punchcard.errors import SourceError
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.isa import BY_NAME, MASK, PSEUDO, REGISTER_NUMBERS, Instruction, signed
-from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
 from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, operands_of
 from punchcard.machines.source import Line, Token, unknown
@@ -27,9 +26,6 @@ UNIMPLEMENTED = 0xC0001073
 WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
 """Instructions without operands that are always the same word."""
 
-SPECIAL = ("li", "la", "lla", "jr", "call", "jump", "tail")
-MNEMONICS: tuple[str, ...] = (*BY_NAME, *PSEUDO, *SPECIAL, *(name for name in WORDS if name not in BY_NAME))
-
 
 @dataclass(frozen=True)
 class Code:
@@ -46,34 +42,21 @@ class Code:
 
 
 class Reader:
-    """Reads the instructions of one text. `known` gives the number of an expression, where that is known already."""
+    """Reads the instructions of one text.
 
-    def __init__(self, source: str, local: Callable[[Token], str], known: Callable[[Expression], int | None]) -> None:
-        self._source, self._local, self._known = source, local, known
+    `expression` parses one; `known` gives its number, where that is known already.
+    """
+
+    def __init__(self, expression: Callable[[Line], Expression], known: Callable[[Expression], int | None]) -> None:
+        self._expression, self._known = expression, known
 
     def read(self, line: Line) -> list[Code]:
         """The instructions that a line stands for."""
         name = line.take_name("an instruction")
         mnemonic = name.text.lower()
-        if mnemonic in WORDS:
-            found = [Code(name, None, word=WORDS[mnemonic])]
-        elif mnemonic == "li":
-            found = self._constant(name, line)
-        elif mnemonic in ("la", "lla"):
-            rd = self._register(line)
-            self._comma(line)
-            found = self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
-        elif mnemonic in ("call", "jump", "tail"):
-            found = self._far(name, mnemonic, line)
-        elif mnemonic in ("jalr", "jr"):
-            found = [self._jump_register(name, line, ZERO if mnemonic == "jr" else None)]
-        elif mnemonic == "fence":
-            found = [self._fence(name, line)]
-        elif mnemonic in BY_NAME or mnemonic in PSEUDO:
-            found = self._plain(name, mnemonic, line)
-        else:
-            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known",
-                          self._source)
+        if mnemonic not in MNEMONICS:
+            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known")
+        found = READERS.get(mnemonic, Reader._plain)(self, name, mnemonic, line)
         line.finish(f"the instruction {name.text}")
         return found
 
@@ -83,7 +66,7 @@ class Reader:
         token = line.take_name("a register, such as a0 or x10,")
         if token.text.lower() not in REGISTER_NUMBERS:
             raise unknown("register", token, REGISTER_NUMBERS, "there are x0 to x31, zero, ra, sp, gp, tp, t0 to t6, s0 to "
-                          "s11 and a0 to a7", self._source)
+                          "s11 and a0 to a7")
         return REGISTER_NUMBERS[token.text.lower()]
 
     @staticmethod
@@ -94,9 +77,6 @@ class Reader:
     def _comma(line: Line) -> None:
         line.take_mark(",", "a ',' must separate operands")
 
-    def _expression(self, line: Line) -> Expression:
-        return expressions.parse(line, self._local)
-
     def _immediate(self, line: Line, part: Part, allowed: tuple[Part, ...]) -> tuple[Expression, Part]:
         """An expression, or a part of one, as in %lo(name)."""
         if line.ahead.kind != "part":
@@ -105,7 +85,7 @@ class Reader:
         found = next((each for each in allowed if f"%{each}" == token.text), None)
         if found is None:
             raise unknown("part", token, [f"%{each}" for each in allowed],
-                          f"this operand takes {' and '.join(f'%{each}' for each in allowed)}", self._source)
+                          f"this operand takes {' and '.join(f'%{each}' for each in allowed)}")
         line.take()
         expression = self._expression(line)
         line.take_mark(")", "a ')' must close this")
@@ -169,6 +149,14 @@ class Reader:
         upper, lower = self._relative(name, instruction, scratch, 0, expression)
         return [upper, Code(name, instruction, 0, lower.rs1, registers["rs2"], expression, "pair_lo")]
 
+    def _word(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        return [Code(name, None, word=WORDS[mnemonic])]
+
+    def _load_address(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
+        rd = self._register(line)
+        self._comma(line)
+        return self._relative(name, BY_NAME["addi"], rd, rd, self._expression(line))
+
     def _relative(self, name: Token, second: Instruction, register: int, rd: int, expression: Expression) -> list[Code]:
         """auipc, and an instruction that adds the rest of the distance."""
         return [Code(name, BY_NAME["auipc"], register, expression=expression, part="pcrel_hi"),
@@ -186,26 +174,26 @@ class Reader:
             register = self._register(line)
         return self._relative(name, BY_NAME["jalr"], register, link, expression)
 
-    def _jump_register(self, name: Token, line: Line, link: int | None) -> Code:
+    def _jump_register(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """jalr rs; jalr rd, rs; jalr rd, rs, 8; jalr rd, 8(rs); jr rs; jr 8(rs)."""
-        jump = BY_NAME["jalr"]
-        if link is None and self._at_register(line) and line.second_is(","):
-            link = self._register(line)
+        rd = ZERO if mnemonic == "jr" else RETURN
+        if mnemonic == "jalr" and self._at_register(line) and line.second_is(","):
+            rd = self._register(line)
             self._comma(line)
-        rd = RETURN if link is None else link
+        expression: Expression = ()
+        part: Part = "whole"
+        base: int | None
         if self._at_register(line):
-            rs1 = self._register(line)
-            if not line.at(","):
-                return Code(name, jump, rd, rs1)
-            line.take()
-            given, how = self._immediate(line, "whole", ("lo", "pcrel_lo"))
-            return Code(name, jump, rd, rs1, expression=given, part=how)
-        expression, part, base = self._address(line)
+            base = self._register(line)
+            if line.take_if(","):
+                expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
+        else:
+            expression, part, base = self._address(line)
         if base is None:
             raise line.wrong("a register in parentheses must follow the offset, as in 8(ra)")
-        return Code(name, jump, rd, base, expression=expression, part=part)
+        return [Code(name, BY_NAME["jalr"], rd, base, expression=expression, part=part)]
 
-    def _constant(self, name: Token, line: Line) -> list[Code]:
+    def _constant(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """li: addi where the number is small, lui where its lower bits are 0, or both; both where it is not known yet."""
         rd = self._register(line)
         self._comma(line)
@@ -213,29 +201,37 @@ class Reader:
         expression = self._expression(line)
         number = self._known(expression)
         if number is not None and not -(1 << 31) <= number <= MASK:
-            raise start.error(f"{number} does not fit a register: the range is {-(1 << 31)} to {MASK}", self._source)
+            raise start.error(f"{number} does not fit a register: the range is {-(1 << 31)} to {MASK}")
         lower = Code(name, BY_NAME["addi"], rd, rd, expression=expression, part="lo")
         if number is not None and signed(number) in isa.immediate_range("I"):
             return [Code(name, BY_NAME["addi"], rd, ZERO, expression=expression, part="lo")]
         upper = Code(name, BY_NAME["lui"], rd, expression=expression, part="hi")
         return [upper] if number is not None and not number & 0xFFF else [upper, lower]
 
-    def _fence(self, name: Token, line: Line) -> Code:
+    def _fence(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """fence, or fence with what comes before and after: fence rw, w."""
         if line.ahead.kind == "end":
-            return Code(name, None, word=FENCE)
+            return [Code(name, None, word=FENCE)]
         sets = [self._fence_set(line)]
         self._comma(line)
         sets.append(self._fence_set(line))
-        return Code(name, None, word=BY_NAME["fence"].match | sets[0] << 24 | sets[1] << 20)
+        return [Code(name, None, word=BY_NAME["fence"].match | sets[0] << 24 | sets[1] << 20)]
 
     def _fence_set(self, line: Line) -> int:
         token = line.take_name(f"a set of the letters {FENCE_SETS}")
         letters = [letter for letter in FENCE_SETS if letter in token.text]
         if "".join(letters) != token.text:
-            raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order",
-                              self._source)
+            raise token.error(f"{token.text!r} is not a set for a fence: write letters of {FENCE_SETS} in this order")
         return sum(8 >> FENCE_SETS.index(letter) for letter in letters)
+
+
+READERS: Mapping[str, Callable[[Reader, Token, str, Line], list[Code]]] = {
+    "li": Reader._constant, **dict.fromkeys(("la", "lla"), Reader._load_address),
+    **dict.fromkeys(("jalr", "jr"), Reader._jump_register), **dict.fromkeys(("call", "jump", "tail"), Reader._far),
+    "fence": Reader._fence, **dict.fromkeys(WORDS, Reader._word),
+}
+"""What reads an instruction whose operands are not those of the table."""
+MNEMONICS: Mapping[str, None] = dict.fromkeys((*BY_NAME, *PSEUDO, *READERS))
 
 
 def with_immediate(instruction: Instruction, line: Line) -> Instruction:
@@ -246,7 +242,7 @@ def with_immediate(instruction: Instruction, line: Line) -> Instruction:
     raise line.wrong(f"the last operand of {instruction.name} must be a register")
 
 
-def encoded(code: Code, number: int, address: int, source: str) -> int:
+def encoded(code: Code, number: int, address: int) -> int:
     """The word of an instruction whose expression has a value: for `pcrel_lo` and `pair_lo`, the distance."""
     if code.instruction is None:
         return code.word
@@ -256,7 +252,7 @@ def encoded(code: Code, number: int, address: int, source: str) -> int:
     if code.part == "upper":
         if not -(1 << 19) <= value < 1 << 20:
             raise code.token.error(f"{code.instruction.name} with {value}: it must be {-(1 << 19)} to {(1 << 20) - 1}, the "
-                                   "upper 20 bits", source)
+                                   "upper 20 bits")
         value = signed(value << 12)
     elif code.part in ("hi", "pcrel_hi"):
         value = signed(value + 0x800 & ~0xFFF)
@@ -266,15 +262,15 @@ def encoded(code: Code, number: int, address: int, source: str) -> int:
         value = signed(value) if value <= MASK else value  # 0xffffffff is -1
     allowed = isa.immediate_range(code.instruction.format)
     if value not in allowed:
-        raise _out_of_range(code, value, source)
+        raise _out_of_range(code, value)
     return isa.encode(code.instruction, code.rd, code.rs1, code.rs2, value)
 
 
-def _out_of_range(code: Code, value: int, source: str) -> SourceError:
+def _out_of_range(code: Code, value: int) -> SourceError:
     assert code.instruction is not None
     name, rule = code.instruction.name, isa.immediate_rule(code.instruction.format)
     token = code.expression[0].token if code.expression else code.token
     if code.part == "target":
-        return token.error(f"{name} to an address {value} bytes away: {rule}", source)
+        return token.error(f"{name} to an address {value} bytes away: {rule}")
     advice = "; li takes any number" if name == "addi" else ""
-    return token.error(f"{name} with the immediate {value}: {rule}{advice}", source)
+    return token.error(f"{name} with the immediate {value}: {rule}{advice}")

@@ -18,51 +18,49 @@ uint32_t __mulsi3(uint32_t a, uint32_t b)
     return product;
 }
 
-/* Shift and subtract; division by zero gives all ones, as the processor's own instruction does. */
-static uint32_t divide(uint32_t a, uint32_t b, uint32_t *rest)
-{
-    uint32_t quotient = 0, place = 1;
-    if (b == 0) {
-        *rest = a;
-        return UINT32_MAX;
+/* Division of one size of words: shift and subtract. By zero it gives all ones, as the processor's own instruction does. */
+#define DIVISION(Signed, Unsigned, mode)                                                                        \
+    static Unsigned divide_##mode(Unsigned a, Unsigned b, Unsigned *rest)                                       \
+    {                                                                                                           \
+        Unsigned quotient = 0, place = 1;                                                                       \
+        if (b == 0) {                                                                                           \
+            *rest = a;                                                                                          \
+            return (Unsigned)-1;                                                                                \
+        }                                                                                                       \
+        while (b < a && (Signed)b >= 0)                                                                         \
+            b <<= 1, place <<= 1;                                                                               \
+        for (; place != 0; place >>= 1, b >>= 1)                                                                \
+            if (a >= b) {                                                                                       \
+                a -= b;                                                                                         \
+                quotient |= place;                                                                              \
+            }                                                                                                   \
+        *rest = a;                                                                                              \
+        return quotient;                                                                                        \
+    }                                                                                                           \
+    static Unsigned magnitude_##mode(Signed a) { return a < 0 ? 0 - (Unsigned)a : (Unsigned)a; }                \
+    Unsigned __udiv##mode##3(Unsigned a, Unsigned b)                                                            \
+    {                                                                                                           \
+        Unsigned rest;                                                                                          \
+        return divide_##mode(a, b, &rest);                                                                      \
+    }                                                                                                           \
+    Unsigned __umod##mode##3(Unsigned a, Unsigned b)                                                            \
+    {                                                                                                           \
+        Unsigned rest;                                                                                          \
+        divide_##mode(a, b, &rest);                                                                             \
+        return rest;                                                                                            \
+    }                                                                                                           \
+    Signed __div##mode##3(Signed a, Signed b)                                                                   \
+    {                                                                                                           \
+        Unsigned quotient = __udiv##mode##3(magnitude_##mode(a), magnitude_##mode(b));                          \
+        return b != 0 && (a ^ b) < 0 ? (Signed)(0 - quotient) : (Signed)quotient;                               \
+    }                                                                                                           \
+    Signed __mod##mode##3(Signed a, Signed b)                                                                   \
+    {                                                                                                           \
+        Unsigned rest = __umod##mode##3(magnitude_##mode(a), magnitude_##mode(b));                              \
+        return a < 0 ? (Signed)(0 - rest) : (Signed)rest;                                                       \
     }
-    while (b < a && (b & 0x80000000u) == 0)
-        b <<= 1, place <<= 1;
-    for (; place != 0; place >>= 1, b >>= 1)
-        if (a >= b) {
-            a -= b;
-            quotient |= place;
-        }
-    *rest = a;
-    return quotient;
-}
 
-static uint32_t magnitude(int32_t a) { return a < 0 ? 0 - (uint32_t)a : (uint32_t)a; }
-
-uint32_t __udivsi3(uint32_t a, uint32_t b)
-{
-    uint32_t rest;
-    return divide(a, b, &rest);
-}
-
-uint32_t __umodsi3(uint32_t a, uint32_t b)
-{
-    uint32_t rest;
-    divide(a, b, &rest);
-    return rest;
-}
-
-int32_t __divsi3(int32_t a, int32_t b)
-{
-    uint32_t quotient = __udivsi3(magnitude(a), magnitude(b));
-    return b != 0 && (a ^ b) < 0 ? (int32_t)(0 - quotient) : (int32_t)quotient;
-}
-
-int32_t __modsi3(int32_t a, int32_t b)
-{
-    uint32_t rest = __umodsi3(magnitude(a), magnitude(b));
-    return a < 0 ? (int32_t)(0 - rest) : (int32_t)rest;
-}
+DIVISION(int32_t, uint32_t, si)
 
 /* 64 bits, as two words: shifts by a variable amount would be calls of the functions below. */
 typedef union {
@@ -112,50 +110,7 @@ uint64_t __muldi3(uint64_t a, uint64_t b)
     return product;
 }
 
-static uint64_t divide_wide(uint64_t a, uint64_t b, uint64_t *rest)
-{
-    uint64_t quotient = 0, place = 1;
-    if (b == 0) {
-        *rest = a;
-        return UINT64_MAX;
-    }
-    while (b < a && (int64_t)b >= 0)
-        b <<= 1, place <<= 1;
-    for (; place != 0; place >>= 1, b >>= 1)
-        if (a >= b) {
-            a -= b;
-            quotient |= place;
-        }
-    *rest = a;
-    return quotient;
-}
-
-static uint64_t magnitude_wide(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
-
-uint64_t __udivdi3(uint64_t a, uint64_t b)
-{
-    uint64_t rest;
-    return divide_wide(a, b, &rest);
-}
-
-uint64_t __umoddi3(uint64_t a, uint64_t b)
-{
-    uint64_t rest;
-    divide_wide(a, b, &rest);
-    return rest;
-}
-
-int64_t __divdi3(int64_t a, int64_t b)
-{
-    uint64_t quotient = __udivdi3(magnitude_wide(a), magnitude_wide(b));
-    return b != 0 && (a ^ b) < 0 ? (int64_t)(0 - quotient) : (int64_t)quotient;
-}
-
-int64_t __moddi3(int64_t a, int64_t b)
-{
-    uint64_t rest = __umoddi3(magnitude_wide(a), magnitude_wide(b));
-    return a < 0 ? (int64_t)(0 - rest) : (int64_t)rest;
-}
+DIVISION(int64_t, uint64_t, di)
 
 int __clzsi2(uint32_t a)
 {

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.source import Token, unknown
+from punchcard.machines.source import Token, unknown, where
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.items import (
@@ -46,31 +46,23 @@ MAX_TERMS = 1 << 21
 Expanded: TypeAlias = Label | Cell | Pool
 
 
-@dataclass(frozen=True)
-class LabelledWords:
-    """An assembled text: its words, and the address of every label outside of macros."""
-
-    words: tuple[int, ...]
-    labels: Mapping[str, int]
-    lines: Sequence[int]
-    """The line that each word comes from; 0: none."""
-
-
 def assemble(text: str, source: str = "", *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> Image:
     """The image of an `.asq` text; `source` names it in error messages, and `word_bits` limits its words."""
-    listed = listing(text, source, word_bits=word_bits, dialect=dialect)
-    inside = {name: address for name, address in listed.labels.items() if 0 <= address < len(listed.words)}
-    return Image(listed.words, source, inside, listed.lines)
-
-
-def listing(text: str, source: str = "", *, word_bits: int | None = None,
-            dialect: str | Dialect = STANDARD) -> LabelledWords:
-    """As `assemble`, with the addresses of the labels."""
     return place(asq_source.parse(text, source), word_bits=word_bits, dialect=dialect)
 
 
-def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD) -> LabelledWords:
-    """The words of items, which a parser or a compiler made: macros expanded, and an address for every label."""
+def listing(text: str) -> Image:
+    """As `assemble`, with the labels behind the last word too."""
+    return place(asq_source.parse(text), behind=True)
+
+
+def place(
+    parsed: AsqText, *, word_bits: int | None = None, dialect: str | Dialect = STANDARD, behind: bool = False
+) -> Image:
+    """The image of items that a parser or a compiler made: macros expanded, and an address for every label outside them.
+
+    `behind`: also for those behind the last word.
+    """
     source = parsed.source
     expander = Expander(parsed, standard_macros())
     items = expander.expand(parsed.items)
@@ -78,9 +70,10 @@ def place(parsed: AsqText, *, word_bits: int | None = None, dialect: str | Diale
     layout = _Layout(_with_pool(items, list(expander.constants)), source)
     words = tuple(layout.words(word_bits, find_dialect(dialect)))
     if not words:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: it needs at least one instruction or data line")
-    return LabelledWords(words, {name: address for name, address in layout.labels.items() if "~" not in name}, layout.lines)
+        raise ProgramError(f"{where(source)}the program is empty: it needs at least one instruction or data line")
+    labels = {name: address for name, address in layout.labels.items()
+              if "~" not in name and (behind or address < len(words))}
+    return Image(words, source, labels, layout.lines)
 
 
 @cache
@@ -148,7 +141,7 @@ class _Layout:
     def words(self, word_bits: int | None, dialect: Dialect) -> Iterator[int]:
         for address, cell in enumerate(self._cells):
             word = sum(term.factor * self._value(term, address) for term in cell.expression)
-            check_word(word, cell.token, word_bits, self._source, dialect)
+            check_word(word, cell.token, word_bits, dialect, self._source)
             yield word
 
     def _value(self, term: Summand, address: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from punchcard.errors import SourceError, shortened
+from punchcard.errors import shortened
 from punchcard.machines.source import Line, Token, lines, unescape
 from punchcard.machines.von_neumann.languages.asq.items import (
     AsqText,
@@ -47,18 +47,17 @@ def parse(text: str, source: str = "") -> AsqText:
 class _Parser:
     def __init__(self, source: str) -> None:
         self._text = AsqText(source)
-        self._source = source
         self._macro: tuple[Token, tuple[str, ...]] | None = None
         self._body: list[Item] = []
         self._cells = 0
 
     def parse(self, text: str) -> AsqText:
-        for line in lines(text, self._source, _TOKEN):
+        for line in lines(text, self._text.source, _TOKEN):
             while line.ahead.kind != "end":
                 self._statement(line)
                 line.take_if(";")
         if self._macro is not None:
-            raise self._error(self._macro[0], f"macro {self._macro[0].text!r} has no end: close it with @end")
+            raise self._macro[0].error(f"macro {self._macro[0].text!r} has no end: close it with @end")
         return self._text
 
     def _add(self, item: Item) -> None:
@@ -68,7 +67,7 @@ class _Parser:
         self._text.items.append(item)
         self._cells += isinstance(item, Cell)
         if self._cells > MAX_CELLS:  # macros only add to them
-            raise self._error(item.token, f"the program has more than {MAX_CELLS:,} cells")
+            raise item.token.error(f"the program has more than {MAX_CELLS:,} cells")
 
     def _statement(self, line: Line) -> None:
         self._labels(line)
@@ -87,7 +86,7 @@ class _Parser:
             token = line.take_name("a label")
             line.take()
             if self._macro is not None and token.text in self._macro[1]:
-                raise self._error(token, f"label {token.text!r} is a parameter of the macro: choose another name")
+                raise token.error(f"label {token.text!r} is a parameter of the macro: choose another name")
             self._add(Label(token, token.text))
 
     def _data(self, line: Line) -> Cell | CellRun:
@@ -98,15 +97,15 @@ class _Parser:
             return Cell(self._operand(line), token)
         line.take()
         if token.text == '""':
-            raise self._error(token, 'the string "" is empty: it has no cells')
-        codes = unescape(token, self._source).encode("utf-8", "surrogatepass")
+            raise token.error('the string "" is empty: it has no cells')
+        codes = unescape(token).encode("utf-8", "surrogatepass")
         return CellRun(token, len(codes), codes)
 
     def _zeros(self, line: Line) -> CellRun:
         token = line.take()
         count, written = line.take_integer("the number of cells")
         if count < 1:
-            raise self._error(written, f"[{count}] has no cells: write 1 or more")
+            raise written.error(f"[{count}] has no cells: write 1 or more")
         line.take_mark("]", "an opened bracket is closed with ']', as in [5]")
         return CellRun(token, count)
 
@@ -136,9 +135,9 @@ class _Parser:
             self._end_macro(token)
         elif token.text == "@pool":
             if self._macro is not None:
-                raise self._error(token, "@pool cannot be in a macro")
+                raise token.error("@pool cannot be in a macro")
             if any(isinstance(item, Pool) for item in self._text.items):
-                raise self._error(token, "a second @pool: constants and scratch cells have one place")
+                raise token.error("a second @pool: constants and scratch cells have one place")
             self._add(Pool(token))
         else:
             operands = []
@@ -147,8 +146,8 @@ class _Parser:
                     raise line.wrong("an operand of a macro has no label")
                 operands.append(self._operand(line))
                 if any(term.kind == "next" for term in operands[-1]):
-                    raise self._error(token, f"'?' is not an operand of {token.text}: in a macro it means another cell at "
-                                             "every use; use a label")
+                    raise token.error(f"'?' is not an operand of {token.text}: in a macro it means another cell at every "
+                                      "use; use a label")
             self._add(MacroCall(token, token.text[1:], tuple(operands)))
             return
         if not _ends(line):
@@ -156,29 +155,29 @@ class _Parser:
 
     def _begin_macro(self, line: Line, token: Token) -> None:
         if self._macro is not None:
-            raise self._error(token, f"a macro within macro {self._macro[0].text!r}: close that with @end first")
+            raise token.error(f"a macro within macro {self._macro[0].text!r}: close that with @end first")
         name = line.take_name("the name of a macro")
         if name.text in self._text.macros:
-            raise self._error(name, f"macro {name.text!r} is defined twice")
+            raise name.error(f"macro {name.text!r} is defined twice")
         if name.text in ("def", "end", "pool"):
-            raise self._error(name, f"@{name.text} is a word of the language: choose another name")
+            raise name.error(f"@{name.text} is a word of the language: choose another name")
         parameters: dict[str, None] = {}
         while not _ends(line):
             parameter = line.take_name("a parameter")
             if parameter.text in parameters:
-                raise self._error(parameter, f"parameter {parameter.text!r} occurs twice")
+                raise parameter.error(f"parameter {parameter.text!r} occurs twice")
             parameters[parameter.text] = None
         self._macro, self._body = (name, tuple(parameters)), []
 
     def _end_macro(self, token: Token) -> None:
         if self._macro is None:
-            raise self._error(token, "@end closes a macro, and none is open: it begins with @def")
+            raise token.error("@end closes a macro, and none is open: it begins with @def")
         name, parameters = self._macro
         declared: dict[str, None] = {}
         for item in self._body:
             if isinstance(item, Label):
                 if item.name in declared:
-                    raise self._error(item.token, f"label {item.name!r} is declared twice in macro {name.text!r}")
+                    raise item.token.error(f"label {item.name!r} is declared twice in macro {name.text!r}")
                 declared[item.name] = None
         self._text.macros[name.text] = Macro(name, parameters, tuple(self._body), tuple(declared))
         self._macro = None
@@ -190,7 +189,7 @@ class _Parser:
         token = line.take()
         value = self._sum(line, 0)
         if any(term.kind == "next" for term in value):
-            raise self._error(token, "'?' has no meaning in a constant: use a label")
+            raise token.error("'?' has no meaning in a constant: use a label")
         return constant(value, token)
 
     def _sum(self, line: Line, depth: int) -> Expression:
@@ -215,7 +214,7 @@ class _Parser:
         if token.kind in ("number", "character"):
             value, _ = line.take_integer("a value")
             if value > 127 and token.kind == "character":
-                raise self._error(token, f"{token.text} is more than one byte: write it as a string on a data line")
+                raise token.error(f"{token.text} is more than one byte: write it as a string on a data line")
             return number(sign * value, token)
         if token.kind in ("name", "scratch"):
             line.take()
@@ -224,11 +223,8 @@ class _Parser:
             return (Summand(sign, "next", token),)
         if token.kind == "unclosed":
             rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
-            raise self._error(token, f"{shortened(token.text)[1:-1]} is not closed: {rule}")
+            raise token.error(f"{shortened(token.text)[1:-1]} is not closed: {rule}")
         raise line.wrong("an operand is a sum of numbers, labels and '?', such as 12, loop, ?+2 or (-1)")
-
-    def _error(self, token: Token, message: str) -> SourceError:
-        return token.error(message, self._source)
 
 
 def _ends(line: Line) -> bool:
