@@ -23,6 +23,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("lazy", "formatting", "files", "budget", "arguments"),
+    ("code_cache",),
     ("words",),
     ("card", "arrays"),
     ("transformer",),

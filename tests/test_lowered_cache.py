@@ -19,8 +19,8 @@ import pytest
 import torch
 from llvmlite import ir
 
+from punchcard import code_cache
 from punchcard.card.encoding import encode_unsigned
-from punchcard.engines.lowered.codegen import code_cache
 from punchcard.engines.lowered.codegen.objects import load_or_compile
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.machines.fleq.machine import FleqMachine

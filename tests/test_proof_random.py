@@ -13,8 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import AnyFact, Copies, Fact, Holds
+from punchcard.card.facts import AnyFact, Constants, Contents, Copies, CopiesContents, Fact, Holds, Uniform
 from punchcard.card.layout import Layout, Region, RowBlock, holding
 from punchcard.errors import LayoutError, ProofError
 from punchcard.machines.meaning import Stage

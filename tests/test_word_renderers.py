@@ -14,10 +14,9 @@ import z3
 
 from punchcard.engines.lowered.bits.builder import FULL, WordBuilder
 from punchcard.machines.in_c import compiled, compiler
-from punchcard.words.operations import INTEGERS
 from punchcard.words.renderer import Renderer, evaluate, evaluate_arrays, written_out
 from punchcard.words.text import PYTHON, c_text, c_type, python_function
-from punchcard.words.word import Numbering, Word, constant, join, logic, select, sum_of, variable
+from punchcard.words.word import INTEGERS, Numbering, Word, constant, join, logic, select, sum_of, variable
 from punchcard.words.z3_terms import as_bits, z3_terms
 from tests.cases import soaked, wrap
 from tests.riscv_reference import divide, remainder

@@ -11,9 +11,10 @@ from docs.draw.chart import Axis, Chart
 from benchmarks.report.certificates import Job, built, declared, prove, proven
 from benchmarks.report.curves import charts, doublings, pair
 from benchmarks.report.section import Figures, Say, Shown
+from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, SizeError
 from punchcard.machines.registry import built_in
-from punchcard.transformer.precision import DTYPES, significand
+from punchcard.transformer.precision import DTYPES
 
 WORDS = range(2, 64)
 COLUMNS = (8, 16, 64, 256, 1024, 16384, 65536)
@@ -48,7 +49,7 @@ def is_exact(kind: str, design: str, dtype: str, columns: int, bits: int | None)
 
 def largest_words(kind: str, design: str, dtype: str, columns: tuple[int, ...], quick: bool) -> list[list[int | None]]:
     """For each number of columns the largest word that is exact; None: not even the least. It never grows with columns."""
-    last: int | None = 11 if quick else min(WORDS.stop - 1, significand(dtype))
+    last: int | None = 11 if quick else min(WORDS.stop - 1, FORMATS[dtype].significand)
     found: list[list[int | None]] = []
     for n in columns:
         if last is not None and not is_exact(kind, design, dtype, n, last):

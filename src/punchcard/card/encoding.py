@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
+from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import EncodingError
 
 if TYPE_CHECKING:
@@ -36,24 +36,24 @@ def signed_range(bits: int) -> tuple[int, int]:
 
 
 @overload
-def encode_unsigned(values: AnyArray | Sequence[int] | int, bits: int, dtype: FormatName = ...) -> AnyArray: ...
+def encode_unsigned(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
 @overload
-def encode_unsigned(values: Tensor, bits: int, dtype: FormatName = ...) -> Tensor: ...
-def encode_unsigned(values: Any, bits: int, dtype: FormatName = "float64") -> Any:
+def encode_unsigned(values: Tensor, bits: int) -> Tensor: ...
+def encode_unsigned(values: Any, bits: int) -> Any:
     """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1).
 
     Of a tensor a tensor, else an array.
     """
-    return _like(values, _encode(checked_words(values, bits, signed=False), bits, name_of(dtype)), name_of(dtype))
+    return _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=False), bits) - 1)
 
 
 @overload
-def encode_signed(values: AnyArray | Sequence[int] | int, bits: int, dtype: FormatName = ...) -> AnyArray: ...
+def encode_signed(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
 @overload
-def encode_signed(values: Tensor, bits: int, dtype: FormatName = ...) -> Tensor: ...
-def encode_signed(values: Any, bits: int, dtype: FormatName = "float64") -> Any:
+def encode_signed(values: Tensor, bits: int) -> Tensor: ...
+def encode_signed(values: Any, bits: int) -> Any:
     """±1 bits of integers in two's complement: shape (..., k) becomes (..., bits, k)."""
-    return _like(values, _encode(checked_words(values, bits, signed=True), bits, name_of(dtype)), name_of(dtype))
+    return _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=True), bits) - 1)
 
 
 def decode_unsigned(card: Either) -> Either:
@@ -68,13 +68,13 @@ def decode_signed(card: Either) -> Either:
     return found
 
 
-def _like(given: Any, found: AnyArray, dtype: str = "int64") -> Any:
+def _like(given: Any, found: AnyArray) -> Any:
     """An array, or a tensor where a tensor was given."""
     if not hasattr(given, "detach"):
         return found
     import torch
 
-    return torch.from_numpy(found).to(given.device, getattr(torch, dtype))
+    return torch.from_numpy(found).to(given.device)
 
 
 def checked_words(values: Any, bits: int, *, signed: bool) -> Words:
@@ -92,10 +92,6 @@ def checked_words(values: Any, bits: int, *, signed: bool) -> Words:
                             f"the range is {least} to {greatest}")
     words = found.astype(np.int64, copy=False).view(np.uint64) if found.dtype != np.uint64 else found
     return words & np.uint64((1 << bits) - 1) if signed else words
-
-
-def _encode(words: Words, bits: int, dtype: str) -> AnyArray:
-    return 2 * unpack_bits(words, bits).astype("float32" if dtype == "bfloat16" else dtype) - 1
 
 
 def decode(card: AnyArray, *, signed: bool = False) -> Numbers:
@@ -118,6 +114,11 @@ def as_binary(card: AnyArray) -> npt.NDArray[np.bool_]:
     if not is_bit.all():
         raise EncodingError(f"an entry of the card is {float(card[~is_bit][0])}, not a ±1 bit")
     return np.asarray(card > 0)
+
+
+def as_integer(entries: AnyArray) -> int:
+    """The unsigned number of ±1 bits in one column, of any size."""
+    return sum(1 << i for i, bit in enumerate(as_binary(entries).tolist()) if bit)
 
 
 def pack_bits(bits: npt.NDArray[np.bool_]) -> Words:

@@ -25,6 +25,8 @@ class NumberFormat:
     eps: float
     tiny: float
     max: float
+    significand: int
+    """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
 
     def rounded(self, values: AnyArray) -> AnyArray:
         """The numbers of the format nearest to `values`. Narrow formats are reached by way of float32, as torch does it."""
@@ -43,14 +45,14 @@ def _as_bfloat16(single: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _known(name: str) -> NumberFormat:
     info = np.finfo(name)
-    return NumberFormat(name, np.dtype(name), float(info.eps), float(info.tiny), float(info.max))
+    return NumberFormat(name, np.dtype(name), float(info.eps), float(info.tiny), float(info.max), info.nmant + 1)
 
 
 FORMATS = {
     "float64": _known("float64"),
     "float32": _known("float32"),
     "float16": _known("float16"),
-    "bfloat16": NumberFormat("bfloat16", np.dtype(np.float32), 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127),
+    "bfloat16": NumberFormat("bfloat16", np.dtype(np.float32), 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127, 8),
 }
 
 

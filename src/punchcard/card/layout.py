@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_a
 import numpy as np
 
 from punchcard.budget import require, running
-from punchcard.card.contents import AnyFact, Contents
-from punchcard.card.encoding import MOST_BITS, Numbers, checked_words, decode, unpack_bits
+from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_words, decode, unpack_bits
+from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import PackedCard, first_mismatch
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
@@ -283,13 +283,13 @@ class Layout:
     def put(self, card: Card, rows: str, region: str, values: Tensor | AnyArray | float) -> None:
         """Write `values` at a block's rows and a region's columns; the sizes must agree."""
         self.check(card)
+        size, given = (self.place(rows).size, self.region_size(region)), np.shape(values)
+        if given and tuple(given[-2:]) != size:
+            raise SizeError(f"{tuple(given[-2:])} values do not fit {rows!r} in {region!r}, which is {size}")
         if isinstance(card, PackedCard):
             card.put(rows, region, as_array(values))
             return
         place: Any = self.get(card, rows, region)
-        if hasattr(values, "shape") and tuple(values.shape[-2:]) != tuple(place.shape[-2:]):
-            raise SizeError(f"{tuple(values.shape[-2:])} values do not fit {rows!r} in {region!r}, "
-                            f"which is {tuple(place.shape[-2:])}")
         if isinstance(values, np.ndarray) and not isinstance(place, np.ndarray):
             values = place.new_tensor(values)
         place[...] = values
@@ -344,11 +344,7 @@ class Layout:
         if isinstance(card, PackedCard):
             return card.word(place, column)
         self.check(card)
-        bits = card[place.rows, column].tolist()
-        for bit in bits:
-            if not abs(abs(bit) - 1) < 0.25:
-                raise EncodingError(f"an entry of the card is {bit}, not a ±1 bit")
-        return sum(1 << i for i, bit in enumerate(bits) if bit > 0)
+        return as_integer(as_array(card[place.rows, column]))
 
     def check_number(self, rows: str, number: int) -> Place:
         """Refuse a number that does not fit a block's rows."""
@@ -383,7 +379,9 @@ class Layout:
     def violations(self, card: Card) -> list[str]:
         """Where a card at the beginning of a loop violates the declared facts; empty when they hold."""
         self.check(card)
-        found = self._content_violations(card)
+        found = [f"{block.name} in {region.name} holds {held}, not {block.holds.get(region.name) or 'zero'}"
+                 for block in self.blocks for region in self.regions
+                 if (held := self._mismatch(card, block, region.name)) is not None]
         for fact in () if found else self.facts:
             wrong = np.nonzero(~fact.truths(self, card))[-1]
             if len(wrong):
@@ -391,17 +389,11 @@ class Layout:
                 found.append(f"{first}: violated: {fact.about}")
         return found
 
-    def _content_violations(self, card: Card) -> list[str]:
+    def _mismatch(self, card: Card, block: RowBlock, region: str) -> float | str | None:
+        """What a block holds in a region that is not declared, or None."""
         if isinstance(card, PackedCard):
-            return list(card.violations())
-        entries, found = as_array(card), []
-        for block in self.blocks:
-            for region in self.regions:
-                content = block.holds.get(region.name)
-                wrong = first_mismatch(entries[..., self.rows(block.name), self.region(region.name)], content)
-                if wrong is not None:
-                    found.append(f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}")
-        return found
+            return card.mismatch(block, region)
+        return first_mismatch(as_array(card)[..., self.rows(block.name), self.region(region)], block.holds.get(region))
 
     @overload
     def matches(self, card: Tensor, pattern: Pattern) -> Tensor: ...

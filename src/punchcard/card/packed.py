@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.budget import require
-from punchcard.card.encoding import Numbers, Words, as_binary, as_numbers, pack_bits, unpack_bits
+from punchcard.card.encoding import Numbers, Words, as_binary, as_integer, as_numbers, pack_bits, unpack_bits
 from punchcard.card.formats import FORMATS, AnyArray, FormatName, as_array, name_of
 from punchcard.errors import EncodingError, LayoutError, PrecisionError, SizeError
 
@@ -149,36 +149,24 @@ class PackedCard:
         field, kept = self.fields.get(place.block.name), FORMATS[self.dtype].array
         if field is None or region not in place.block.holds:
             return np.zeros((place.size, columns.stop - columns.start), dtype=kept)
-        if field.dtype.kind == "f":
-            return np.ascontiguousarray(field[columns, place.part].T)
-        found = [unpack_bits(_word(field, chunk)[columns].astype(np.uint64) >> np.uint64(shift), count)
-                 for chunk, shift, _, count in _pieces(place)]
-        return 2 * np.concatenate(found).astype(kept) - 1
+        return _unpacked(field[columns], place, kept)
 
     def columns(self, numbers: npt.ArrayLike) -> AnyArray:
         """All rows of some columns, in the order in which these are named."""
         wanted = np.asarray(numbers, dtype=np.intp)
-        found = np.zeros((self.layout.width, len(wanted)), dtype=FORMATS[self.dtype].array)
+        kept = FORMATS[self.dtype].array
+        found = np.zeros((self.layout.width, len(wanted)), dtype=kept)
         for block in self.layout.blocks:
             for region in block.holds:
                 span, place = self.layout.region(region), self.layout.place(block.name)
                 there = np.flatnonzero((span.start <= wanted) & (wanted < span.stop))
-                field = self.fields[block.name][wanted[there]]
-                if field.dtype.kind == "f":
-                    found[place.rows, there] = field[:, place.part].T
-                    continue
-                for chunk, shift, first, count in _pieces(place):
-                    bits = unpack_bits(_word(field, chunk).astype(np.uint64) >> np.uint64(shift), count)
-                    found[place.rows.start + first : place.rows.start + first + count, there] = 2.0 * bits - 1
+                found[place.rows, there] = _unpacked(self.fields[block.name][wanted[there]], place, kept)
         return found
 
     def put(self, rows: str, region: str, values: AnyArray | float) -> None:
         """Write entries, which must be what the layout declares there."""
         place, columns = self.layout.place(rows), self.layout.region(region)
         given = np.asarray(values)
-        if given.ndim and given.shape[-2:] != (place.size, columns.stop - columns.start):
-            raise SizeError(f"{given.shape[-2:]} values do not fit {rows!r} in {region!r}, which is "
-                            f"{(place.size, columns.stop - columns.start)}")
         content = place.block.holds.get(region)
         wrong = first_mismatch(given, content)
         if wrong is not None:
@@ -227,8 +215,7 @@ class PackedCard:
         if field is None or _inside(place.empty, column):
             raise EncodingError(f"{place.name!r} holds nothing in {self.layout.column_name(column)!r}: not a number")
         if place.real:
-            bits = as_binary(field[column, place.part])
-            return sum(1 << i for i, bit in enumerate(bits.tolist()) if bit)
+            return as_integer(field[column, place.part])
         return _whole(field, column) >> place.first & place.mask
 
     def put_word(self, place: Place, column: int, word: int) -> None:
@@ -244,25 +231,14 @@ class PackedCard:
         whole = _whole(field, column) & ~(ones << place.first) | word << place.first
         field[column] = whole if field.ndim == 1 else [whole >> CHUNK * k & (1 << CHUNK) - 1 for k in range(field.shape[1])]
 
-    def violations(self) -> Iterator[str]:
-        """Where a field, which an engine or a port may have written to, is not what the layout declares."""
-        for block in self.layout.blocks:
-            place = self.layout.place(block.name)
-            for region in self.layout.regions:
-                content, columns = block.holds.get(region.name), self.layout.region(region.name)
-                field = self.fields.get(block.name)
-                if field is None or content in ("real", "fixed"):
-                    continue
-                wrong: float | str | None
-                if field.dtype.kind == "f":
-                    wrong = first_mismatch(field[columns].T, content)
-                else:
-                    wrong = self._first_word_mismatch(field, place, columns, content)
-                if wrong is not None:
-                    yield f"{block.name} in {region.name} holds {wrong}, not {content or 'zero'}"
-
-    def _first_word_mismatch(self, field: AnyArray, place: Place, columns: slice, content: str | None) -> str | None:
-        for chunk, _, _, count in _pieces(place):
+    def mismatch(self, block: RowBlock, region: str) -> float | str | None:
+        """What a field, which an engine or a port may have written to, holds that the layout does not declare, or None."""
+        field, content, columns = self.fields.get(block.name), block.holds.get(region), self.layout.region(region)
+        if field is None or content in ("real", "fixed"):
+            return None
+        if field.dtype.kind == "f":
+            return first_mismatch(field[columns].T, content)
+        for chunk, _, _, count in _pieces(self.layout.place(block.name)):
             words, most = _word(field, chunk)[columns], int(_mask(count))
             least = most if content == "one" else 0
             most = 0 if content is None else most
@@ -324,6 +300,15 @@ def _pieces(place: Place) -> Iterator[tuple[int, int, int, int]]:
         count = min(CHUNK - shift, place.size - done)
         yield chunk, shift, done, count
         done += count
+
+
+def _unpacked(field: AnyArray, place: Place, kept: np.dtype[Any]) -> AnyArray:
+    """The entries of a part in the columns of a field, or in some of them: rows by columns."""
+    if field.dtype.kind == "f":
+        return np.ascontiguousarray(field[:, place.part].T)
+    found = [unpack_bits(_word(field, chunk).astype(np.uint64) >> np.uint64(shift), count)
+             for chunk, shift, _, count in _pieces(place)]
+    return 2 * np.concatenate(found).astype(kept) - 1
 
 
 def _in_turn(columns: slice) -> Iterator[slice]:

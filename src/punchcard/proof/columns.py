@@ -13,8 +13,19 @@ from fractions import Fraction
 
 import z3
 
-from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import OWN_NUMBER, ColumnWords, Copies, Fact, Holds, Indicates, rows_of
+from punchcard.card.facts import (
+    OWN_NUMBER,
+    ColumnWords,
+    Constants,
+    Contents,
+    Copies,
+    CopiesContents,
+    Fact,
+    Holds,
+    Indicates,
+    Uniform,
+    rows_of,
+)
 from punchcard.card.layout import Layout, RowBlock
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Case

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard.card.contents import Contents
-from punchcard.card.facts import Fact
+from punchcard.card.facts import Contents, Fact
 from punchcard.card.layout import Layout
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
@@ -36,7 +35,6 @@ from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.exactness import entry_sizes, needed_bits
 from punchcard.transformer.expression import Array
-from punchcard.transformer.precision import significand
 from punchcard.transformer.weights import LayerArrays, Weights
 
 
@@ -134,7 +132,7 @@ class Proof:
     # The sums
 
     def _check_bits_beside_reals(self) -> None:
-        bits, name = significand(self.weights.dtype), self.obligation.claim_name("bits")
+        bits, name = self.weights.format.significand, self.obligation.claim_name("bits")
         sums = BitSums(self.obligation.loop, self.weights.layers, bits, name.removesuffix(": bits"))
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
         with self.claims.claim(name, lambda: about.format(sums.needed, self.weights.dtype, bits)):
@@ -142,7 +140,7 @@ class Proof:
 
     def check_bits(self) -> None:
         """Show that no sum is rounded, by what was shown of the heads."""
-        bits = significand(self.weights.dtype)
+        bits = self.weights.format.significand
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
         needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
         for number, layer in enumerate(self.layers, start=1):

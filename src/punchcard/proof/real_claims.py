@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import Fact, Holds, Indicates
+from punchcard.card.facts import Constants, Contents, CopiesContents, Fact, Holds, Indicates, Uniform
 from punchcard.proof.column import Column
 from punchcard.proof.forms import NOTHING, Form, Term, number, signed
 from punchcard.proof.meaning import Kept, Midway

@@ -83,7 +83,7 @@ class Precision:
     @property
     def significand(self) -> int:
         """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
-        return 1 - round(math.log2(self.format.eps))
+        return self.format.significand
 
     def describe(self) -> dict[str, str | float | None]:
         """The precision as plain data, for saving."""
@@ -94,11 +94,6 @@ class Precision:
         if self.temperature is not None:
             return self.temperature
         return 2.0 ** math.ceil(math.log2(hard_product(self.name) / gap))
-
-
-def significand(dtype: FormatName) -> int:
-    """Bits of the significand of a number format."""
-    return 1 - round(math.log2(FORMATS[name_of(dtype)].eps))
 
 
 def _is_finite(value: Any) -> bool:

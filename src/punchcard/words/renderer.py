@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from punchcard.words.operations import INTEGERS, operations
-from punchcard.words.word import Word, constant
+from punchcard.words.word import INTEGERS, Word, constant, operations
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,16 +25,15 @@ words are one object, so `==` compares expressions; `x.equals(y)` is the truth t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from threading import Lock
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from punchcard.words.operations import INTEGERS
-
 Number: TypeAlias = "Word | int"
+Value = TypeVar("Value")
 
 
 class Word:
@@ -263,6 +262,47 @@ def parts_of(word: Word) -> Iterator[Word]:
 def variables_of(word: Word) -> set[Hashable]:
     """The names of the variables in a word."""
     return {part.data for part in parts_of(word) if part.op == "variable"}
+
+
+def operations(number: Callable[[int], Value], truth: Callable[[object], Value],
+               pick: Callable[[Value, Value, Value], Value]) -> Mapping[str, Callable[..., Value]]:
+    """What each operation computes, on unsigned numbers: functions of a word and of its arguments' numbers.
+
+    By what a number, a truth and a choice are: integers, or arrays of them.
+    """
+    zero, one = number(0), number(1)
+
+    def ones(size: int) -> Value:
+        return number((1 << size) - 1)
+
+    def half(size: int) -> Value:
+        return number(1 << size - 1)
+
+    return {
+        "constant": lambda w: number(w.data),
+        "add": lambda w, x, y: x + y & ones(w.size),
+        "subtract": lambda w, x, y: x - y & ones(w.size),
+        "multiply": lambda w, x, y: x * y & ones(w.size),
+        "quotient": lambda w, x, y: pick(y, x // pick(y, y, one), ones(w.size)),
+        "remainder": lambda w, x, y: pick(y, x % pick(y, y, one), x),
+        "and_": lambda w, x, y: x & y,
+        "or_": lambda w, x, y: x | y,
+        "xor": lambda w, x, y: x ^ y,
+        "not_": lambda w, x: x ^ ones(w.size),
+        "shift_left": lambda w, x, by: x << by & ones(w.size),
+        "shift_right": lambda w, x, by: (
+            (x ^ (sign := pick(x & half(w.size), ones(w.size), zero))) >> by ^ sign if w.data else x >> by),
+        "equal": lambda w, x, y: truth(x == y),
+        "less": lambda w, x, y: truth(
+            x ^ (flip := half(w.arguments[0].size)) < y ^ flip if w.data else x < y),
+        "choose": lambda w, condition, yes, no: pick(condition, yes, no),
+        "bits": lambda w, x: x >> number(w.data) & ones(w.size),
+        "join": lambda w, low, high: low | high << number(w.arguments[0].size),
+        "extend": lambda w, x: (x ^ (sign := half(w.arguments[0].size))) - sign & ones(w.size) if w.data else x,
+    }
+
+
+INTEGERS = operations(int, lambda truth: int(bool(truth)), lambda truth, yes, no: yes if truth else no)
 
 
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Reason, Run, Stops
@@ -25,10 +26,10 @@ from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.card_state import DONE, MATCHED, CardMemory, CardState
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
-from punchcard.engines.lowered.engine import as_packed, compiled_models, find_or_compile, packed_card
+from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
-from punchcard.transformer.weights import Model, Weights
+from punchcard.transformer.weights import Model
 
 JOBS_A_THREAD = 2
 """One that is worked on, and one that waits, so that no thread does."""
@@ -244,15 +245,14 @@ class CompiledBatchRunner(BatchRunner):
         """The cards of each compiled model. Those for which there is no code are `refused`: by number, and why."""
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        weights = Weights.of(model)
-        known = compiled_models(cache or EngineCache(), weights.digest(), layout.describe())
+        find = finder(cache or EngineCache(), model, layout)
         self.layout, self.count = layout, len(cards)
         self.refused: dict[int, tuple[Card, str]] = {}
         found: dict[int, tuple[CompiledModel, Members]] = {}
         for number, card in enumerate(cards):
             try:
-                packed = packed_card(weights.dtype, layout, card)
-                compiled_model = find_or_compile(weights, layout, packed, known)
+                packed = packed_card(name_of(model.dtype), layout, card)
+                compiled_model = find(packed)
             except LoweringError as why:
                 self.refused[number] = card, str(why)
             else:

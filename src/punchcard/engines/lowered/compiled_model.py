@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from llvmlite import ir
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
+from punchcard.code_cache import Notes
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
@@ -26,7 +26,6 @@ from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
-from punchcard.engines.lowered.codegen.code_cache import Notes
 from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
@@ -47,14 +46,14 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 
 
 class CompiledModel:
-    """Code and tables for a model and all cards with the same static rows."""
+    """Code and tables for a model and all cards with the same static rows. `digest`: that of the weights, if it is known."""
 
-    def __init__(self, weights: Weights, layout: Layout, card: PackedCard) -> None:
+    def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None) -> None:
         self.real, self.number = REALS[weights.dtype]
-        self.weights = weights.digest()
+        self.weights = digest or weights.digest()
         self.layout, self.card = layout, card
         self.layers = layer_lists(weights, layout)
-        self.significand = 1 - round(math.log2(weights.format.eps))
+        self.significand = weights.format.significand
         self.compile_seconds = 0.0
         self.fresh = 0
         self.doubts: dict[str, None] = {}

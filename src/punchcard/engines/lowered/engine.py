@@ -7,7 +7,8 @@ beyond its limit, a pointer that matches nothing) is not made: the run ends ther
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -51,9 +52,9 @@ class Lowered(Runner):
         if layout is None:
             raise LoweringError("it needs the card's layout")
         packed = [packed_card(name_of(model.dtype), layout, one) for one in cards]
-        started, weights = time.perf_counter(), Weights.of(model)
-        known = compiled_models(cache or EngineCache(), weights.digest(), layout.describe())
-        self.states = [CardState(find_or_compile(weights, layout, one, known), one) for one in packed]
+        started = time.perf_counter()
+        find = finder(cache or EngineCache(), model, layout)
+        self.states = [CardState(find(one), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
         self.log = OutputLog()
@@ -210,17 +211,19 @@ def packed_card(dtype: str, layout: Layout, card: Card) -> PackedCard:
     return packed
 
 
-def compiled_models(cache: EngineCache, digest: bytes, layout: dict[str, Any]) -> list[CompiledModel]:
-    """Those for weights with this digest and a layout: a list to search and to extend."""
-    if cache.model != (digest, layout):
-        cache.model, cache.compiled_models = (digest, layout), []
-    return cache.compiled_models
+def finder(cache: EngineCache, model: Model, layout: Layout) -> Callable[[PackedCard], CompiledModel]:
+    """A function that finds the code for a card: code that is kept for these weights and this layout, or new code."""
+    weights = Weights.of(model)
+    digest, described = weights.digest(), layout.describe()
+    if cache.model != (digest, described):
+        cache.model, cache.compiled_models = (digest, described), []
+    known = cache.compiled_models
 
+    def find_or_compile(card: PackedCard) -> CompiledModel:
+        for compiled_model in known:
+            if compiled_model.requirements.hold(card):
+                return compiled_model
+        known.append(CompiledModel(weights, layout, card, digest))
+        return known[-1]
 
-def find_or_compile(weights: Weights, layout: Layout, card: PackedCard, known: list[CompiledModel]) -> CompiledModel:
-    """Code that is known, or new and then known."""
-    for compiled_model in known:
-        if compiled_model.requirements.hold(card):
-            return compiled_model
-    known.append(CompiledModel(weights, layout, card))
-    return known[-1]
+    return find_or_compile

@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from punchcard.card.contents import Constants, Contents, CopiesContents, Uniform
-from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Indicates
+from punchcard.card.facts import AnyFact, ColumnWords, Constants, Contents, CopiesContents, Fact, Holds, Indicates, Uniform
 from punchcard.machines.fleq.blocks.block import Block
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import WIDTHS, FleqSizes

@@ -376,10 +376,15 @@ class ActiveHead:
                 fixed = fixed + form.constant * asked.constant[0]
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
+        self._is_tie(lead, sizes)
+        return self.graph.code(bits), set(lead.tolist())
+
+    def _is_tie(self, lead: Array, sizes: Array) -> bool:
+        """Whether active keys equal passive ones, or else beat them, where all signs agree; with another sign they lose."""
         tie = bool(np.all(lead == 0))
         if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
-        return self.graph.code(bits), set(lead.tolist())
+        return tie
 
     def _gather(self, index: Node, load: Node) -> Linear:
         ends = load.low * np.ones(index.width), load.high * np.ones(index.width)
@@ -427,10 +432,7 @@ class ActiveHead:
         lead = float(sizes.sum()) + both - least
         if bool(np.any(both[:, 0] != both[:, 1])):
             raise LoweringError(f"{self.where}: passive columns may find an active one with different scores")
-        live = lead[mask > 0, 0]
-        tie = bool(np.all(live == 0))
-        if not (tie or bool(np.all(live >= self.lead))) or bool(np.any(live - 2 * float(sizes.min()) > -self.lead)):
-            raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
+        tie = self._is_tie(lead[mask > 0, 0], sizes)
         tables = tuple(self.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))

@@ -104,7 +104,7 @@ class Passive:
         for moved in taken:
             for row, linear in moved.items():
                 after.setdefault(row, Linear()).add(linear)
-        return self.columns.layers[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()}, 1)
+        return self.columns.layers[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()})
 
     def finds(self, number: int, rows: Rows) -> list[Rows]:
         """What a passive column with these rows takes in a layer, when it finds whom it always finds there."""

@@ -72,7 +72,7 @@ class Trace:
         taken, given = self.shared.taken, self.shared.given
         self.plan.states.update({slot: self.groups[0].get(slot.row, Linear()) for slot in taken})
         if given:
-            rows = self.layers[0].feed_forward(self.graph, self.groups[0], 1, only={slot.row for slot in given})
+            rows = self.layers[0].feed_forward(self.graph, self.groups[0], only={slot.row for slot in given})
             self.stage = 0, "units"
             self._within(rows, {slot.row for slot in given})
             self.plan.states.update({slot: rows.get(slot.row, Linear()) for slot in given})
@@ -97,8 +97,7 @@ class Trace:
                 known = self._carried(self.shared.given)
             elif self._attend(number):
                 return
-            self.groups = [self.layers[number].feed_forward(self.graph, rows, group.width, known)
-                           for rows, group in zip(self.groups, self.columns.groups, strict=True)]
+            self.groups = [self.layers[number].feed_forward(self.graph, rows, known) for rows in self.groups]
             self.stage = number, "units"
             for rows in self.groups:
                 self._within(rows)

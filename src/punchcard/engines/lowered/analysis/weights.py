@@ -106,8 +106,7 @@ class LayerLists:
         moved = set(units[np.isin(places, list(found))].tolist())
         return found | {row for unit in moved for row, _ in self.outputs[unit]}
 
-    def feed_forward(self, graph: Graph, rows: Rows, width: int, known: Rows | None = None,
-                     only: set[int] | None = None) -> Rows:
+    def feed_forward(self, graph: Graph, rows: Rows, known: Rows | None = None, only: set[int] | None = None) -> Rows:
         """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens.
 
         What is `known` of the result is taken from there; with `only`, no other rows are worked out.
@@ -126,7 +125,7 @@ class LayerLists:
         for row, offset in self.b2:
             if wanted(row):
                 change(row, Linear({}, np.array([offset])), 1.0)
-        for unit in self._open(rows, width):
+        for unit in self._open(rows):
             if not any(wanted(row) for row, _ in self.outputs[unit]):
                 continue
             inner = combine(self.inputs[unit], rows)
@@ -143,27 +142,18 @@ class LayerLists:
         tidied.update(known)
         return {row: linear for row, linear in tidied.items() if not linear.is_zero}
 
-    def _open(self, rows: Rows, width: int) -> Indices:
-        """The units that some values in the rows' ranges may open: first by the widest ranges, then column by column."""
-        low, high = (np.zeros((self.w1.shape[1], width)) for _ in range(2))
+    def _open(self, rows: Rows) -> Indices:
+        """The units that some values in the rows' ranges, of all columns together, may open."""
+        low, high = np.zeros((2, self.w1.shape[1]))
         for row, linear in rows.items():
-            low[row], high[row] = linear.ends
+            least, most = linear.ends
+            low[row], high[row] = least.min(), most.max()
         units, places, weights = self.entries
-        least, most = low.min(axis=1)[places], high.max(axis=1)[places]
+        least, most = low[places], high[places]
         greatest = np.maximum(weights * least, weights * most)
         count = len(self.b1)
         slack = np.bincount(units, np.abs(weights) * np.maximum(np.abs(least), np.abs(most)), count) * ROUNDING
-        found = np.bincount(units, greatest, count) + self.b1 + slack > 0
-        if width > 1:
-            left = found[units]
-            units, places, weights = units[left], places[left], weights[left, None]
-            greatest = np.maximum(weights * low[places], weights * high[places])
-            total = np.repeat((self.b1 + slack)[:, None], width, axis=1)
-            if len(units):
-                present, first = np.unique(units, return_index=True)
-                total[present] += np.add.reduceat(greatest, first, axis=0)
-            found &= (total > 0).any(axis=1)
-        return np.flatnonzero(found)
+        return np.flatnonzero(np.bincount(units, greatest, count) + self.b1 + slack > 0)
 
 
 def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:

@@ -450,4 +450,3 @@ class BitFunctions:
         for places in same.values():
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
-

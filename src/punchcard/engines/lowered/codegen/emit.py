@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.tables import DirectLookup
 from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
-from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, width_of
+from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, resized, width_of
 from punchcard.engines.lowered.codegen.memory import FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
@@ -113,16 +113,22 @@ class LoopEmitter:
             case StateBits(state):
                 return self.memory.state(self.b, state)
             case FieldBits(index, field):
-                column = self.own if index is None else self.column_of(index)[0]
-                word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
-                return self.b.zext(word, I64) if field.item < CHUNK // 8 else word
+                return resized(self.b, self._word(field, self._column_at(index)), I64)
             case FieldPresence(index, field):
-                return self.held(field, self.own if index is None else self.column_of(index)[0])
+                return self.held(field, self._column_at(index))
             case FormSign(key):
                 return self.b.fcmp_ordered(">", self.linear(self.forms[key]), self.floats.number(0.0))
             case Above(node, middle):
                 return self.b.fcmp_ordered(">", self.node(node), self.floats.number(middle))
         raise TypeError(f"{word.data} is not a word of a loop")
+
+    def _column_at(self, index: Node | None) -> ir.Value:
+        """The column of an index; without one, the column at hand."""
+        return self.own if index is None else self.column_of(index)[0]
+
+    def _word(self, field: Field, column: ir.Value) -> ir.Value:
+        """The word of a column."""
+        return self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
 
     def truth(self, table: BitTable) -> ir.Value:
         """Whether a function of bits has its greater value."""
@@ -131,8 +137,7 @@ class LoopEmitter:
     def put_word(self, field: Field, column: ir.Value, word: ir.Value) -> None:
         """Store a word of a column."""
         kind = ir.IntType(8 * field.item)
-        value = self.b.trunc(word, kind) if field.item < CHUNK // 8 else word
-        self.b.store(value, self.memory.entry(self.b, field, column, 0, kind))
+        self.b.store(resized(self.b, word, kind), self.memory.entry(self.b, field, column, 0, kind))
 
     def held(self, field: Field, column: ir.Value | None) -> ir.Value | None:
         """Whether a column holds something in a field; None if all columns do."""
@@ -145,7 +150,7 @@ class LoopEmitter:
     def check_held(self) -> None:
         """Every column whose bits were followed must hold bits there, also where these bits turned out not to matter."""
         for where, field in self.seen:
-            inside = self.held(field, self.own if where is None else self.column_of(where)[0])
+            inside = self.held(field, self._column_at(where))
             assert inside is not None
             self.ok.append(inside)
 
@@ -293,7 +298,7 @@ class LoopEmitter:
         field, i = self.places.of_row[row]
         if not field.bits:
             return self.floats.load(self.memory.entry(self.b, field, column, i, self.real))
-        word = self.b.load(self.memory.entry(self.b, field, column, 0, ir.IntType(8 * field.item)))
+        word = self._word(field, column)
         bit = self.b.trunc(self.b.lshr(word, ir.Constant(word.type, i)), I1)
         value = self.b.select(bit, self.floats.number(1.0), self.floats.number(-1.0))
         held = self.held(field, column)

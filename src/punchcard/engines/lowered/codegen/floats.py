@@ -134,6 +134,13 @@ def is_near(b: ir.IRBuilder, value: ir.Value, wanted: ir.Value) -> ir.Value:
     return b.and_(b.fcmp_ordered("<", apart, half), b.fcmp_ordered(">", apart, b.fneg(half)))
 
 
+def resized(b: ir.IRBuilder, value: ir.Value, kind: ir.IntType) -> ir.Value:
+    """An integer without sign in another number of bits."""
+    if value.type == kind:
+        return value
+    return b.zext(value, kind) if value.type.width < kind.width else b.trunc(value, kind)
+
+
 def width_of(value: ir.Value) -> int:
     return value.type.count if isinstance(value.type, ir.VectorType) else 1
 

@@ -1,4 +1,4 @@
-"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk (`cache`).
+"""Machine code: LLVM compiles a module for this processor, and compiled objects are kept on disk (`code_cache`).
 
 An object is kept under a name made of everything that it depends on: the weights, the layout, the facts taken from the
 card, the processor and the versions.
@@ -16,9 +16,8 @@ import llvmlite
 from llvmlite import binding, ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from punchcard import words
-from punchcard.engines.lowered.codegen import code_cache
-from punchcard.engines.lowered.codegen.code_cache import Notes
+from punchcard import code_cache, words
+from punchcard.code_cache import Notes
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from llvmlite import binding, ir
 
 from punchcard.card.formats import AnyArray
-from punchcard.engines.lowered.codegen.code_cache import Notes
+from punchcard.code_cache import Notes
 from punchcard.engines.lowered.codegen.objects import load_or_make, name_of
 from punchcard.engines.lowered.gpu.device import DeviceLimits
 from punchcard.engines.lowered.gpu.kernel import emit_kernel

@@ -18,7 +18,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
-from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, is_near
+from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, bits_of, i32, i64, is_near, resized
 from punchcard.engines.lowered.codegen.loop import compute, counted_loop
 from punchcard.engines.lowered.gpu.device import LaunchShape
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout
@@ -41,12 +41,16 @@ class Registers:
         self.slots = {slot: b.alloca(ir.ArrayType(code.real, slot.width)) for slot in code.places.slots}
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
-        loaded = b.load(self.words[word])
-        return loaded if loaded.type == I64 else b.zext(loaded, I64)
+        return resized(b, b.load(self.words[word]), I64)
 
     def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
-        kind = self.words[word].allocated_type
-        b.store(value if kind == I64 else b.trunc(value, kind), self.words[word])
+        b.store(resized(b, value, self.words[word].allocated_type), self.words[word])
+
+    def all_states(self, b: ir.IRBuilder, real: ir.Type) -> list[ir.Value]:
+        """Pointers to all states as integers: words, then numbers, entry by entry."""
+        kind = ir.IntType(bits_of(real)).as_pointer()
+        return [*self.words.values(), *(b.bitcast(_lane(b, room, lane), kind) for slot, room in self.slots.items()
+                                        for lane in range(slot.width))]
 
     def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
         return b.bitcast(self.slots[slot], kind.as_pointer())
@@ -100,9 +104,10 @@ def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: Memo
     if shape.shared:
         memory.base = b.gep(shared, [mine])
         _copy(b, own, memory.base, strips.size // strips.granule, strips.granule, shape.threads)
-    state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), i64(k)), at)])
-                for k in range(len(memory.words) + sum(slot.width for slot in memory.slots))]
-    _load_states(b, memory, real, state_at)
+    registers = memory.all_states(b, real)
+    state_at = [b.gep(states, [b.add(b.mul(b.zext(machines, I64), i64(k)), at)]) for k in range(len(registers))]
+    for register, state in zip(registers, state_at, strict=True):
+        b.store(resized(b, b.load(state), register.type.pointee), register)
 
     def end_if(condition: ir.Value, count: ir.Value, reason: int) -> None:
         with b.if_then(condition, likely=False):
@@ -124,7 +129,8 @@ def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: Memo
     b.position_at_end(end)
     if shape.shared:
         _copy(b, memory.base, own, strips.kept // strips.granule, strips.granule, shape.threads)
-    _store_states(b, memory, real, state_at)
+    for register, state in zip(registers, state_at, strict=True):
+        b.store(resized(b, b.load(register), I64), state)
     b.store(b.add(before, b.zext(b.load(ended), I64)), my_made)
     b.store(b.load(how), my_status)
     b.ret_void()
@@ -158,26 +164,6 @@ def _copy(b: ir.IRBuilder, source: ir.Value, target: ir.Value, granules: int, gr
         b.store(value, b.bitcast(b.gep(target, [offset]), ir.PointerType(kind, target.type.addrspace)))
 
 
-def _load_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
-    places = iter(at)
-    for word in memory.words:
-        memory.put_state(b, word, b.load(next(places)))
-    for slot, room in memory.slots.items():
-        for lane in range(slot.width):
-            word = b.load(next(places))
-            b.store(b.bitcast(word if real == ir.DoubleType() else b.trunc(word, I32), real), _lane(b, room, lane))
-
-
-def _store_states(b: ir.IRBuilder, memory: Registers, real: ir.Type, at: list[ir.Value]) -> None:
-    places = iter(at)
-    for word in memory.words:
-        b.store(memory.state(b, word), next(places))
-    for slot, room in memory.slots.items():
-        for lane in range(slot.width):
-            value = b.bitcast(b.load(_lane(b, room, lane)), I64 if real == ir.DoubleType() else I32)
-            b.store(value if value.type == I64 else b.zext(value, I64), next(places))
-
-
 def _lane(b: ir.IRBuilder, room: ir.Value, lane: int) -> ir.Value:
     return b.gep(room, [i32(0), i32(lane)])
 
@@ -190,8 +176,7 @@ def _matches(b: ir.IRBuilder, memory: Registers, real: ir.Type, seen: PatternTer
             word = memory.state(b, seen.state)
         else:
             assert seen.field is not None
-            word = b.load(memory.entry(b, seen.field, column, 0, ir.IntType(8 * seen.field.item)))
-            word = word if word.type == I64 else b.zext(word, I64)
+            word = resized(b, b.load(memory.entry(b, seen.field, column, 0, ir.IntType(8 * seen.field.item))), I64)
         return b.icmp_unsigned("==", b.and_(word, i64(seen.mask)), i64(seen.wanted))
     if seen.slot is not None:
         number = b.load(_lane(b, memory.slots[seen.slot[0]], seen.slot[1]))

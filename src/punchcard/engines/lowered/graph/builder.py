@@ -159,15 +159,8 @@ class Graph:
         return result
 
     def lane(self, linear: Linear, width: int, lane: int) -> Linear:
-        """Entry `lane` of a form: `mix` with one 1."""
-        result = Linear({}, linear.constant if len(linear.constant) == 1 else linear.constant[lane : lane + 1])
-        for node, c in linear.terms.items():
-            low, high = node.low[lane : lane + 1], node.high[lane : lane + 1]
-            if node.width == 1:
-                result.add(Linear({node: c}))
-            elif low[0] or high[0]:
-                result.add(Linear({self.node(op.MIX, (node,), one_hot(width, lane), ends=(low, high)): c}))
-        return result
+        """Entry `lane` of a form."""
+        return self.mix(linear, one_hot(width, lane))
 
     # Matching
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from punchcard.engines.lowered.codegen import code_cache
+from punchcard import code_cache
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.functions import Smooth
 

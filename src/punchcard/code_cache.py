@@ -37,10 +37,6 @@ Notes: TypeAlias = dict[str, Any]
 """What is written beside code, as JSON."""
 
 
-class UntrustedCode(Exception):
-    """Code that another user may have written, or that is damaged."""
-
-
 def folder() -> Path:
     """Where code is kept: `PUNCHCARD_CACHE`, or punchcard in the user's cache folder."""
     named, base = os.environ.get("PUNCHCARD_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
@@ -51,7 +47,7 @@ def folder() -> Path:
     try:
         return Path.home().absolute() / ".cache" / "punchcard"
     except RuntimeError:
-        raise UntrustedCode("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
+        raise StorageError("there is no home folder: PUNCHCARD_CACHE can name a folder") from None
 
 
 def find(key: str) -> tuple[Notes, bytes] | str | None:
@@ -60,7 +56,7 @@ def find(key: str) -> tuple[Notes, bytes] | str | None:
         where = folder()
         _check_folder(where)
         return _read(where / f"{key}.code", key)
-    except UntrustedCode as why:
+    except StorageError as why:
         return f"kept code is not used: {why}"
     except OSError as error:  # most often, it is not there
         return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
@@ -70,7 +66,7 @@ def keep(key: str, notes: Notes, code: bytes) -> None:
     """Keep code. A folder that cannot be written to, or is not to be trusted, only costs time."""
     header = json.dumps({"key": key, "notes": notes}).encode()
     rest = len(header).to_bytes(8, "little") + header + code
-    with suppress(UntrustedCode, OSError, StorageError):
+    with suppress(OSError, StorageError):
         path = folder() / f"{key}.code"
         try:
             _check_folder(path.parent)
@@ -95,16 +91,16 @@ def _check_folder(where: Path) -> None:
         status = os.lstat(path)
         own = path in (where, real)
         if status.st_uid not in ((os.geteuid(),) if own else (os.geteuid(), ROOT)):
-            raise UntrustedCode(f"{str(path)!r} is another user's folder")
+            raise StorageError(f"{str(path)!r} is another user's folder")
         if status.st_mode & OTHERS_WRITE and not stat.S_ISLNK(status.st_mode) and (own or not status.st_mode & stat.S_ISVTX):
-            raise UntrustedCode(f"others can write to {str(path)!r}: chmod go-w forbids it")
+            raise StorageError(f"others can write to {str(path)!r}: chmod go-w forbids it")
 
 
 def _read(path: Path, key: str) -> tuple[Notes, bytes]:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE or not stat.S_ISREG(status.st_mode):
-            raise UntrustedCode(f"a file in {str(path.parent)!r} is another user's, or others can write to it")
+            raise StorageError(f"a file in {str(path.parent)!r} is another user's, or others can write to it")
         data = file.read(LARGEST)
     rest, size = data[32:], int.from_bytes(data[32:40], "little")
     try:
@@ -113,7 +109,7 @@ def _read(path: Path, key: str) -> tuple[Notes, bytes]:
             raise ValueError
         notes = dict(header["notes"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UntrustedCode(f"a file in {str(path.parent)!r} is not as it was written") from None
+        raise StorageError(f"a file in {str(path.parent)!r} is not as it was written") from None
     with suppress(OSError):  # it may be on a disk that can only be read
         os.utime(path)
     return notes, rest[8 + size :]
