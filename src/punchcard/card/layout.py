@@ -95,6 +95,13 @@ class RowBlock:
         return self.name, *(f"{self.name}.{part}" for part in self.parts)
 
 
+def kept(
+    name: str, size: int, about: str, parts: Mapping[str, int] | None = None, selects: tuple[str, ...] = (),
+) -> RowBlock:
+    """Bits in the scratchpad that a loop leaves to the next one."""
+    return RowBlock(name, size, about, parts or {}, holding("bits", "scratchpad"), ("scratchpad",), selects=selects)
+
+
 @dataclass(frozen=True)
 class Region:
     """A named range of columns. `groups` are the sizes of consecutive runs of columns that compute alike."""

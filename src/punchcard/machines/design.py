@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from punchcard.card.layout import Card, Cards, Layout, Pattern, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.transformer.build import Part
 from punchcard.transformer.precision import Precision
 
@@ -61,13 +61,6 @@ class Design(ABC, Generic[Sizes]):
     def events(self, sizes: Sizes) -> tuple[Pattern, ...]:
         """The patterns at which a host has something to do between two loops."""
         return ()
-
-
-def kept(
-    name: str, size: int, about: str, parts: Mapping[str, int] | None = None, selects: tuple[str, ...] = (),
-) -> RowBlock:
-    """Bits in the scratchpad that a loop leaves to the next one."""
-    return RowBlock(name, size, about, parts or {}, holding("bits", "scratchpad"), ("scratchpad",), selects=selects)
 
 
 def event_patterns(count: int) -> tuple[Pattern, ...]:

@@ -19,8 +19,8 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
-from punchcard.machines.design import Design, event_patterns, kept
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
+from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
 from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Predicate
-from punchcard.card.layout import RowBlock, holding
-from punchcard.machines.design import kept
+from punchcard.card.layout import RowBlock, holding, kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     EVENTS,

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.card.layout import Layout
-from punchcard.machines.design import kept
+from punchcard.card.layout import Layout, kept
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
 from punchcard.machines.riscv.designs.execute import Execute, Finish
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks

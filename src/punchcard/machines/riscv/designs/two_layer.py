@@ -24,10 +24,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from punchcard.card.encoding import Numbers
-from punchcard.card.layout import Cards, Layout
+from punchcard.card.layout import Cards, Layout, kept
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
-from punchcard.machines.design import kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     PENDING,

@@ -15,9 +15,9 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
 from punchcard.errors import SizeError
-from punchcard.machines.design import Design, kept
+from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.meaning import Meaning
 from punchcard.words.word import Word
@@ -64,7 +64,7 @@ class SubleqSizes:
 
     @property
     def columns(self) -> int:
-        return self.instruction_column + self.instructions
+        return sum(region.size for region in self.regions)
 
     @property
     def pointer_bits(self) -> int:

@@ -31,8 +31,7 @@ from typing import ClassVar
 import numpy as np
 
 from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding
-from punchcard.machines.design import kept
+from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding, kept
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from punchcard.card.facts import AnyFact, ColumnWords, Fact
-from punchcard.card.layout import Card, Layout, RowBlock
-from punchcard.machines.design import kept
+from punchcard.card.layout import Card, Layout, RowBlock, kept
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
