@@ -89,6 +89,8 @@ def test_without_anywidget_there_is_a_picture(machine: Any, monkeypatch: pytest.
 def test_a_program_of_another_machine_is_refused(machine: Any) -> None:
     with pytest.raises(ArgumentError, match=r"SubleqMachine\.view: program='x': it must be a Program"):
         machine.view("x")
+    with pytest.raises(ArgumentError, match="view: machine=3: it must be a Machine"):
+        punchcard.view(3, PROGRAM)  # type: ignore[arg-type]
 
 
 MODEL = """

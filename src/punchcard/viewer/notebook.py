@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, shortened
+from punchcard.machines.base import Machine
 from punchcard.viewer import page
 from punchcard.viewer.session import QUESTIONS, Session
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
-
-    from punchcard.machines.base import Machine
 
 Program = TypeVar("Program")
 GLUE = """
@@ -73,6 +73,7 @@ def widget(session: Session) -> AnyWidget:
     return View()
 
 
+@checked
 def view(machine: Machine[Program, Any], program: Program, *, input: bytes = b"", max_steps: int | None = None
          ) -> AnyWidget | Still:
     """For notebooks: a widget that steps through a run by loops, layers and heads.
