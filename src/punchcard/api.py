@@ -58,7 +58,7 @@ def load(path: str | Path, expected: type[P] | None = None, *, machines: Registr
     """
     program = (machines or installed()).load(path, **options)
     if expected is not None and not isinstance(program, expected):
-        raise ProgramError(f"{str(path)!r} is a {type(program).__name__}, not a {expected.__name__}")
+        raise ProgramError(f"{str(path)!r}: the program is of class {type(program).__name__}, not {expected.__name__}")
     return program
 
 
