@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
@@ -202,6 +202,19 @@ GLOBAL, FIRST_GLOBAL = 1 << 4, 1
 ALIGNMENT = 4
 
 
+class _Section(NamedTuple):
+    """A section of a file that is written: what its header says, but for its name and its place."""
+
+    kind: int
+    data: bytes
+    size: int
+    flags: int = 0
+    address: int = 0
+    link: int = 0
+    first: int = 0
+    entry_bytes: int = 0
+
+
 def write(program: RiscvProgram) -> bytes:
     """A program as an executable file. Each segment is a section too, so that symbols have one."""
     segments = program.segments
@@ -210,22 +223,21 @@ def write(program: RiscvProgram) -> bytes:
     section_names, names = _texts([*own, ".symtab", ".strtab", ".shstrtab"])
     symbol_names, places = _texts(program.symbols)
     symbols = b"".join(_symbol_entries(program, places))
-    contents = [(PROGBITS if each.data else NOBITS, WRITE_ALLOCATE_EXECUTE, each.address, each.data, each.size, 0, 0, 0)
-                for each in segments]
-    contents += [(SYMBOLS, 0, 0, symbols, len(symbols), len(segments) + 2, FIRST_GLOBAL, SYMBOL.size),
-                 (STRINGS, 0, 0, symbol_names, len(symbol_names), 0, 0, 0),
-                 (STRINGS, 0, 0, section_names, len(section_names), 0, 0, 0)]
-    sections = [SECTION_HEADER.pack(*[0] * 10)]
-    for number, (kind, flags, address, data, size, link, first, one) in enumerate(contents):
-        place = _appended(file, data)
-        sections.append(SECTION_HEADER.pack(names[number], kind, flags, address, place, size, link, first, 1, one))
-        if number < len(segments):
-            PROGRAM_HEADER.pack_into(file, HEADER.size + PROGRAM_HEADER.size * number, LOAD, place, address, address,
-                                     len(data), size, ALL_RIGHTS, 1)
-    table = _appended(file, b"".join(sections))
+    loaded = [_Section(PROGBITS if each.data else NOBITS, each.data, each.size, WRITE_ALLOCATE_EXECUTE, each.address)
+              for each in segments]
+    sections = [*loaded, _Section(SYMBOLS, symbols, len(symbols), 0, 0, len(segments) + 2, FIRST_GLOBAL, SYMBOL.size),
+                *(_Section(STRINGS, texts, len(texts)) for texts in (symbol_names, section_names))]
+    starts = [_appended(file, each.data) for each in sections]
+    headers = [SECTION_HEADER.pack(*[0] * 10)]
+    headers += [SECTION_HEADER.pack(name, each.kind, each.flags, each.address, start, each.size, each.link, each.first, 1,
+                                    each.entry_bytes) for name, start, each in zip(names, starts, sections, strict=True)]
+    for number, (start, each) in enumerate(zip(starts, loaded, strict=False)):
+        PROGRAM_HEADER.pack_into(file, HEADER.size + PROGRAM_HEADER.size * number, LOAD, start, each.address, each.address,
+                                 len(each.data), each.size, ALL_RIGHTS, 1)
+    table = _appended(file, b"".join(headers))
     file[: HEADER.size] = HEADER.pack(
         IDENT, EXECUTABLE, RISCV, 1, program.entry, HEADER.size, table, 0, HEADER.size, PROGRAM_HEADER.size, len(segments),
-        SECTION_HEADER.size, len(sections), len(sections) - 1)
+        SECTION_HEADER.size, len(headers), len(headers) - 1)
     return bytes(file)
 
 
