@@ -188,18 +188,20 @@ class Linearizer:
 
     def _if(self, statement: ir.If) -> None:
         then, other = statement.then, statement.other
-        for way, rest, when in ((other, then, False), (then, other, True)):
-            if len(way) == 1 and isinstance(way[0], ir.Leave):
-                self.jump(statement.condition, self._end(way[0].block), when=when)
-                self.statements(rest)
-                return
-        otherwise, end = JumpTarget(), JumpTarget()
-        self.jump(statement.condition, otherwise, when=False)
-        self.statements(then)
-        self.write(statement.line, None, [], goto=end)
-        self.items.append(otherwise)
-        self.statements(other)
-        self.items.append(end)
+        if len(other) == 1 and isinstance(other[0], ir.Leave):
+            self.jump(statement.condition, self._end(other[0].block), when=False)
+            self.statements(then)
+        elif len(then) == 1 and isinstance(then[0], ir.Leave):
+            self.jump(statement.condition, self._end(then[0].block), when=True)
+            self.statements(other)
+        else:
+            otherwise, end = JumpTarget(), JumpTarget()
+            self.jump(statement.condition, otherwise, when=False)
+            self.statements(then)
+            self.write(statement.line, None, [], goto=end)
+            self.items.append(otherwise)
+            self.statements(other)
+            self.items.append(end)
 
     def jump(self, condition: ir.Condition, target: JumpTarget, *, when: bool) -> None:
         """Go to a label where a condition holds, or with when=False where it does not; else go on."""
