@@ -328,6 +328,7 @@ class RiscvLoop:
         for region in self.sizes.cells:
             card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
         position = self.position(following)
+        # `read_word` applies what is pending: nothing, or this same store.
         word = as_if_stored((goal, value), join(position, FALSE), self.read_word(position))
         if stalls is not None:
             word = stalls.choose(constant(isa.STALL, WORD_BITS), word)

@@ -25,7 +25,8 @@ from punchcard.machines.assembler import Operation, Symbol
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1)  # c is by default the next instruction
+# mem[b] -= mem[a]; if mem[b] <= 0 goto c, by default the next instruction
+SUBLEQ = Operation("subleq", ("cell", "cell", "target"), optional=1)
 HALT = Operation("halt", ())
 OPERATIONS = {operation.mnemonic: operation for operation in (SUBLEQ, HALT)}
 

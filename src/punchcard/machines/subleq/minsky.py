@@ -28,7 +28,8 @@ from typing import TypeAlias
 from punchcard.machines.assembler import Operation, Symbol, parse
 from punchcard.machines.subleq.isa import HALT, Halt, Instruction, Program, Subleq
 
-ADD, SUB = Operation("add", ("cell",)), Operation("sub", ("cell", "target"))
+ADD = Operation("add", ("cell",))  # mem[r] += 1
+SUB = Operation("sub", ("cell", "target"))  # if mem[r] = 0 goto n, else mem[r] -= 1
 OPERATIONS = {operation.mnemonic: operation for operation in (ADD, SUB, HALT)}
 
 

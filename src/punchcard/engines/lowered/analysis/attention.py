@@ -376,11 +376,14 @@ class ActiveHead:
                 fixed = fixed + form.constant * asked.constant[0]
         sizes = query.sizes * np.array([abs(c) for _, c in bits])
         lead = (float(sizes.sum()) + fixed[mask > 0]) - exact
-        self._is_tie(lead, sizes)
+        self._check_lead(lead, sizes)
         return self.graph.code(bits), set(lead.tolist())
 
-    def _is_tie(self, lead: Array, sizes: Array) -> bool:
-        """Whether active keys equal passive ones, or else beat them, where all signs agree; with another sign they lose."""
+    def _check_lead(self, lead: Array, sizes: Array) -> bool:
+        """Where all signs agree, active keys must equal passive ones or beat them; with another sign they must lose.
+
+        Gives whether they are equal: a tie.
+        """
         tie = bool(np.all(lead == 0))
         if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
@@ -432,7 +435,7 @@ class ActiveHead:
         lead = float(sizes.sum()) + both - least
         if bool(np.any(both[:, 0] != both[:, 1])):
             raise LoweringError(f"{self.where}: passive columns may find an active one with different scores")
-        tie = self._is_tie(lead[mask > 0, 0], sizes)
+        tie = self._check_lead(lead[mask > 0, 0], sizes)
         tables = tuple(self.plan.table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))

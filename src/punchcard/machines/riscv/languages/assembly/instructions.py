@@ -230,7 +230,7 @@ READERS: Mapping[str, Callable[[Reader, Token, str, Line], list[Code]]] = {
     **dict.fromkeys(("jalr", "jr"), Reader._jump_register), **dict.fromkeys(("call", "jump", "tail"), Reader._far),
     "fence": Reader._fence, **dict.fromkeys(WORDS, Reader._word),
 }
-"""What reads an instruction whose operands are not those of the table."""
+"""What reads an instruction whose operands are not those of the table. All take the same arguments, needed or not."""
 MNEMONICS: Mapping[str, None] = dict.fromkeys((*BY_NAME, *PSEUDO, *READERS))
 
 
