@@ -319,9 +319,10 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, kills: int) -> None:
         kept = load(path)
         assert reached < kept.mark.loops < whole.result.loops, "killed in the middle of the run"
         command, reached = ["--resume", str(path)], kept.mark.loops
-    last = invoke("run", *command, "--json")
-    data = json.loads(last.stdout)
-    assert (last.exit_code, "Traceback" in last.stderr, data["agrees"], data["begun"]) == (0, False, True, reached)
+    last = start(*command, "--json")
+    out, err = last.communicate(timeout=120)
+    data = json.loads(out)
+    assert (last.returncode, "Traceback" in err, data["agrees"], data["begun"]) == (0, False, True, reached)
     assert data["steps"] == whole.result.steps
     assert same_bits(load(path).mark.card, whole.result.card)
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".part")] == []

@@ -134,7 +134,7 @@ def check_mutations(it: FleqMachine, seeds: range, cards: int = 12) -> int:
 
 
 def test_a_wrong_weight_is_refuted() -> None:
-    assert check_mutations(machine("compact"), range(4)) == 3
+    assert check_mutations(machine("compact"), range(4)) >= 3
 
 
 @pytest.mark.parametrize(("design", "seed"), [("compact", 1), ("compact", 5), ("three-layer", 1)])

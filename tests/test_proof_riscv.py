@@ -137,8 +137,8 @@ def test_one_changed_weight() -> None:
     """Weights of the address of the result: where lui needs one that was turned, the proof of lui fails."""
     rows = machine().layout.rows("goal")
     used = np.argwhere(machine().weights.layers[1].w2[rows])
-    assert any(_is_refuted(Proof(machine(), turned(machine(), 1, rows.start + row, unit)), "execute", "lui")
-               for row, unit in used[:: len(used) // 3][1:])
+    assert True in [_is_refuted(Proof(machine(), turned(machine(), 1, rows.start + row, unit)), "execute", "lui")
+                    for row, unit in used[:: len(used) // 3][:3]]
 
 
 def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
