@@ -19,7 +19,7 @@ from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve, Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.functions import POINTERS as POINTERS
+from punchcard.machines.fleq.functions import POINTERS
 from punchcard.machines.fleq.step_mismatch import Mismatch, step_mismatches
 from punchcard.primitives.bits import bit_of, number, step
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap

@@ -46,9 +46,10 @@ import numpy.typing as npt
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
+from punchcard.machines.fleq.designs.base import GATE, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
+from punchcard.machines.fleq.functions import POINTERS
 from punchcard.primitives.bits import increment_bits, number, step, step_and
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
