@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from torch import Tensor
 
 import punchcard
 from punchcard.card.layout import Layout, Region, RowBlock
+from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner
 from punchcard.errors import PunchcardError
 from punchcard.machines.checkpoint import load as load_checkpoint
@@ -82,6 +84,22 @@ def test_side_by_side_as_alone(name: str) -> None:
     for result in machine.run_batch([program, machine.pack(program), program]):
         assert torch.equal(result.card, alone.card)
         assert (result.reason, result.steps, result.output) == (alone.reason, alone.steps, alone.output)
+
+
+@everywhere
+def test_a_design_reads_a_card_and_a_batch(name: str) -> None:
+    program, machine = build(name)
+
+    def read(card: Any) -> tuple[Any, ...]:
+        found = machine.design.read(machine.sizes, machine.layout, card)
+        return found if isinstance(found, tuple) else astuple(found)
+
+    packed = [PackedCard.of(machine.layout, machine.run(program, max_steps=steps).card) for steps in (0, 2)]
+    for batch in (packed, torch.stack([card.tensor() for card in packed])):
+        together = read(batch)
+        for number, card in enumerate(batch):
+            for each, of_batch in zip(read(card), together, strict=True):
+                assert np.array_equal(each, of_batch[number])
 
 
 @everywhere

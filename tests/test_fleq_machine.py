@@ -14,8 +14,7 @@ from punchcard.api import build
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.blocks.block import MatrixProduct
-from punchcard.machines.fleq.designs.base import POINTERS
-from punchcard.machines.fleq.functions import BUILT_IN, MUL, Function
+from punchcard.machines.fleq.functions import BUILT_IN, MUL, POINTERS, Function
 from punchcard.machines.fleq.isa import FleqProgram, Halt, pointers
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble

@@ -108,6 +108,18 @@ def test_disguises_that_are_none(given: dict[str, Any], match: str) -> None:
         Disguise("spun")  # type: ignore[arg-type]
 
 
+def test_a_card_in_another_format_does_not_leave() -> None:
+    """A product in float32 would round what the model has computed in float64."""
+    program, machine = built()
+    hidden = Disguised(machine, Disguise("exact"))
+    card = machine.punch(program)
+    entered = hidden.enter(card.float())
+    assert entered.dtype == torch.float64
+    assert torch.equal(hidden.leave(entered), card.double())
+    with pytest.raises(DisguiseError, match="the card is in float32: a disguised model has cards in float64"):
+        hidden.leave(entered.float())
+
+
 def test_the_key_undoes_a_disguise() -> None:
     """With the rotation and the orders the circuit explains the disguised weights again."""
     _, machine = built()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -145,6 +146,19 @@ def test_a_card_that_its_layout_does_not_declare_is_refused() -> None:
     gap = Layout([RowBlock("a", 1, holds={"all": "bits"}), RowBlock("b", 1, start=3)], [Region("all", 2)])
     with pytest.raises(LayoutError, match=r"row 2, column 1 holds 5.0: the layout declares nothing there"):
         PackedCard.of(gap, np.array([[1.0, 1.0], [0, 0], [0, 5.0], [0, 0]]))
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 6), (5,), (6, 5), (4, 6)])
+def test_entries_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    """Also where NumPy would repeat them, and by both ways to write on a packed card."""
+    it = layout()
+    card = PackedCard.blank(it)
+    why = re.escape(f"{shape} values do not fit 'word' in 'cells', which is (5, 6)")
+    with pytest.raises(SizeError, match=why):
+        card.put("word", "cells", -np.ones(shape))
+    for make in KINDS:
+        with pytest.raises(SizeError, match=why):
+            it.put(make(it), "word", "cells", -np.ones(shape))
 
 
 def test_words_go_only_where_bits_are() -> None:

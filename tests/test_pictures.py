@@ -12,7 +12,8 @@ import pytest
 import punchcard
 from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
-from punchcard.viewer.excerpt import ABOVE, BELOW, ZERO, excerpt, shade
+from punchcard.viewer.colours import ABOVE, BELOW, ZERO, shade
+from punchcard.viewer.excerpt import excerpt
 from punchcard.viewer.tables import card_svg
 from tests.cases import load_subleq
 from tests.opened import built

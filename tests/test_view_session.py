@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gc
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -109,17 +111,38 @@ def test_a_large_card_is_computed_in_some_columns_as_in_all(name: str, monkeypat
         assert set(session.inspector.columns_shown) <= set(columns.tolist())
 
 
+def test_a_session_is_freed_at_once() -> None:
+    """It holds up to 256 MiB of cards, so nothing in it may hold itself and wait for the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        session = opened("two-layer")
+        session.state(3 * session.per_loop + 1)
+        held = [weakref.ref(each) for each in (session, session.inspector, session.timeline)]
+        del session
+        assert [each() for each in held] == [None] * len(held)
+    finally:
+        gc.enable()
+
+
+def test_only_the_last_loops_are_kept() -> None:
+    look, most = opened("two-layer").inspector.stages, inspector.LOOPS_KEPT
+    first = [look(loop) for loop in range(most + 1)]
+    assert all(look(loop) is first[loop] for loop in range(1, most + 1))
+    assert look(0) is not first[0]
+
+
 def test_a_spread_that_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the restricted way is not right, it is noticed, and all columns are computed."""
     session = opened("two-layer")
     session.inspector.small = False
     right = session.card(3)
     monkeypatch.setattr(ColumnSubset, "loop", lambda *given: _wrong(ColumnSubset.__dict__["_closed"], *given))
-    session.inspector.stages.cache_clear()
+    session.inspector._kept.clear()
     columns, found = session.card(3)
     assert np.array_equal(found, right[1][:, np.searchsorted(right[0], columns)])
     monkeypatch.setattr(inspector, "MOST_IN_FULL", 0)
-    session.inspector.stages.cache_clear()
+    session.inspector._kept.clear()
     with pytest.raises(PunchcardError, match="loop 0 of a card of 14 columns cannot be shown layer by layer: the end of"):
         session.card(3)
     columns, found = session.card(4)

@@ -290,16 +290,20 @@ class Layout:
     def put(self, card: Card, rows: str, region: str, values: Tensor | AnyArray | float) -> None:
         """Write `values` at a block's rows and a region's columns; the sizes must agree."""
         self.check(card)
-        size, given = (self.place(rows).size, self.region_size(region)), np.shape(values)
-        if given and tuple(given[-2:]) != size:
-            raise SizeError(f"{tuple(given[-2:])} values do not fit {rows!r} in {region!r}, which is {size}")
         if isinstance(card, PackedCard):
             card.put(rows, region, as_array(values))
             return
+        self.check_shape(rows, region, np.shape(values))
         place: Any = self.get(card, rows, region)
         if isinstance(values, np.ndarray) and not isinstance(place, np.ndarray):
             values = place.new_tensor(values)
         place[...] = values
+
+    def check_shape(self, rows: str, region: str, shape: tuple[int, ...]) -> None:
+        """Refuse entries of a shape (..., rows, columns) that is not that of the place; one number fits every place."""
+        size = self.place(rows).size, self.region_size(region)
+        if shape and tuple(shape[-2:]) != size:
+            raise SizeError(f"{tuple(shape[-2:])} values do not fit {rows!r} in {region!r}, which is {size}")
 
     # Numbers
 

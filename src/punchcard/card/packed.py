@@ -167,6 +167,7 @@ class PackedCard:
         """Write entries, which must be what the layout declares there."""
         place, columns = self.layout.place(rows), self.layout.region(region)
         given = np.asarray(values)
+        self.layout.check_shape(rows, region, given.shape)
         content = place.block.holds.get(region)
         wrong = first_mismatch(given, content)
         if wrong is not None:

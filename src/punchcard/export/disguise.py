@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.card.formats import AnyArray
+from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import DisguiseError, PunchcardError
 from punchcard.export.lockstep import interpreted
 from punchcard.machines.base import Machine
@@ -149,11 +149,13 @@ class Disguised:
 
     def enter(self, card: Tensor) -> Tensor:
         """A card of the machine as the disguised model takes it."""
-        return card.new_tensor(self.readin, dtype=self.model.dtype) @ card.to(self.model.dtype)
+        return _tensor(self.readin, card) @ card.to(self.model.dtype)
 
     def leave(self, card: Tensor) -> Tensor:
-        """The machine's card from the disguised model's."""
-        return card.new_tensor(self.readout) @ card
+        """The machine's card from the disguised model's, which is in float64."""
+        if (found := name_of(card.dtype)) != DTYPE:
+            raise DisguiseError(f"the card is in {found}: a disguised model has cards in {DTYPE}")
+        return _tensor(self.readout, card) @ card
 
     def check(self, programs: Sequence[Any], loops: int) -> Agreement:
         """Run programs beside the interpreter, and compare every loop; a disguise that breaks one is refused."""
@@ -184,6 +186,13 @@ def disguised(machine: Machine[Any, Any], program: object, disguise: Disguise, *
     found = Disguised(machine, disguise)
     found.check([program], loops)
     return found
+
+
+def _tensor(matrix: Array, card: Tensor) -> Tensor:
+    """A matrix where the card is; on the CPU without a copy."""
+    import torch
+
+    return torch.from_numpy(matrix).to(card.device)
 
 
 def _noisy(array: Array, size: float, generator: np.random.Generator) -> Array:

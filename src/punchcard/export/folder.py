@@ -92,8 +92,7 @@ def summary(machine: Machine[Any, Any], program: object = None) -> dict[str, Any
     return {
         "punchcard": __version__, "title": machine.title(), "facts": plain_data(machine.summary()),
         "layout": layout.describe(),
-        "halting": [pattern_places(layout, pattern) for pattern in machine.halting],
-        "events": [pattern_places(layout, pattern) for pattern in events(machine)],
+        **stops(machine),
         "values": [value.plain(layout) for value in shown], "columns": named,
     }
 
@@ -101,6 +100,12 @@ def summary(machine: Machine[Any, Any], program: object = None) -> dict[str, Any
 def events(machine: Machine[Any, Any]) -> tuple[Pattern, ...]:
     """The patterns at which a host has something to do between two loops: a port, a fault, the end of a program."""
     return machine.design.events(machine.sizes)
+
+
+def stops(machine: Machine[Any, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Where a run without a host ends: the patterns of a program that has halted, and those at which a host is needed."""
+    patterns = {"halting": machine.halting, "events": events(machine)}
+    return {name: [pattern_places(machine.layout, pattern) for pattern in some] for name, some in patterns.items()}
 
 
 def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:

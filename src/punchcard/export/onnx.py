@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PrecisionError
-from punchcard.export.folder import summary, write_folder
+from punchcard.export.folder import stops, write_folder
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
@@ -79,8 +79,8 @@ def run_model(machine: Machine[Any, Any], loop: ModelProto | None = None) -> Mod
     """The machine as an ONNX model that makes a run. `loop`: what `model` gave; default: made here."""
     from punchcard.export.onnx_run import run_of
 
-    about = summary(machine)
-    return run_of(model(machine) if loop is None else loop, about["halting"] + about["events"])
+    ends = stops(machine)
+    return run_of(model(machine) if loop is None else loop, ends["halting"] + ends["events"])
 
 
 def _loop(machine: Machine[Any, Any]) -> nn.Module:

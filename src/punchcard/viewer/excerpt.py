@@ -1,10 +1,7 @@
-"""What of a card a picture shows: rows by block, columns by region, and the rest folded; and in which colours.
+"""What of a card a picture shows: rows by block, columns by region, and the rest folded.
 
 A card may have thousands of columns, and most of them hold what an empty column of their region holds. A picture shows the
 others, up to a number, and says how many are folded. Row blocks that are 0 wherever one looks are left out.
-
-The colours are those of the page: blue above 0, amber below, paper at 0. Blue and amber stay apart for people who see no
-difference between red and green, and one is much darker than the other, so that a print in grey still shows which is which.
 """
 
 from __future__ import annotations
@@ -26,11 +23,6 @@ MOST = 48
 """Default number of columns of a picture."""
 LOOKED_AT = 1 << 14
 """Columns of a region among which used ones are looked for."""
-BELOW, ZERO, ABOVE = "#dd9a2e", "#faf4e6", "#1d5c96"
-INK, FAINT, CHANGED = "#22242b", "#8b8577", "#b3206b"
-"""Text, lines between blocks, and the edge of what has changed."""
-STEPS = 15
-"""Shades on each side of 0."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +135,3 @@ def _used(layout: Layout, card: Card, region: Region) -> list[int]:
         if counts.max() > 1 and len(counts) > 1:  # where no two are alike they are addresses
             used |= which.reshape(-1) != counts.argmax()
     return [columns.start + int(offset) for offset in np.flatnonzero(used)]
-
-
-def shade(value: float) -> str:
-    """The colour of a number from -1 to 1, in steps; beyond, it has the full colour."""
-    step = max(-STEPS, min(STEPS, round(value * STEPS)))
-    if step == 0 and value:
-        step = 1 if value > 0 else -1  # a small number is not 0
-    end = BELOW if step < 0 else ABOVE
-    parts = [(int(ZERO[i:i + 2], 16), int(end[i:i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(a + (b - a) * abs(step) / STEPS):02x}" for a, b in parts)

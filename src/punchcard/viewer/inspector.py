@@ -9,7 +9,7 @@ that were asked for, and all that they need.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from punchcard.machines.display_values import DisplayValue
 from punchcard.machines.running import Mark
 from punchcard.transformer import equation
 from punchcard.transformer.weights import active_columns
+from punchcard.viewer.cache import BoundedCache
 from punchcard.viewer.column_subset import ColumnSubset, NeedsAllColumns
 from punchcard.viewer.stages import SMALL, Columns, LoopStages, differing_columns, entries_of
 from punchcard.viewer.timeline import Timeline
@@ -56,7 +57,7 @@ class LoopInspector:
         self.small = self.layout.columns <= SMALL
         near = "dense" if self.small and not self.exact else "auto"
         self.timeline = Timeline(machine, program, given, max_steps, near=near)
-        self.stages = lru_cache(LOOPS_KEPT)(self._stages)
+        self._kept: BoundedCache[LoopStages] = BoundedCache(LOOPS_KEPT)
         self._wanted: set[int] = set()
 
     @cached_property
@@ -89,7 +90,7 @@ class LoopInspector:
             if len(new) > MOST_WANTED:
                 raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be shown beside those that always are")
             self._wanted |= new
-            self.stages.cache_clear()
+            self._kept.clear()
 
     def has_ended(self, loop: int) -> bool:
         """Whether the run is known to make no loop of this number."""
@@ -133,9 +134,12 @@ class LoopInspector:
         except PunchcardError:
             return None
 
-    def _stages(self, loop: int) -> LoopStages:
-        """The card at each stage of a loop. The last ones that were asked for are kept, as `stages`."""
-        return self._small_loop(loop) if self.small else self._large_loop(loop)
+    def stages(self, loop: int) -> LoopStages:
+        """The card at each stage of a loop. The last loops that were computed are kept."""
+        found = self._kept.get(loop)
+        if found is None:
+            found = self._kept[loop] = self._small_loop(loop) if self.small else self._large_loop(loop)
+        return found
 
     def _small_loop(self, loop: int) -> LoopStages:
         """The equation in all columns. If no host takes part, that is the next card, too."""

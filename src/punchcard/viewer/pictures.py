@@ -21,7 +21,8 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
-from punchcard.viewer.excerpt import ABOVE, BELOW, CHANGED, FAINT, INK, MOST, ZERO, CardExcerpt, excerpt
+from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
+from punchcard.viewer.excerpt import MOST, CardExcerpt, excerpt
 from punchcard.viewer.stages import differing_columns
 
 if TYPE_CHECKING:

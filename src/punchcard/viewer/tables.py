@@ -13,7 +13,8 @@ import numpy as np
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import shortened
 from punchcard.formatting import format_value, plural
-from punchcard.viewer.excerpt import ZERO, CardExcerpt, excerpt, shade
+from punchcard.viewer.colours import ZERO, shade
+from punchcard.viewer.excerpt import CardExcerpt, excerpt
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine

@@ -7,10 +7,8 @@ grow with the run: when there are too many, every second one is dropped.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from punchcard.card.layout import Card
@@ -21,6 +19,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction
 from punchcard.machines.streams import Traffic, reader
+from punchcard.viewer.cache import BoundedCache
 
 FIRST_EVERY = 64
 MOST_MARKS = 256
@@ -71,8 +70,8 @@ class Timeline:
         size = max(1, packed_bytes(machine.layout, machine.precision.name))
         self._most = max(8, min(MOST_MARKS, MARK_BYTES // size))
         self._marks: dict[int, Mark] = {0: Mark(machine.pack(program))}
-        self._recent: OrderedDict[int, Mark] = OrderedDict()
-        self._serve = lru_cache(RECENT)(self._after_host)
+        self._recent: BoundedCache[Mark] = BoundedCache(min(RECENT, self._most))
+        self._served: BoundedCache[Served] = BoundedCache(RECENT)
         if self.last == 0:
             self.end = RunEnd(0, "steps")
 
@@ -99,7 +98,10 @@ class Timeline:
         mark = self.mark(loop)
         if self.end is not None and mark.loops >= self.end.loops:
             return Served(mark.raw_card, mark.traffic)
-        return self._serve(mark.loops)
+        found = self._served.get(mark.loops)
+        if found is None:
+            found = self._served[mark.loops] = self._serve(mark)
+        return found
 
     def put(self, mark: Mark) -> None:
         """Keep a mark that was made elsewhere."""
@@ -215,8 +217,7 @@ class Timeline:
         self._ended(last, "error", message)
         return last
 
-    def _after_host(self, loop: int) -> Served:
-        mark = self.mark(loop)
+    def _serve(self, mark: Mark) -> Served:
         read = reader(self.given, len(mark.traffic.read))
         host = self.machine.host(mark, read, lambda byte: None, self.last, self.program)
         if host is None:
@@ -242,7 +243,4 @@ class Timeline:
 
     def _remember(self, mark: Mark) -> Mark:
         self._recent[mark.loops] = mark
-        self._recent.move_to_end(mark.loops)
-        while len(self._recent) > min(RECENT, self._most):
-            self._recent.popitem(last=False)
         return mark

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import starmap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -239,7 +238,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         return values
 
     def states(self, cards: Cards) -> list[FleqState]:
-        return list(starmap(FleqState, self.design.read(self.sizes, self.layout, cards)))
+        memories, counters = self.design.read(self.sizes, self.layout, cards)
+        return [FleqState(memory, counter) for memory, counter in zip(memories, counters.tolist(), strict=True)]
 
     def own(self, program: FleqProgram, state: FleqState) -> FleqState:
         return FleqState(state.memory[:, : program.columns], state.program_counter)

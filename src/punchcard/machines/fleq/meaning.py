@@ -16,11 +16,12 @@ from functools import cache, partial
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
-from punchcard.machines.fleq.designs.base import POINTERS, FleqDesign, flag_grid
+from punchcard.machines.fleq.designs.base import FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
+from punchcard.machines.fleq.functions import POINTERS
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
 from punchcard.words.word import FALSE, TRUE, Word, any_of
 

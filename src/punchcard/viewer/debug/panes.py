@@ -9,8 +9,8 @@ from operator import itemgetter
 from rich.style import Style
 from rich.text import Text
 
+from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, shade
 from punchcard.viewer.debug.debugger import Debugger
-from punchcard.viewer.excerpt import ABOVE, BELOW, CHANGED, shade
 
 NAME = 16
 """Letters of a column's name beside its strip."""

@@ -12,14 +12,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from punchcard.budget import PACKED, building, require
-from punchcard.card.encoding import decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.fleq.blocks.block import Block, Scale
 from punchcard.machines.fleq.blocks.curves import Curve, Entries
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.functions import POINTERS as POINTERS
+from punchcard.machines.fleq.functions import POINTERS
 from punchcard.machines.fleq.step_mismatch import Mismatch, step_mismatches
 from punchcard.primitives.bits import bit_of, number, step
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
@@ -227,20 +227,23 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "data", "memory", memory)
         layout.put(card, "data", "instructions", content.code)
 
-    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> list[tuple[Array, int]]:
-        """For each card of a batch the memory, rows by columns, and the number of the next instruction."""
-        return [(self.memory(one), self.counter(one)) for one in card]  # type: ignore[union-attr]
+    def read(self, sizes: FleqSizes, layout: Layout, card: Cards) -> tuple[Array, Numbers]:
+        """The memory, rows by columns, and the number of the next instruction, of a card or of each card of a batch."""
+        return self.memory(card), self._counters(card)
 
-    def memory(self, card: Card) -> Array:
+    def memory(self, card: Cards) -> Array:
         """A column's content is `data` + `incoming`, one of which is 0 where a column has just been written."""
-        return self.contents(card, "memory")[: self.sizes.size].astype(np.float64)
+        return self.contents(card, "memory")[..., : self.sizes.size, :].astype(np.float64)
 
     def counter(self, card: Card) -> int:
         """The number of the next instruction."""
-        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[0]
-        return int(column) - self.sizes.instruction_column
+        return int(self._counters(card))
 
-    def contents(self, card: Card, region: str) -> Array:
+    def _counters(self, card: Cards) -> Numbers:
+        column = self.card.numbers(card, "program_counter", "scratchpad", slice(1))[..., 0]
+        return np.asarray(column - self.sizes.instruction_column)
+
+    def contents(self, card: Cards, region: str) -> Array:
         """The columns of a region, whole: data, and what has just been written."""
         return self.card.array(card, "data", region) + self.card.array(card, "incoming", region)
 

@@ -36,7 +36,7 @@ After the last instruction comes itself, so that every fetch finds a column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -46,9 +46,10 @@ import numpy.typing as npt
 from punchcard.card.encoding import encode_unsigned
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
-from punchcard.machines.fleq.designs.base import GATE, POINTERS, FleqContent, FleqSizes
+from punchcard.machines.fleq.designs.base import GATE, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
+from punchcard.machines.fleq.functions import POINTERS
 from punchcard.primitives.bits import increment_bits, number, step, step_and
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
@@ -76,20 +77,26 @@ class ThreeLayerFleqDesign(CompactDesign):
         return super().users() | rewriting
 
     def _layout(self) -> Layout:
-        sizes, length, pad = self.sizes, self.sizes.pointer_bits, ("scratchpad",)
-        of_compact = super()._layout()
-        parts, blocks = sizes.instruction_parts(), []
-        for block in of_compact.blocks:
+        sizes, pad, blocks = self.sizes, ("scratchpad",), []
+        for block in super()._layout().blocks:
             if block.name in ("current", "read_pointer"):
                 block = replace(block, holds=holding("bits", *pad), changes=pad)
             elif block.name in REGISTERS:
                 block = replace(block, holds=holding("real", *pad), changes=pad, limit=1.0, follows=True)
             blocks.append(block)
-        sized = {block.name: block.size for block in blocks}
-        blocks += [
+        return Layout([*blocks, *self._ahead(blocks)], sizes.regions, lambda: [
+            *card_facts(sizes, self.blocks, self._standing(), in_place=True),
+            *register_facts(sizes, self.columns, self.users())])
+
+    def _ahead(self, others: Iterable[RowBlock]) -> list[RowBlock]:
+        """Rows for the instructions that may come next, which the compact design has not. A loop leaves them clean."""
+        sizes, length = self.sizes, self.sizes.pointer_bits
+        sized = {block.name: block.size for block in others}
+        blocks = [
             RowBlock("following", length, "pc + 1"),
             RowBlock("kept", len(self.kept) * length, "pointers of the instruction", dict.fromkeys(self.kept, length)),
-            RowBlock("jump", sizes.instruction_rows, "the instruction that p names", parts, within="bits"),
+            RowBlock("jump", sizes.instruction_rows, "the instruction that p names", sizes.instruction_parts(),
+                     within="bits"),
             RowBlock("jump_pointer", length, "the column that it is to read"),
             *(RowBlock(f"jump_{name}", sized[name], "of the instruction that p names") for name in REGISTERS),
         ]
@@ -103,9 +110,7 @@ class ThreeLayerFleqDesign(CompactDesign):
                 RowBlock("plain", 1, "0: a pointer function is called"),
                 RowBlock("flag_result", 1, "the result's first row, of functions that may write a flag"),
             ]
-        return Layout(blocks, sizes.regions, lambda: [
-            *card_facts(sizes, self.blocks, self._standing(), in_place=True),
-            *register_facts(sizes, self.columns, self.users())])
+        return blocks
 
     def weights(self, sizes: FleqSizes, layout: Layout) -> int:
         """Three heads of the fetch more than the compact design, and hidden units for two instructions."""
@@ -199,8 +204,7 @@ class ThreeLayerFleqDesign(CompactDesign):
         part += assign(current, next_instruction) + assign(pointer, next_pointer)
         for name in REGISTERS:
             part += assign(self.row(name), chosen(self.row(name), self.row(f"jump_{name}"), 0.0))
-        names = [block.name for block in self.card.blocks]
-        ahead = names[names.index("following") :]  # what this design has and the compact one has not
+        ahead = [block.name for block in self._ahead(self.card.blocks)]
         shared = [name for name in self.SHARED_TEMPORARIES if name not in ("current", "deep", "over")]
         return part + self.clear_all([*ahead, *shared, "operand", "left", "active", *self._own_rows()])
 

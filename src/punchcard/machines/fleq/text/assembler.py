@@ -20,7 +20,7 @@ from punchcard.machines.fleq.text.source import lines, take_number
 from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
 from punchcard.machines.fleq.text.writer import disassemble
-from punchcard.machines.source import Line
+from punchcard.machines.source import Line, where
 from punchcard.machines.subleq.isa import NAME
 
 __all__ = ["assemble", "disassemble"]
@@ -50,8 +50,7 @@ def assemble(
     known, listing = _all_functions(functions or {}), _Listing()
     _parse(text, source, listing, None if folder is None else Path(folder))
     if not listing.code:
-        where = f"{source}: " if source else ""
-        raise ProgramError(f"{where}the program is empty: .code needs at least one instruction")
+        raise ProgramError(f"{where(source)}the program is empty: .code needs at least one instruction")
     declared = listing.declarations.values()
     variables = variables_in_order([(d.name.text, d.shape) for d in declared])
     limit = FleqProgram.range if listing.range is None else listing.range
