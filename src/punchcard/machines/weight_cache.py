@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from punchcard import code_cache
+import punchcard.code_cache as code_cache
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 

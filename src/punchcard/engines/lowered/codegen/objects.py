@@ -16,7 +16,8 @@ import llvmlite
 from llvmlite import binding, ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from punchcard import code_cache, words
+import punchcard.code_cache as code_cache
+from punchcard import words
 from punchcard.code_cache import Notes
 
 

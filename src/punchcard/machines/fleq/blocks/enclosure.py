@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from punchcard import code_cache
+import punchcard.code_cache as code_cache
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.functions import Smooth
 
