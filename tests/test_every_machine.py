@@ -232,7 +232,7 @@ def test_values_are_set_by_name(name: str) -> None:
 def test_another_kind_of_program_is_refused(name: str) -> None:
     _, machine = build(name)
     other = punchcard.load(file_of(KINDS[KINDS.index(name) - 1]))
-    with pytest.raises(PunchcardError, match=rf"a \w+ does not run on a {type(machine).__name__}"):
+    with pytest.raises(PunchcardError, match=rf"a program of class \w+ does not run on a {type(machine).__name__}"):
         punchcard.run(other, machine)
     with pytest.raises(PunchcardError, match=rf"{type(machine).__name__}\.run: program=.*: it must be a "):
         machine.run(other)

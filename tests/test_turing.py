@@ -276,7 +276,7 @@ def test_a_program_without_rules_is_refused() -> None:
 
 
 def test_a_program_of_another_machine_is_refused() -> None:
-    with pytest.raises(PunchcardError, match=r"a Program does not run on a TuringMachine"):
+    with pytest.raises(PunchcardError, match=r"a program of class Program does not run on a TuringMachine"):
         punchcard.run(punchcard.assemble(".code\nhalt"), _machine_for("increment"))
     with pytest.raises(PunchcardError, match=r"an object of type TuringProgram is not a program of a known machine"):
         punchcard.run(_example("increment"))

@@ -275,7 +275,7 @@ class Machine(ABC, Generic[Program, State]):
     def check_type(self, program: object) -> None:
         """Raise an error if a program is for another kind of machine."""
         if not self.kind.is_for(program):
-            raise PunchcardError(f"a {type(program).__name__} does not run on a {type(self).__name__}")
+            raise PunchcardError(f"a program of class {type(program).__name__} does not run on a {type(self).__name__}")
 
     def own(self, program: Program, state: State) -> State:
         """The program's part of a state. The machine may be larger than the program."""

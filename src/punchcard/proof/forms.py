@@ -114,7 +114,7 @@ class Bits:
         return self.vector(number) if coefficient > 0 else ~self.vector(number)
 
     def literal(self, number: int, value: object) -> Term:
-        """A bit, or where the value is 0 that it is not so."""
+        """A bit, or its negation where the value is 0."""
         return self.terms[number] if value else z3.Not(self.terms[number])
 
     def setting(self, setting: Mapping[int, int]) -> Term:
