@@ -81,6 +81,7 @@ def test_what_has_no_lead() -> None:
     assert math.isinf(hard_lead("float64", 0.0, Scores(1.0)))
     assert math.isinf(hard_lead("float64", math.nan, Scores(1.0)))
     assert math.isinf(hard_lead("float16", 1024.0, Scores(100.0))), "a product would be infinite"
+    assert math.isinf(hard_lead("float16", 0.25, Scores(1e5))), "a score would be infinite before it is multiplied"
     assert math.isinf(hard_lead("bfloat16", 1.0, Scores(1.0, 100))), "so many roundings may change everything"
     exact = hard_lead("float32", 64.0, Scores(8.0))
     assert hard_lead("float32", 64.0, Scores(8.0, 20, 0.25)) == exact, "all terms are quarters"

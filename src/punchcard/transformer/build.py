@@ -13,6 +13,7 @@ else: to set t to f, the feed-forward adds f - t.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from punchcard.errors import FormulaError, PrecisionError
 from punchcard.transformer.expression import Array, Expression, Rows
 from punchcard.transformer.precision import Precision
+from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.weights import LayerArrays, Weights
 
 if TYPE_CHECKING:
@@ -171,12 +173,11 @@ def _cast(weights: LayerWeights, precision: Precision) -> LayerArrays:
 
 def _check_scores(weights: LayerWeights, temperatures: Array, precision: Precision) -> None:
     """Refuse a temperature whose products with the scores of ±1 entries are not finite in the number format."""
-    limit = precision.format.max
-    for key, query, temperature in zip(weights.key, weights.query, temperatures, strict=True):
-        largest = float(np.abs(key).sum(axis=1) @ np.abs(query).sum(axis=1)) * max(1.0, float(temperature))
-        if not largest <= limit:
-            raise PrecisionError(f"temperature {temperature:g} makes scores up to {largest:g}, {precision.name} holds "
-                                 f"{limit:g}: use a lower one")
+    for key, query, temperature in zip(weights.key, weights.query, temperatures.tolist(), strict=True):
+        largest = float(np.abs(key).sum(axis=1) @ np.abs(query).sum(axis=1))
+        if math.isinf(hard_lead(precision.name, temperature, Scores(largest))):
+            raise PrecisionError(f"temperature {temperature:g} makes scores up to {largest * max(1.0, temperature):g}, "
+                                 f"{precision.name} holds {precision.format.max:g}: use a lower one")
 
 
 FeedForward: TypeAlias = tuple[Array, Array, Array, Array, tuple[tuple[int, ...], ...]]

@@ -66,9 +66,12 @@ def hard_product(dtype: str) -> float:
 
 
 def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:
-    """By how much an exact score must lead so that the weight of another is exactly 0; infinite where no lead is enough."""
+    """By how much an exact score must lead so that the weight of another is exactly 0.
+
+    Infinite where no lead is enough: at no positive temperature, and where scores, or their products with it, may overflow.
+    """
     limits = FORMATS[dtype]
-    if not temperature > 0 or not temperature * max(scores.largest, 1.0) <= limits.max:
+    if not temperature > 0 or not max(temperature, 1.0) * max(scores.largest, 1.0) <= limits.max:
         return math.inf
     rounded = 0.0 if math.frexp(temperature)[0] == 0.5 else 2 * limits.eps * scores.largest
     return hard_product(dtype) / temperature + 2 * scores.error(limits.eps) + rounded
