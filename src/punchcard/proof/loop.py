@@ -26,7 +26,8 @@ from punchcard.proof.relus import Relus
 from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
 from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.weights import NAMES, LayerArrays, sparse_rows
+from punchcard.transformer.sparse import SparseMatrix
+from punchcard.transformer.weights import NAMES, LayerArrays
 
 Row = list[tuple[int, Fraction]]
 NEVER = Fraction(1 << 64)
@@ -61,12 +62,12 @@ class Layer:
             if not np.isfinite(getattr(arrays, name)).all():
                 raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
         self.heads = [
-            HeadWeights(sparse_rows(key, Fraction), sparse_rows(query, Fraction), sparse_rows(value, Fraction),
+            HeadWeights(*(SparseMatrix(matrix).by_row(Fraction) for matrix in (key, query, value)),
                         _least_lead(dtype, float(temperature), key, query, sizes))
             for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
                                                       strict=True)
         ]
-        self.w1, self.w2 = sparse_rows(arrays.w1, Fraction), sparse_rows(arrays.w2, Fraction)
+        self.w1, self.w2 = (SparseMatrix(matrix).by_row(Fraction) for matrix in (arrays.w1, arrays.w2))
         self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
         self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
 

@@ -54,8 +54,7 @@ class ColumnSubset:
         self.weights, self.layout = weights, layout
         self.layers = weights.layers
         self._card: Card | None = None
-        numbers = FORMATS[weights.dtype]
-        self._least = numbers.tiny * numbers.eps / 2  # what the number format rounds to 0
+        self._least = weights.format.least / 2  # what the number format rounds to 0
         self._keys = [[self._head(layer, head) for head in range(layer.heads)] for layer in self.layers]
         self._spans = [layout.region(region.name) for region in layout.regions]
         self.witnesses = np.unique([range(span.start, span.stop)[at] for span in self._spans
