@@ -33,7 +33,7 @@ GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
 """The same with `device="cuda"`."""
 
 __all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
-           "Runner", "Watch", "check_engine", "prepare", "prepare_batch", "takes_packed"]
+           "Runner", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,

@@ -50,9 +50,10 @@ Hook: TypeAlias = Callable[[Output, AnyArray], AnyArray]
 def stages(layers: Sequence[LayerArrays], card: AnyArray, hook: Hook | None = None) -> list[AnyArray]:
     """One loop: the card before each layer and after its attention, and after the last layer."""
     found = [card]
-    for number, layer in enumerate(layers):
-        for step in (attend, feed_forward):
-            found.append(step(layer, found[-1], number, hook or _unchanged))
+    with silent():
+        for number, layer in enumerate(layers):
+            for step in (attend, feed_forward):
+                found.append(step(layer, found[-1], number, hook or _unchanged))
     return found
 
 
@@ -89,7 +90,8 @@ def moved(layer: LayerArrays, head: int, card: AnyArray) -> tuple[AnyArray, AnyA
 
 def attention(layer: LayerArrays, head: int, card: AnyArray, part: slice = EVERY_COLUMN) -> tuple[AnyArray, AnyArray]:
     """Scores and softmax weights of a head, for the columns of `part`: both are columns that give by columns that take."""
-    return weights_of(layer, head, layer.key[head] @ card, card[:, part])
+    with silent():
+        return weights_of(layer, head, layer.key[head] @ card, card[:, part])
 
 
 def weights_of(layer: LayerArrays, head: int, keys: AnyArray, taking: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -113,6 +115,11 @@ def columns_at_once(taking: int, giving: int) -> Iterator[slice]:
 
 def _unchanged(output: Output, computed: AnyArray) -> AnyArray:
     return computed
+
+
+def silent() -> AbstractContextManager[object]:
+    """No warnings of what overflows: it is infinite, or not a number, as the equation has it."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 @cache

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from punchcard.transformer.grids import powers_of_two
 from punchcard.transformer.sparse import Flags, SparseMatrix
 from punchcard.transformer.weights import LayerArrays
 
+Summed: TypeAlias = tuple[Array, Array]
+"""Totals and grids."""
 ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
 """Sizes of entries that are tried."""
 
@@ -94,6 +97,12 @@ class HeadMatrices:
     temperature: float
     winners: float
 
+    def matched(self, card: Bounds) -> tuple[Summed, Summed, Summed]:
+        """The totals and grids of keys, queries and scores. Key and query may come from columns of two kinds."""
+        keys, queries = _summed(self.key, card), _summed(self.query, card)
+        total = _rounded(np.array([keys[0] @ queries[0]]), len(keys[0]), card.eps)
+        return keys, queries, (total, np.array([keys[1].min(initial=np.inf) * queries[1].min(initial=np.inf)]))
+
 
 @dataclass(frozen=True)
 class HiddenUnits:
@@ -111,7 +120,7 @@ class LayerSums:
     def __init__(self, layer: LayerArrays, number: int = 1, winners: Sequence[float] | None = None) -> None:
         self.where = f"layer {number}"
         shares = [1.0] * layer.heads if winners is None else winners
-        self.heads = [HeadMatrices(*map(SparseMatrix, (key, query, value)), float(temperature), float(share))
+        self.heads = [HeadMatrices(SparseMatrix(key), SparseMatrix(query), SparseMatrix(value), float(temperature), share)
                       for key, query, value, temperature, share
                       in zip(layer.key, layer.query, layer.value, layer.temperature, shares, strict=True)]
         self.w1, self.w2 = SparseMatrix(layer.w1), SparseMatrix(layer.w2)
@@ -136,24 +145,16 @@ class LayerSums:
         for number, head in enumerate(self.heads, start=1):
             where = f"{self.where}, head {number}"
             with np.errstate(over="ignore", invalid="ignore"):
-                keys, queries, values = (self._summed(matrix, card) for matrix in (head.key, head.query, head.value))
-                # a key and a query may come from columns of two kinds: the largest of each
-                score = _rounded(keys[0] @ queries[0], len(keys[0]), card.eps)
-                product = score * max(1.0, abs(head.temperature)) * (1 + card.eps)
-                grid = keys[1].min(initial=np.inf) * queries[1].min(initial=np.inf)
+                keys, queries, score = head.matched(card)
+                values = _summed(head.value, card)
+                product = score[0] * max(1.0, abs(head.temperature)) * (1 + card.eps)
                 total = _rounded(total + values[0], 1, card.eps)
             yield Sums(f"{where}, key {{}}", *keys)
             yield Sums(f"{where}, query {{}}", *queries)
-            yield Sums(f"{where}, a score", np.array([score]), np.array([grid]))
-            yield Sums(f"{where}, a score times the temperature", np.array([product]), np.array([np.inf]))
+            yield Sums(f"{where}, a score", *score)
+            yield Sums(f"{where}, a score times the temperature", product, np.array([np.inf]))
             yield Sums(f"{where}, row {{}} of a value", values[0], values[1] / head.winners)
         yield Sums(f"{self.where}, row {{}} after the attention", total, self._attended_grid(card)[0])
-
-    @staticmethod
-    def _summed(matrix: SparseMatrix, card: Bounds) -> tuple[Array, Array]:
-        """The totals and grids of `matrix @ x`."""
-        totals = _rounded(matrix.totals(card.size).max(axis=1), matrix.terms, card.eps)
-        return totals, matrix.grids(card.grid, card.real)[0]
 
     def _attended_grid(self, card: Bounds) -> tuple[Array, Flags]:
         grid, real = card.grid, card.real
@@ -191,6 +192,12 @@ class LayerSums:
         grids = np.minimum(self.w2.grids(units.grids, units.real)[0], attended.grid)
         yield Sums(f"{self.where}, row {{}} of the output", _rounded(totals, self.w2.terms + 2, attended.eps),
                    np.minimum(grids, powers_of_two(self.b2)))
+
+
+def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:
+    """The totals and grids of `matrix @ x`, for columns of any kind."""
+    totals = matrix.totals(card.size).max(axis=1)
+    return _rounded(totals, matrix.terms, card.eps), matrix.grids(card.grid, card.real)[0]
 
 
 def _rounded(totals: Array, terms: Array | int, eps: float) -> Array:

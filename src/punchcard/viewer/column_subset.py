@@ -70,7 +70,7 @@ class ColumnSubset:
         """A loop from a card, in the wanted columns and all that they need."""
         self.take(card)
         columns = np.union1d(wanted, self.witnesses).astype(np.intp)
-        with equation.one_thread():
+        with equation.one_thread(), equation.silent():
             return self._closed(card, columns)
 
     def _closed(self, card: Card, columns: Columns) -> LoopStages:
@@ -122,7 +122,7 @@ class ColumnSubset:
         keys.matrix[:, columns] = before
         lead = hard_lead(self.weights.dtype, float(layer.temperature[head]),
                          Scores(largest, self.weights.width + len(keys.dimensions)))
-        near = (scores >= scores.max(axis=0) - lead).T
+        near = ~(scores < scores.max(axis=0) - lead).T  # all columns, where scores are not numbers
         sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
         weights = equation.softmax(layer.temperature[head] * scores[sources])
         weights = np.where(weights < self._least, 0, weights)
