@@ -78,14 +78,22 @@ def head_output(layer: LayerArrays, head: int, card: AnyArray) -> AnyArray:
     rows, values = moved(layer, head, card)
     keys, found = layer.key[head] @ card, np.zeros_like(card)
     for part in columns_at_once(card.shape[1], card.shape[1]):
-        found[rows, part] = values @ weights_of(layer, head, keys, card[:, part])[1]
+        take(found[:, part], rows, values, weights_of(layer, head, keys, card[:, part])[1])
     return found
 
 
 def moved(layer: LayerArrays, head: int, card: AnyArray) -> tuple[AnyArray, AnyArray]:
     """V X without its rows of zeros: the rows that a head writes to, and what each column offers to them."""
+    if not np.isfinite(card).all():  # 0 times what is not a number is not 0
+        return np.arange(len(card)), layer.value[head] @ card
     rows, sources = (np.flatnonzero(layer.value[head].any(axis=axis)) for axis in (1, 0))
     return rows, layer.value[head][np.ix_(rows, sources)] @ card[sources]
+
+
+def take(columns: AnyArray, rows: AnyArray, values: AnyArray, weights: AnyArray) -> None:
+    """Add to some columns what they take: to these rows values, and to all others 0, by weights that may not be numbers."""
+    columns[rows] += values @ weights
+    columns += np.zeros(len(weights), columns.dtype) @ weights
 
 
 def attention(layer: LayerArrays, head: int, card: AnyArray, part: slice = EVERY_COLUMN) -> tuple[AnyArray, AnyArray]:

@@ -81,7 +81,8 @@ class SparseMatrix:
     def grids(self, grid: Array, real: Flags) -> tuple[Array, Flags]:
         """The grids of `matrix @ x`, given those of x, and which of the sums have real numbers in them."""
         is_real = real[self.columns]
-        steps = np.where(is_real, self._sizes, self._powers) * grid[self.columns]
+        with np.errstate(over="ignore"):
+            steps = np.where(is_real, self._sizes, self._powers) * grid[self.columns]
         return self._reduced(np.minimum, steps, np.inf), self._reduced(np.logical_or, is_real, False)
 
     def _reduced(self, of: np.ufunc, terms: AnyArray, empty: float | bool) -> AnyArray:

@@ -6,6 +6,7 @@ The equation itself is `model.py`, which needs torch. To describe, save or compi
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -123,10 +124,14 @@ class Weights:
 
     def non_finite(self) -> str | None:
         """The first weight that is not a number, or infinite, in words; None where all are finite."""
+        where_they_are = self.module.state_dict().items() if self.has_module else self.state()
         with np.errstate(all="ignore"):
-            for name, array in self.state():
-                if not np.isfinite(array.sum()) and not np.isfinite(array).all():  # a sum is quicker, and may overflow
-                    place = np.argwhere(~np.isfinite(array))[0].tolist()
+            for name, values in where_they_are:
+                # a sum is quicker, and may overflow; a tensor on the device "meta" has no numbers
+                if getattr(values, "is_meta", False) or math.isfinite(float(values.sum())):
+                    continue
+                array = as_array(values)
+                for place in np.argwhere(~np.isfinite(array))[:1].tolist():
                     return f"{name}{place} is {array[tuple(place)]}"
         return None
 

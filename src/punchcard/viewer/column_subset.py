@@ -107,7 +107,7 @@ class ColumnSubset:
                 if not known.all():
                     missing.append(sources[~known])
                 else:
-                    attended[rows, part] += values[:, place] @ weights
+                    equation.take(attended[:, part], rows, values[:, place], weights)
         return attended, np.unique(np.concatenate(missing))
 
     def weights_of(self, number: int, head: int, card: AnyArray, columns: Columns,
