@@ -139,8 +139,8 @@ def test_a_sum_that_leaves_the_format_is_named() -> None:
 
 
 def test_scores_that_overflow_are_refused_when_a_machine_is_built() -> None:
-    with pytest.raises(PrecisionError, match=r"layer 1, .* float32 holds 3\.4e\+38: use .* gate than .*temperature=1e\+37"):
-        SubleqMachine(**SMALL, precision=Precision("float32", temperature=1e37))
+    with pytest.raises(PrecisionError, match=r"layer 1, .* float32 holds 3\.4e\+38: use .* gate than .*temperature=1e\+38"):
+        SubleqMachine(**SMALL, precision=Precision("float32", temperature=1e38))
 
 
 # Proofs
