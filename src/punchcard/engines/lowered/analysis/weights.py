@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from punchcard.card.formats import NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.engines.lowered.graph.nodes import ZERO, Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.exactness import rows_of_numbers
 from punchcard.transformer.grids import power_of_two
@@ -142,7 +143,8 @@ class LayerLists:
 
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
-        self._check(self.sums.attention(self._bounds(kinds)))
+        if self.heads:
+            self._check(self.sums.attention(self._bounds(kinds)))
 
     def _check(self, sums: Iterable[Sums]) -> None:
         found = violation(sums, self.limits)
@@ -157,9 +159,13 @@ class LayerLists:
         for kind, rows in enumerate(kinds):
             for row, linear in rows.items():
                 least, most = linear.ends
-                low[row, kind], high[row, kind] = least.min(), most.max()
+                low[row, kind] = least[0] if len(least) == 1 else least.min()
+                high[row, kind] = most[0] if len(most) == 1 else most.max()
                 step = _grid(linear)
-                grid[row], real[row] = min(grid[row], step or eps), real[row] or not step
+                if not step:
+                    step, real[row] = eps, True
+                if step < grid[row]:
+                    grid[row] = step
         return Bounds(low, high, grid, real, eps)
 
     def _open(self, rows: Rows) -> Indices:
@@ -175,8 +181,10 @@ class LayerLists:
 
 def _grid(linear: Linear) -> float:
     """A power of two of which every value is a multiple; 0 where none is known."""
-    steps = [power_of_two(c) * node.grid for node, c in linear.terms.items()]
-    return min([*steps, *map(power_of_two, linear.constant.tolist())])
+    steps = [node.grid if c == 1.0 else power_of_two(c) * node.grid for node, c in linear.terms.items()]
+    if linear.constant is not ZERO:
+        steps += map(power_of_two, linear.constant.tolist())
+    return min(steps, default=math.inf)
 
 
 def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
