@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard.cli.options import memory_option
+from punchcard.cli.terminal import out, print_json, remark, write_output
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.kind import DESIGNS
 
@@ -67,7 +68,7 @@ def calc(
     if show_program and not as_json:
         compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
                                           newton=newton)
-        click.echo(program_text(expression, compiled.program), nl=False)
+        write_output(program_text(expression, compiled.program), None)
         return 0
     result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
                        newton=newton, progress=_progress())
@@ -77,8 +78,6 @@ def calc(
 
 def _progress() -> Callable[[int, int], None]:
     """Says now and then how far a long run has come."""
-    from punchcard.cli.terminal import remark
-
     last = time.monotonic()
 
     def tell(done: int, instructions: int) -> None:
@@ -105,8 +104,6 @@ def _ends(name: str, text: str) -> tuple[str, str]:
 
 
 def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool) -> None:
-    from punchcard.cli.terminal import out, print_json
-
     machine = result.machine
     if as_json:
         facts = {

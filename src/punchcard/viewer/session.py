@@ -25,7 +25,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, printable
 from punchcard.files import read_whole
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
@@ -74,7 +74,7 @@ class Session:
                  source: str | None = None, name: str = "") -> None:
         self.machine, self.program, self.layout = machine, program, machine.layout
         named = name or str(getattr(program, "source", "") or machine.kind.name)
-        self.name = named.encode("utf-8", "replace").decode("utf-8")  # a file's name may be any bytes
+        self.name = printable(named)  # a file's name may be any bytes
         self.layers = len(machine.weights.layers)
         self.per_loop = 2 * self.layers
         self.input, self._source = bytes(input), source
@@ -118,11 +118,14 @@ class Session:
     def formula_texts(self) -> Formulas:
         return Formulas(self.machine)
 
+    def column_name(self, column: int) -> str:
+        """What a column is called in this program."""
+        return printable(self.machine.column_name(column, self.program))
+
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
         machine, layout, shown = self.machine, self.layout, self.inspector.columns_shown.tolist()
-        names = {column: name for column in shown
-                 if (name := machine.column_name(column, self.program)) != layout.column_name(column)}
+        names = {column: name for column in shown if (name := self.column_name(column)) != layout.column_name(column)}
         layers: list[LayerReply] = [
             {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
              "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
@@ -275,7 +278,7 @@ class Session:
         if stage == 0:
             now = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
             host, after = bool(differ(now, after).any()), now
-        return {"moment": moment, "column": column, "name": self.machine.column_name(column, self.program),
+        return {"moment": moment, "column": column, "name": self.column_name(column),
                 "before": encoded(before[:, None]), "after": encoded(after[:, None]), "formulas": formulas, "host": host}
 
     def formulas(self, layer: int) -> FormulasReply:
