@@ -114,10 +114,10 @@ def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool)
         }
         print_json(facts | ({"program": result.text} if with_program else {}))
         return
-    relative = f", {result.error / abs(result.exact):.1e} of the value" if result.exact else ""
     out(f"value  {result.value!r}")
     out(f"exact  {result.exact!r}")
-    out(f"error  {result.error:.1e}{relative}; bound {result.bound:.1e}")
+    for name, size in (("error", result.error), ("bound", result.bound)):
+        out(f"{name}  {size:.1e}" + (f", {size / abs(result.exact):.1e} of the exact value" if result.exact else ""))
     out(f"{result.steps} instruction{'s' * (result.steps != 1)} in {result.report.result.loops} loops of a transformer with "
         f"{len(machine.weights.layers)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
     if not result.ok:

@@ -183,7 +183,8 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
         ("parameters", f"{facts['parameters']:,}, of which {facts['nonzero']:,} are not zero", ""),
         ("temperature", f"{facts['temperature']:g} in hard heads", str(paper.get("temperature", ""))),
         ("number format", significand + needed, "real numbers"),
-        *((f"error bound of {name}", f"{bound:.1e}", "") for name, bound in facts.get("bounds", {}).items()),
+        *((f"error bound of {name}", f"{bound:.1e} over {facts['bounds_over'][name]}", "")
+          for name, bound in facts.get("bounds", {}).items()),
     ):
         table.add_row(*row)
     print_table(table)
