@@ -66,7 +66,8 @@ def write_files(folder: Path, name: str = FILE_NAME) -> dict[str, Path]:
     contents: dict[str, bytes] = {
         **{extension: text.encode() for extension, text in kinds.items()},
         ".elf": executable(name), ".bad.elf": executable(name, halts=False),
-        ".bf": f"+[>+]{CONTROLS.translate({91: None, 93: None})}".encode(), ".py": b"def main(x: int = 2) -> int:\n    return x\n",
+        ".bf": f"+[>+]{CONTROLS.translate({91: None, 93: None})}".encode(),
+        ".py": b"def main(x: int = 2) -> int:\n    return x\n",
         ".bad.py": f"def main() -> int:\n    return '{CONTROLS.replace(chr(13), '')}' @ 1\n".encode(),
         ".csv": f'"{held}","y{held}"\n-0.5,-0.4\n0.5,0.6\n'.encode(),
         ".certificate": json.dumps({"machine": name, "claims": [name]}).encode(),

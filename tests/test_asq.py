@@ -62,8 +62,8 @@ def words(text: str) -> tuple[int, ...]:
     ("[1]; 7 [2]; [5]", (0, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0)),
     ('"" 5; . ""; 7', (5, 5, 3, 7)),                           # an empty string has no cells, and its dot waits
     ('. "a\nb" 1 # the end\n2', (97, 10, 98, 1, 2, 2, 7)),      # a string goes over lines
-    ('. "a\r\n\r\n# ; b" 1', tuple(b"a\n\n# ; b") + (1,)),
-    ('. "it\'s" \'"\'\n. "two"', tuple(b"it's") + (34,) + tuple(b"two")),
+    ('. "a\r\n\r\n# ; b" 1', (*b"a\n\n# ; b", 1)),
+    ('. "it\'s" \'"\'\n. "two"', (*b"it's", 34, *b"two")),
     ("// \" '\n. 1 # \"\n. '\"' 2", (1, 34, 2)),               # quotes in comments and of characters begin no string
     (". ''' 1", (39, 1)),
     ("1 2 x:\n\n3\n. 4 x", (1, 2, 3, 4, 2)),                    # a label is before the cell that follows, on any line

@@ -129,8 +129,8 @@ def test_names_of_the_text_stay_its_own() -> None:
     ("t counter 5", "count s goto 0", (4, 7), "unknown counter 's': declare it under .data, as `s counter ROUNDS`"),
     ("t counter 5\nx scalar", "restart x", (5, 9), "unknown counter 'x'"),
     ("t counter 5", "restart t goto 0", (4, 11), "unexpected 'goto' after `restart t`"),
-    ("t counter 5\nx scalar", "x = add(x, t)", (5, 12), "'t' is a counter, not a variable: `count t goto label` and `restart "
-                                                       "t` use it"),
+    ("t counter 5\nx scalar", "x = add(x, t)", (5, 12), "'t' is a counter, not a variable: `count t goto label` and "
+                                                       "`restart t` use it"),
     ("t counter 5\nx scalar", "x = add(x, x); count t goto 0", (5, 16), "after `;` comes a branch of the same instruction"),
     ("t counter 5", "cuont t goto 0", (4, 1), "unknown instruction 'cuont' (did you mean 'count'?)"),
 ])

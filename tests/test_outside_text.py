@@ -21,27 +21,31 @@ from tests.fuzzing.judging import controls
 
 BAD = (".bad.py", ".bad.s", ".bad.asq", ".bad.fleq", ".bad.subleq", ".bad.tm", ".bad.json", ".bad.hex", ".none.s")
 FEW = ("--memory", "512", "--bits", "16")
+SMALL = ("--memory", "64")
+FOLDER = ("--to", "safetensors", "-o", "folder")
 LINES = {
-    "run": ((".elf", "--trace", "--memory", "64"), (".bad.elf", "--memory", "64"), (".elf", "--memory", "64", "--max-steps", "1"),
-            (".s", "--trace", "--memory", "64", "--max-steps", "2"), (".bf", "--max-steps", "1", *FEW), (".py", "--max-steps", "1", *FEW),
-            (".asq", "--trace", "--max-steps", "1", "--checkpoint", "kept", *FEW), (".subleq", "--trace", "--max-steps", "2"),
+    "run": ((".elf", "--trace", *SMALL), (".bad.elf", *SMALL), (".elf", *SMALL, "--max-steps", "1"),
+            (".s", "--trace", *SMALL, "--max-steps", "2"), (".bf", "--max-steps", "1", *FEW),
+            (".py", "--max-steps", "1", *FEW), (".asq", "--trace", "--max-steps", "1", "--checkpoint", "kept", *FEW),
+            (".subleq", "--trace", "--max-steps", "2"),
             (".fleq", "--trace"), (".fleq", "--set", hostile.NAME), (".fleq", "--engine", hostile.NAME),
             (".fleq", "--stats", "none/" + hostile.NAME), ("--resume", ".bad.safetensors"), (hostile.NAME,)),
     "view": ((".fleq", "--html", "page.html"), (".fleq", "--record", hostile.NAME), (".fleq", "--port", hostile.NAME)),
     "debug": ((".fleq", "--input", hostile.NAME),),
     "info": ((".fleq",), (".elf",), (".subleq", "--machine", hostile.NAME)),
     "prove": (("--verify", ".certificate"), ("--verify", ".bad.safetensors"), (".fleq", "-o", "none/" + hostile.NAME)),
-    "export": ((".fleq", "--to", "safetensors", "-o", "folder"), (".bad.safetensors", "--to", "safetensors", "-o", "folder")),
+    "export": ((".fleq", *FOLDER), (".bad.safetensors", *FOLDER)),
     "asm": ((".fleq",), (".elf",), (".py",), (".bf",), (".fleq", "-o", "none/" + hostile.NAME)),
     "disasm": ((".elf",), (".fleq",), (".subleq",), (".asq",)),
     "bench": ((".elf", "--memory", "64", "--engine", "dense", "--quick"), (".fleq", "--design", hostile.NAME)),
-    "calc": (("1+2", "--program"), (hostile.NAME,), (f"1 +\t2\n+{hostile.CONTROLS}", "--program"), ("a", f"{hostile.NAME}=1"),
-             ("a", "a=1", "--range", f"a={hostile.NAME}")),
+    "calc": (("1+2", "--program"), (hostile.NAME,), (f"1 +\t2\n+{hostile.CONTROLS}", "--program"),
+             ("a", f"{hostile.NAME}=1"), ("a", "a=1", "--range", f"a={hostile.NAME}")),
     "learn": ((".csv", "--target", ".target", "--epochs", "1", "--save", "kept.model"),
               (".csv", "--target", hostile.NAME + "x"), (".csv", "--target", ".target", "--program")),
     "predict": (("kept.model", ".csv"), (".bad.safetensors", ".csv"), ("kept.model", ".bad.fleq")),
 }
 """What each command is given. A word that begins with a dot is the file of that extension, or the table's target."""
+WRONG = (".bad", ".none", ".certificate", "--input")
 WRITTEN = ("kept", "page.html", "folder", "kept.model")
 """Files that commands write; their names are as hostile as the others."""
 
@@ -71,11 +75,11 @@ def assert_plain(result: Result) -> None:
 @pytest.mark.parametrize("name", sorted(cli.main.commands))
 def test_no_command_prints_control_characters(name: str, folder: Path) -> None:
     reads = BAD if name not in ("calc", "learn", "predict", "bench") else ()
-    target = ("--to", "safetensors", "-o", "folder") if name == "export" else ()
+    target = FOLDER if name == "export" else ()
     for words in (*LINES[name], *((each, *target) for each in reads)):
         result = invoke(folder, name, *words)
         assert_plain(result)
-        wrong = [word for word in words if hostile.CONTROLS in word or word.startswith((".bad", ".none", ".cert", "--input"))]
+        wrong = [word for word in words if hostile.CONTROLS in word or word.startswith(WRONG)]
         assert wrong or result.exit_code in (0, 1), result.output  # the name was used, not refused
 
 

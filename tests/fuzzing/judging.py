@@ -78,7 +78,8 @@ def _invoke(
             status, left = None, error
     for stream in (OUT, ERR):
         stream.flush()
-    return status, left, *(stream.buffer.getvalue().decode(errors="replace") for stream in (OUT, ERR))
+    stdout, stderr = (stream.buffer.getvalue().decode(errors="replace") for stream in (OUT, ERR))
+    return status, left, stdout, stderr
 
 
 def controls(text: str) -> list[str]:

@@ -52,6 +52,9 @@ HEADERS = {
 }
 
 
+_OPEN = "open the address that the server printed"
+
+
 class _Refused(Exception):
     """A request that gets no answer, with its status and why."""
 
@@ -182,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The Host is this server's, and so is the Origin, if the browser sends one."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host.lower() not in self.server.hosts:
-            raise _Refused(HTTPStatus.FORBIDDEN, f"the host {host[:60]!r} is not this server: open the address that it printed")
+            raise _Refused(HTTPStatus.FORBIDDEN, f"the host {host[:60]!r} is not this server: {_OPEN}")
         if origin is not None and origin.lower() not in {f"http://{name}" for name in self.server.hosts}:
             raise _Refused(HTTPStatus.FORBIDDEN, f"a page from {origin[:60]!r} may not ask this server")
         if self.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
@@ -196,8 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.BAD_REQUEST, f"{self.path[:60]!r} is not an address") from None
         token, slash, rest = path.removeprefix("/").partition("/")
         if not self.server.knows(token):
-            raise _Refused(HTTPStatus.FORBIDDEN, "the address has no token, or a wrong one: open the address that the server "
-                                                 "printed")
+            raise _Refused(HTTPStatus.FORBIDDEN, f"the address has no token, or a wrong one: {_OPEN}")
         return slash + rest
 
     def _file(self, path: str) -> tuple[str, bytes]:

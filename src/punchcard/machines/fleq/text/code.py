@@ -7,7 +7,8 @@
     goto label                                   likewise
     halt
 
-What counts rounds is in `counters.py`. Shapes are checked here: operands against their function's rule, results against their target.
+Shapes are checked here: operands against their function's rule, results against their target. What counts rounds is in
+`counters.py`.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ class Counters:
     def _check_digits(self, name: Token) -> None:
         for digit in self._counters[name.text].places:
             if digit in self._taken:
-                raise name.error(f"the counter {name.text!r} has the digits {name.text}0, {name.text}1 and so on, and there is a "
-                                 f"variable {digit!r}: rename one of them")
+                raise name.error(f"the counter {name.text!r} has the digits {name.text}0, {name.text}1 and so on, and there "
+                                 f"is a variable {digit!r}: rename one of them")
             self._taken.add(digit)
 
     @property

@@ -250,16 +250,21 @@ def _instruction(items: list[Item], count: int) -> list[Item]:
     """The cells of a statement without a dot: one or two are made an instruction, and more than three are data."""
     if count > OPERANDS:
         return items
-    cells = [item for item in items if not isinstance(item, Label)]
+    cells = [item for item in items if isinstance(item, Cell | CellRun)]
     first, last = cells[0], cells[-1]
     if len(cells) > 1 and isinstance(cells[1], Cell) and isinstance(first, Cell):
         items = [replace(item, written=True) if item is cells[1] else item for item in items]
     if count == 1:
-        value = _one_cell_later(first.expression) if isinstance(first, Cell) else number(*(first.codes or b"\0"), first.token)
-        items = [*items, Cell(value, last.token, written=True)]
+        same = _one_cell_later(first.expression) if isinstance(first, Cell) else _value(first)
+        items = [*items, Cell(same, last.token, written=True)]
     if count < OPERANDS:
         items = [*items, Cell((Summand(1, "next", first.token),), first.token)]
     return items
+
+
+def _value(run: CellRun) -> Expression:
+    """What the first cell of a run holds."""
+    return number(run.codes[0] if run.codes else 0, run.token)
 
 
 def _ends(line: Line) -> bool:
