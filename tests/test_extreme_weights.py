@@ -88,9 +88,9 @@ def random_layer(rng: np.random.Generator, rows: int = 5, hidden: int = 4) -> La
 def test_no_partial_sum_is_beyond_its_total_and_all_terms_are_on_the_grid(seed: int) -> None:
     """Every sum of the equation, term by term, of columns of integers within their bounds."""
     rng = np.random.default_rng(seed)
-    layer, low = random_layer(rng), rng.integers(-3, 2, (5, 2)).astype(np.float64)
+    layer, low = random_layer(rng), rng.integers(-3, 2, (5, 2))
     high = low + rng.integers(0, 4, (5, 2))
-    bounds = Bounds(low, high, np.ones(5), np.zeros(5, np.bool_))
+    bounds = Bounds(low.astype(np.float64), high.astype(np.float64), np.ones(5), np.zeros(5, np.bool_))
     sums = LayerSums(layer, 1)
     columns = [rng.integers(low[:, kind], high[:, kind] + 1).astype(np.float64) for kind in (0, 1, 0, 1)]
     found = {each.where: each for each in sums.all(bounds)}
@@ -115,7 +115,7 @@ def test_no_partial_sum_is_beyond_its_total_and_all_terms_are_on_the_grid(seed: 
             check(f"head {head + 1}, row {{}} of a value", layer.value[head] * columns[taken[head, column]])
             attended.append(value)
         check("row {} after the attention", np.array(attended).T)
-        y = sum(attended)
+        y = np.sum(attended, axis=0)
         check("hidden unit {}", np.hstack([layer.w1 * y, layer.b1]))
         hidden = np.maximum(layer.w1 @ y + layer.b1[:, 0], 0)
         check("row {} of the output", np.hstack([layer.w2 * hidden, layer.b2, y[:, None]]))
@@ -258,6 +258,7 @@ def test_sums_that_overflow_are_not_lowered(design: str, precision: str, change:
         ran = prepare(engine, weights, machine.layout, card.clone()).run(1)
         assert torch.equal(ran.card.isnan(), expected.isnan()), engine
         assert torch.equal(ran.card.nan_to_num(), expected.nan_to_num()), engine
+    assert design == "one-layer" or ran.notes == ("sums may leave the number format: full softmax in all heads",)
 
 
 LOOPS = 4

@@ -27,8 +27,6 @@ from torch import Tensor
 
 from punchcard.engines.scratchpad.winners import BatchColumns, HeadMatches, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
-from punchcard.transformer.sums import LayerSums, largest_entry
-from punchcard.transformer.weights import Weights
 
 COLUMNS_AT_ONCE = 8192
 WEIGHTS_AT_ONCE = 1 << 23
@@ -88,18 +86,16 @@ class Incremental:
     """A batch of cards in the middle of a run, with the passive columns' state at every layer.
 
     The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
-    rows that never change are held once.
+    rows that never change are held once. `limit`: entries up to here keep all sums within the number format.
     """
 
-    def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor) -> None:
-        self.batch = card.shape[:-2]
+    def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor, limit: float) -> None:
+        self.batch, self.limit = card.shape[:-2], limit
         self.height = card.shape[-2]
         cards = card.reshape(-1, *card.shape[-2:])
         self.columns = BatchColumns.of(len(cards), card.shape[-1], active)
         self.dirty = self.columns.is_passive.clone()
         layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
-        weights = Weights.of(model)
-        self.limit = largest_entry([LayerSums(layer) for layer in weights.layers], weights.width, weights.format)
         written = [_written(layer) for layer in layers]
         self.store = card.new_zeros(self.height + sum(map(len, written)), len(self.dirty))
         self.store[: self.height] = cards.transpose(0, 1).reshape(self.height, -1)
