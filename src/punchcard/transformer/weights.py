@@ -124,9 +124,9 @@ class Weights:
 
     def non_finite(self) -> str | None:
         """The first weight that is not a number, or infinite, in words; None where all are finite."""
-        where_they_are = self.module.state_dict().items() if self.has_module else self.state()
+        held = self.module.state_dict().items() if self.has_module else self.state()
         with np.errstate(all="ignore"):
-            for name, values in where_they_are:
+            for name, values in held:
                 # a sum is quicker, and may overflow; a tensor on the device "meta" has no numbers
                 if getattr(values, "is_meta", False) or math.isfinite(float(values.sum())):
                     continue
