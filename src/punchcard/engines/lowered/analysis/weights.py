@@ -107,8 +107,7 @@ class LayerLists:
     @cached_property
     def only_numbers(self) -> npt.NDArray[np.bool_]:
         """Units that write to no row but those of real numbers."""
-        found: npt.NDArray[np.bool_] = ~self.w2[~self.sums.numbers].any(axis=0)
-        return found
+        return np.logical_not(self.w2[~self.sums.numbers].any(axis=0))
 
     @cached_property
     def grids(self) -> list[Array]:
@@ -202,7 +201,7 @@ class LayerLists:
         (units, places, weights), count = self.entries, len(self.b1)
         low, high = weights * ranges.low[places], weights * ranges.high[places]
         greatest = np.bincount(units, np.maximum(low, high), count) + self.b1
-        totals = np.bincount(units, np.abs(weights) * ranges.size[places], count) + np.abs(self.b1)
+        totals: Array = np.bincount(units, np.abs(weights) * ranges.size[places], count) + np.abs(self.b1)
         grids = np.minimum(least_product(units, self.grids[0], ranges.grid[places], count), self.grids[1])
         roundings = np.bincount(units, minlength=count) + 1
         slack = np.where(self.sums.are_rounded(totals, grids), roundings * self.sums.eps + ROUNDING, ROUNDING)
