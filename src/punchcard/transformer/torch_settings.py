@@ -68,19 +68,13 @@ class FullProducts:
         self.lock = threading.Lock()
         self.loops = 0
         self.kept: list[tuple[Backend, str]] = []
-        self.own = threading.local()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        if getattr(self.own, "inside", False):
-            yield
-            return
         self._enter()
-        self.own.inside = True
         try:
             yield
         finally:
-            self.own.inside = False
             self._leave()
 
     def _enter(self) -> None:
@@ -99,7 +93,13 @@ class FullProducts:
                 backend.fp32_precision = before
 
 
-full_products = FullProducts()
+class CurrentThread(threading.local):
+    """Whether this thread makes a loop, so that nothing needs to be set."""
+
+    inside = False
+
+
+full_products, current_thread = FullProducts(), CurrentThread()
 
 
 @contextmanager
@@ -135,8 +135,13 @@ def equation_settings(device: torch.device) -> Iterator[None]:
     import torch
 
     uncast = torch.autocast(device.type, enabled=False) if is_casting(device) else nullcontext()
+    before = current_thread.inside
     with uncast, full_products(), small_numbers_kept():
-        yield
+        current_thread.inside = True
+        try:
+            yield
+        finally:
+            current_thread.inside = before
 
 
 def as_the_equation(method: Method) -> Method:
@@ -145,7 +150,7 @@ def as_the_equation(method: Method) -> Method:
     def guarded(self: object, card: Tensor, *args: Any, **named: Any) -> Any:
         import torch
 
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or (current_thread.inside and not is_casting(card.device)):
             return method(self, card, *args, **named)
         with equation_settings(card.device):
             return method(self, card, *args, **named)
