@@ -51,7 +51,8 @@ class SparseMatrix:
         return np.abs(self.entries)
 
     @cached_property
-    def _powers(self) -> Array:
+    def powers(self) -> Array:
+        """The largest power of two that divides each entry."""
         return powers_of_two(self.entries)
 
     @cached_property
@@ -82,7 +83,7 @@ class SparseMatrix:
         """The grids of `matrix @ x`, given those of x, and which of the sums have real numbers in them."""
         is_real = real[self.columns]
         with np.errstate(over="ignore"):
-            steps = np.where(is_real, self._sizes, self._powers) * grid[self.columns]
+            steps = np.where(is_real, self._sizes, self.powers) * grid[self.columns]
         return self._reduced(np.minimum, steps, np.inf), self._reduced(np.logical_or, is_real, False)
 
     def _reduced(self, of: np.ufunc, terms: AnyArray, empty: float | bool) -> AnyArray:

@@ -19,6 +19,7 @@ from punchcard.engines.dense import Stepping
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.sums import LayerSums, largest_entry
+from punchcard.transformer.torch_settings import equation_settings
 from punchcard.transformer.weights import Weights, active_columns
 
 FEW_COLUMNS = 1 << 14
@@ -42,7 +43,7 @@ class Scratchpad(Stepping):
         elif (limit := _limit(model)) < 0:
             self._in_full = "sums may leave the number format: full softmax in all heads"
         else:
-            with torch.no_grad():
+            with torch.no_grad(), equation_settings(card.device):
                 self._incremental = Incremental(model, card, active, limit)
         self.notes = self.own_notes
 
