@@ -69,7 +69,7 @@ class Toolchain:
         own = [RUNTIME / "start.S"]
         if self.picolibc is not None:
             return [*own, RUNTIME / "streams.c"]
-        library = [path for path in sorted((RUNTIME / "libc").glob("*.c")) if path.name != "arithmetic.c"]
+        library = [path for path in sorted((RUNTIME / "libc").glob("*.[cS]")) if path.name != "arithmetic.c"]
         return own + library + ([] if self.arithmetic else [RUNTIME / "libc" / "arithmetic.c"])
 
     @property

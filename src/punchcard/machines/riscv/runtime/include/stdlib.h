@@ -25,6 +25,9 @@ int atoi(const char *text);
 long atol(const char *text);
 long strtol(const char *text, char **end, int base);
 unsigned long strtoul(const char *text, char **end, int base);
+double atof(const char *text);
+double strtod(const char *text, char **end);
+float strtof(const char *text, char **end);
 
 int rand(void);
 void srand(unsigned seed);
