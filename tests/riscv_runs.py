@@ -42,9 +42,7 @@ def interpret(
 ) -> Ran:
     """A program run to its end."""
     written, errors = bytearray(), bytearray()
-    addresses = range(program.base, program.base + 4 * memory)
-    calls = Calls(reader(given), written.append, memory=addresses, brk_start=program.heap_start,
-                  complain=errors.extend)
+    calls = Calls.of(program, memory, reader(given), written.append, complain=errors.extend)
     ran = by(program, memory, calls)
     ran.run(max_steps)
     assert ran.fault is None, ran.fault
@@ -53,7 +51,7 @@ def interpret(
 
 def interpret_in_c(program: RiscvProgram, given: bytes = b"") -> Ran:
     """The same with the interpreter in C, for long programs; it needs a C compiler for this computer."""
-    return interpret(program, given, by=RiscvInC, max_steps=1 << 40)
+    return interpret(program, given, memory=4 * MEMORY, by=RiscvInC, max_steps=1 << 40)
 
 
 @cache

@@ -21,12 +21,15 @@ PRECISIONS = ("", ".", ".0", ".1", ".3", ".12", ".21")
 INTEGERS = (0, 1, -1, 7, 8, 9, 10, 0o777, 127, 128, 255, -128, 32767, 65535, 123456789, 2**31 - 1, -(2**31))
 WIDE = (0, 1, -1, 8, 2**32, -(2**32) - 5, 10**18 + 7, 2**63 - 1, -(2**63))
 TEXTS = ("", "a", "hello", "a longer text, of 32 characters!")
-DOUBLES = (0.0, -0.0, 1.0, -1.5, 0.1, 0.5, 1.5, 2.5, 9.5, 0.05, 0.95, 99.5, 9.9999995, 1e-5, 1e-4, 123456.0, 1234567.0, 1e15, 1e21,
-           1e22, 1.7976931348623157e308, 5e-324, 2.2250738585072014e-308, 3.141592653589793, 1 / 3)
-READ_REALS = ("0", "-0", "1", "+1.5", ".5", "5.", "1e3", "1E-3", "1e+400", "-1e400", "1e-400", "inf", "-INFINITY", "nan", "1e", "1e+",
-              ".", "", "-", "e5", "0x1p3", "-0X.8P-1", "0x1.fffffffffffff8p0", "0x1.fffffffffffff7fffp0", "0x", "0x1p-1075", "infi", "9007199254740993", "9007199254740992.5", "9007199254740993.00000000000000000000001",
-              "4.9406564584124654e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "1.7976931348623158e308",
-              "1.7976931348623159e308", "2.2250738585072011e-308", "16777217", "3.4028236e38", "1e-45", "7e-46", "1" + "0" * 308)
+DOUBLES = (0.0, -0.0, 1.0, -1.5, 0.1, 0.5, 1.5, 2.5, 9.5, 0.05, 0.95, 99.5, 9.9999995, 1e-5, 1e-4, 123456.0, 1234567.0, 1e15,
+           1e21, 1e22, 1.7976931348623157e308, 5e-324, 2.2250738585072014e-308, 3.141592653589793, 1 / 3)
+READ_REALS = (
+    *"0 -0 1 +1.5 .5 5. 1e3 1E-3 1e+400 -1e400 1e-400 inf -INFINITY nan infi 1e 1e+ . - e5 0x1p3 -0X.8P-1 0x".split(),
+    "", "0x1p-1075", "0x1.fffffffffffff8p0", "0x1.fffffffffffff7fffp0", "9007199254740993", "9007199254740992.5",
+    "9007199254740993.00000000000000000000001", "4.9406564584124654e-324", "2.4703282292062327e-324",
+    "2.4703282292062328e-324", "1.7976931348623158e308", "1.7976931348623159e308", "2.2250738585072011e-308",
+    "16777217", "3.4028236e38", "1e-45", "7e-46",
+    "1" + "0" * 308)
 
 
 def chosen(items: Iterable[str], count: int, seed: int) -> list[str]:
@@ -71,7 +74,7 @@ def printing(count: int) -> str:
         ("long long", chosen([*formats("d", ("ll", "j"), without="#"), *formats("ox", ("ll", "j"), without="+ ")], count, 2),
          [f"(long long){number % 2**64}ull" for number in WIDE]),
         ("double", chosen(formats("aAeEfFgG"), count, 3),
-         [*map(real, DOUBLES), "__builtin_inf()", "-__builtin_inf()", "__builtin_nan(\"\")", *map(real, random_doubles(4, 5))]),
+         [*map(real, (*DOUBLES, *random_doubles(4, 5))), "__builtin_inf()", "-__builtin_inf()", "__builtin_nan(\"\")"]),
         ("char *", chosen(formats("s", without="0+ #"), count, 4), map(literal, TEXTS)),
         ("int", [f"%{flags}{width}c" for flags in ("", "-") for width in WIDTHS], ["'x'"]),
         ("void *", [f"%{flags}{width}p" for flags in ("", "-") for width in WIDTHS], ["(void *)0x1230"]),
@@ -81,7 +84,8 @@ def printing(count: int) -> str:
         tables += table(f"f{number}", "char *", map(literal, texts)) + table(f"v{number}", kind, values)
         body += (f"for (unsigned i = 0; i < sizeof f{number} / sizeof *f{number}; i++)"
                  f"    for (unsigned j = 0; j < sizeof v{number} / sizeof *v{number}; j++) {{"
-                 f"        printf(\"%s %u: [\", f{number}[i], j); int n = printf(f{number}[i], v{number}[j]); printf(\"] %d\\n\", n); }}\n")
+                 f"        printf(\"%s %u: [\", f{number}[i], j); int n = printf(f{number}[i], v{number}[j]);"
+                 "        printf(\"] %d\\n\", n); }\n")
     return f"""#include <stdio.h>
 {tables}int main(void)
 {{
@@ -102,8 +106,9 @@ SCANNED = (
     ("%u%o%X", ("10 10 10", "1,2,3")),
 )
 """Formats for three integers at most, and texts for them."""
-SCANNED_TEXTS = (("%s %s", ("one two", " one\ttwo ", "one", "")), ("%3s%s", ("abcdef", "ab cd")), ("%[a-c]%[^x]", ("abcdex", "xyz", "aax")),
-                 ("%5[]x-]%s", ("]x-]x]x", "ax")), ("%*s%s", ("one two", "one")), ("%[^,],%[^\n]", ("a b,c d\n", ",x", "a,")))
+SCANNED_TEXTS = (
+    ("%s %s", ("one two", " one\ttwo ", "one", "")), ("%3s%s", ("abcdef", "ab cd")), ("%*s%s", ("one two", "one")),
+    ("%[a-c]%[^x]", ("abcdex", "xyz", "aax")), ("%5[]x-]%s", ("]x-]x]x", "ax")), ("%[^,],%[^\n]", ("a b,c d\n", ",x", "a,")))
 
 
 def scanning(reals: Iterable[str]) -> str:
@@ -141,7 +146,7 @@ int main(void)
             printf(" %d", sscanf(reals[i], "%lf%n", &wide, (int *)&few)), printf(" %a %d", wide, (int)few);
         puts("");
     }}
-    int number, sum = 0; char c, word[10]; double real;
+    int number, sum = 0; char c, word[10]; double real = -1;
     while (scanf("%d", &number) == 1)
         sum += number;
     printf("%d\\n", sum);
@@ -194,7 +199,7 @@ def compare(cc: str, text: str, folder: Path, given: bytes = b"", *, arithmetic:
 @needs_gcc
 @needs_native
 def test_printf_is_as_this_computers(tmp_path: Path) -> None:
-    compare("gcc", printing(120), tmp_path)
+    compare("gcc", printing(60), tmp_path)
 
 
 @needs_gcc

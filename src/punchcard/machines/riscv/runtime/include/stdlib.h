@@ -18,6 +18,7 @@ _Noreturn void exit(int status);
 _Noreturn void _Exit(int status);
 _Noreturn void abort(void);
 int atexit(void (*function)(void));
+char *getenv(const char *name);
 
 int abs(int number);
 long labs(long number);

@@ -12,7 +12,7 @@ enum { BILLION = 1000000000, DOUBLED = 29, HALVED = 9 /* 10^9 is a multiple of 2
 static const uint32_t powers[PLACES] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 /* Times 2^count, up to 2^29 at once: a word and its carry are then below 2^60. */
-static void doubled(Decimal *number, int count)
+RARE static void doubled(Decimal *number, int count)
 {
     uint32_t carry = 0;
     for (int i = number->last; i >= number->first; i--) {
@@ -27,7 +27,7 @@ static void doubled(Decimal *number, int count)
 }
 
 /* Divided by 2^count, up to 2^9 at once. What is beyond the last place is rounded to odd: it still counts as something. */
-static void halved(Decimal *number, int count)
+RARE static void halved(Decimal *number, int count)
 {
     uint32_t carry = 0, part = (uint32_t)BILLION >> count, mask = ((uint32_t)1 << count) - 1;
     for (int i = number->first; i <= number->last; i++) {
@@ -43,7 +43,7 @@ static void halved(Decimal *number, int count)
         number->first++;
 }
 
-static void scaled(Decimal *number, int exponent)
+RARE static void scaled(Decimal *number, int exponent)
 {
     for (int step; exponent > 0; exponent -= step)
         doubled(number, step = exponent < DOUBLED ? exponent : DOUBLED);
@@ -79,7 +79,7 @@ int __decimal_exponent(const Decimal *number)
 }
 
 /* Whether there is something below 10^place. */
-static int has_more(const Decimal *number, int place)
+RARE static int has_more(const Decimal *number, int place)
 {
     int from_top = HIGHEST - place, word = from_top / PLACES;
     if (number->words[word] % powers[PLACES - 1 - from_top % PLACES] != 0)

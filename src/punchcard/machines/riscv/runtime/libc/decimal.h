@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+/* Every program that prints has this code, and few use it: it is made small, not fast. */
+#define RARE __attribute__((cold, noinline))
+
 enum {
     PLACES = 9,                      /* decimal places of a word */
     BEFORE = 35,                     /* words before the point: 315 places, and the largest double has 309 */
@@ -28,13 +31,13 @@ typedef struct {
 #define FLOAT ((Precision){24, -149})
 
 /* value * 2^exponent */
-void __decimal_from(Decimal *number, uint64_t value, int exponent);
+RARE void __decimal_from(Decimal *number, uint64_t value, int exponent);
 /* The digit at 10^place, 0 to 9. */
-int __decimal_digit(const Decimal *number, int place);
+RARE int __decimal_digit(const Decimal *number, int place);
 /* The exponent of 10 of the first digit that is not 0; 0 where all are 0. */
-int __decimal_exponent(const Decimal *number);
+RARE int __decimal_exponent(const Decimal *number);
 /* Round to a multiple of 10^place, halves to even. Digits below are left as they are. */
-void __decimal_round(Decimal *number, int place);
+RARE void __decimal_round(Decimal *number, int place);
 
 /* The bits of the number that a text begins with, without its sign, as strtod reads it; `end` is where the text goes on, or
    its beginning where it does not begin with a number. */

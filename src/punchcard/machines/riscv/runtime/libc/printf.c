@@ -70,7 +70,7 @@ static void number(Sink *sink, Format *format, uint64_t value, unsigned base, co
 }
 
 /* The digits of a number from 10^place on: those before the point, the point, and `behind` places after it. */
-static void digits_of(Sink *sink, const Decimal *value, int place, int before, int behind, int point)
+RARE static void digits_of(Sink *sink, const Decimal *value, int place, int before, int behind, int point)
 {
     for (; before > 0; before--)
         put(sink, (char)('0' + __decimal_digit(value, place--)));
@@ -81,7 +81,7 @@ static void digits_of(Sink *sink, const Decimal *value, int place, int before, i
 }
 
 /* The exponent after a number: its letter, a sign, and at least so many digits. */
-static int exponent_text(char *text, char letter, int exponent, int least)
+RARE static int exponent_text(char *text, char letter, int exponent, int least)
 {
     char digits[8];
     int size = 0, count = 0;
@@ -95,7 +95,7 @@ static int exponent_text(char *text, char letter, int exponent, int least)
 }
 
 /* Spaces, the prefix, and zeros before a number of this size; what it then needs behind it. */
-static int before_number(Sink *sink, const Format *format, const char *prefix, int size)
+RARE static int before_number(Sink *sink, const Format *format, const char *prefix, int size)
 {
     int missing = format->width - (int)strlen(prefix) - size;
     Format none = {0, format->zero, 0, 0, format->left ? 0 : format->width - size, -1};
@@ -104,7 +104,7 @@ static int before_number(Sink *sink, const Format *format, const char *prefix, i
 }
 
 /* %e, %f and %g of a number that is finite, rounded from its exact value. */
-static void decimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *prefix)
+RARE static void decimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *prefix)
 {
     Decimal digits;
     char kind = letter | 0x20, text[8]; /* 0x20: a small letter */
@@ -133,7 +133,7 @@ static void decimal(Sink *sink, const Format *format, uint64_t value, int expone
 }
 
 /* %a: the significand in hexadecimal digits, 13 behind the point; fewer are rounded, halves to even. */
-static void hexadecimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *sign)
+RARE static void hexadecimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *sign)
 {
     enum { DIGITS = 13 };
     const char *digits = letter == 'a' ? "0123456789abcdef" : "0123456789ABCDEF";
@@ -166,7 +166,7 @@ static void hexadecimal(Sink *sink, const Format *format, uint64_t value, int ex
 }
 
 /* A double by its bits: there may be no arithmetic for it. */
-static void real(Sink *sink, Format *format, double given, char letter)
+RARE static void real(Sink *sink, Format *format, double given, char letter)
 {
     enum { STORED = 52, INFINITE = 2047 };
     union {

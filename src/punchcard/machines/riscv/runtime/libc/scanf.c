@@ -282,9 +282,8 @@ static int scan(Source *source, const char *format, va_list *arguments)
     return stored;
 }
 
-int vfscanf(FILE *file, const char *format, va_list arguments)
+static int scan_from(Source source, const char *format, va_list arguments)
 {
-    Source source = {file, NULL, 0, INT_MAX};
     va_list rest;
     va_copy(rest, arguments);
     int stored = scan(&source, format, &rest);
@@ -292,14 +291,14 @@ int vfscanf(FILE *file, const char *format, va_list arguments)
     return stored;
 }
 
+int vfscanf(FILE *file, const char *format, va_list arguments)
+{
+    return scan_from((Source){file, NULL, 0, INT_MAX}, format, arguments);
+}
+
 int vsscanf(const char *text, const char *format, va_list arguments)
 {
-    Source source = {NULL, text, 0, INT_MAX};
-    va_list rest;
-    va_copy(rest, arguments);
-    int stored = scan(&source, format, &rest);
-    va_end(rest);
-    return stored;
+    return scan_from((Source){NULL, text, 0, INT_MAX}, format, arguments);
 }
 
 int vscanf(const char *format, va_list arguments) { return vfscanf(stdin, format, arguments); }
