@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from punchcard.errors import CompilerError, ProgramError
+from punchcard.errors import CompilerError, ProgramError, printable
 from punchcard.files import read_whole
 from punchcard.machines.kind import Option
 from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT
@@ -76,7 +76,7 @@ def built(
     files: Sequence[str | Path] = (), base: int = BASE, stack: int = DEFAULT_STACK,
 ) -> bytes:
     """The ELF file that a C text and more files give with these tools, with options of the caller's."""
-    names = {os.path.abspath(_checked(file)): visible(str(file)) for file in files}
+    names = {os.path.abspath(_checked(file)): printable(str(file)) for file in files}
     runtime = _runtime(tools)
     with _swept_folder() as made:
         program = made / "program.elf"
@@ -92,7 +92,7 @@ def built(
         beside = Path(folder) if folder is not None and Path(folder).is_dir() else made
         ran = toolchain.run(command, text=named, folder=beside, scratch=made)
         if ran.returncode:
-            raise error_of(ran.stderr, visible(source), tools, made, names)
+            raise error_of(ran.stderr, printable(source), tools, made, names)
         if not program.is_file():
             raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
                                "what keeps it from linking")
@@ -124,14 +124,9 @@ def _runtime(tools: Toolchain) -> tuple[bytes, ...]:
         return tuple(path.read_bytes() for path in sorted(folder.glob("*.o")))
 
 
-def visible(name: str) -> str:
-    """A file's name as messages and debug information have it: control characters as they are written in C."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
-
-
 def _escaped(name: str) -> str:
-    """A file's name as it is in a line directive."""
-    return visible(name).replace("\\", r"\\").replace('"', r"\"")
+    """A file's name as it is in a line directive, and so in messages and debug information."""
+    return printable(name).replace("\\", r"\\").replace('"', r"\"")
 
 
 @contextmanager
