@@ -88,8 +88,8 @@ class RiscvHost(StreamHost):
         self._sizes, self._taken, kept = machine.sizes, bytearray(), begin.traffic.kept
         base = self._sizes.base
         self._program = program or RiscvProgram((Segment(base, bytes(WORD_BYTES)),), base, base)
-        self._calls = Calls(self._take, self._give, memory=range(base, self._sizes.end), brk_start=self._program.heap_start,
-                            brk=kept[0] if kept else None, input_ended=begin.traffic.input_ended, complain=self._complain)
+        self._calls = Calls.of(self._program, self._sizes.memory, self._take, self._give, brk=kept[0] if kept else None,
+                               input_ended=begin.traffic.input_ended, complain=self._complain)
 
     @property
     def traffic(self) -> Traffic:
