@@ -10,7 +10,7 @@ import pytest
 
 import punchcard
 from punchcard.errors import PunchcardError
-from punchcard.python.files import PythonFile
+from punchcard.python.files import read
 from punchcard.python.integers.compiler import compile_function
 from punchcard.python.source import FunctionSource
 from tests.test_python_integers import run_compiled
@@ -112,7 +112,7 @@ def test_programs_mean_what_they_mean_in_python(name: str) -> None:
         exec(SAME[name], names)
         expected = names["f"]()
     for check in (False, True):
-        code = compile_function(PythonFile.parsed(SAME[name], "x.py").functions["f"], {}, word_bits=16, check=check)
+        code = compile_function(read(SAME[name], "x.py").functions["f"], {}, word_bits=16, check=check)
         assert run_compiled(code) == (expected, out.getvalue())
 
 
@@ -146,4 +146,4 @@ def test_a_list_that_is_given_twice_is_one_list() -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_would_mean_something_else_is_refused(text: str) -> None:
     with pytest.raises(PunchcardError, match=REFUSED[text]):
-        compile_function(PythonFile.parsed(text, "x.py").functions["f"], {}, word_bits=16)
+        compile_function(read(text, "x.py").functions["f"], {}, word_bits=16)

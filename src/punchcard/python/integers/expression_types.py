@@ -11,6 +11,7 @@ from punchcard.python.integers.findings import Findings, whole_texts
 from punchcard.python.integers.functions import constant_of
 from punchcard.python.integers.values import CHAR, TEXT, AbstractValue, Names, Unreached, join_all, join_names, truth
 from punchcard.python.intervals import Interval, binary
+from punchcard.python.limits import Limits
 from punchcard.python.source import SIGNS, name_of
 
 OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -26,6 +27,7 @@ class ExpressionTypes:
 
     def __init__(self, findings: Findings) -> None:
         self.findings, self.fail = findings, findings.fail
+        self._seen: dict[int, object] = {}
         self._kinds: dict[type[ast.expr], Callable[[Any, Names], AbstractValue]] = {
             ast.Constant: lambda node, names: findings.of_constant(node.value, node), ast.Name: self._name,
             ast.UnaryOp: self._unary, ast.BinOp: self._binary, ast.List: self._list, ast.Tuple: self._list,
@@ -64,13 +66,15 @@ class ExpressionTypes:
             return found
         if node.id in function.locals:
             self.fail(node, f"{node.id!r} has no value yet")
-        outside = function.source.names
-        if node.id not in outside:
-            raise function.source.unknown(node, sorted(function.locals))
-        if not constant_of(outside[node.id]):
-            self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
-                      "constants are numbers, texts, and lists of them")
-        return self.findings.of_constant(outside[node.id], node)
+        outside = function.source.outside(node, sorted(function.locals))
+        if id(outside) not in self._seen:
+            with function.source.refusing(node):
+                Limits().known(outside, repr(node.id))
+            if not constant_of(outside):
+                self.fail(node, f"{node.id!r} is {type(outside).__name__}, not a constant of the integer subset",
+                          "constants are numbers, texts, and lists of them")
+            self._seen[id(outside)] = outside
+        return self.findings.of_constant(outside, node)
 
     def _unary(self, node: ast.UnaryOp, names: Names) -> AbstractValue:
         if isinstance(node.op, ast.Not):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from punchcard.errors import shortened
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import NONE, TEXT, AbstractList, AbstractValue, join, join_all, number, truth
 from punchcard.python.intervals import Interval, binary
@@ -150,7 +151,7 @@ class Findings:
             return truth(int(value), int(value))
         if isinstance(value, int):
             if value not in self.word:
-                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word.low} to {self.word.high}",
+                self.fail(node, f"{shortened(value)} does not fit a word, which is {self.word.low} to {self.word.high}",
                           "use longer words: word_bits=, --bits")
             return number(value)
         if isinstance(value, str):
@@ -165,7 +166,7 @@ class Findings:
             return self._constants[id(value)]
         if value is None:
             return NONE
-        return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
+        return self.fail(node, f"{type(value).__name__} {shortened(value)} is not in the integer subset",
                          "use whole numbers" if isinstance(value, float) else "")
 
     # What the code generator asks

@@ -38,6 +38,10 @@ class IntegerOptions(ProgramOptions):
     memory: int | None = None
     check: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes(self.word_bits, self.memory)
+
 
 @dataclass(frozen=True)
 class IntegerRun:
