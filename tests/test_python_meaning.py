@@ -87,6 +87,62 @@ def f() -> int:
     return g("a") + ord("b") - g(chr(65))
 """,
     "one list in two places": "T = [[0] * 2] * 2\nU = T\ndef f() -> int:\n    T[0][0] = 5\n    return U[1][0]\n",
+    "several values by a choice": """
+def two(n: int):
+    print("two", n)
+    return n, n + 1
+def h(s: str, n: int):
+    return s[n], n
+def k(s: str, n: int):
+    if n:
+        return s[0], 3
+    return h(s, 1)
+def g(t: int):
+    return two(1) if t else two(2)
+def r(n: int):
+    return r(n - 1) if n > 0 else (n + 7, 9)
+def q(n: int):
+    if n > 2:
+        return two(n)
+    p = (n, 5)
+    return p
+def nested(t: int, u: int):
+    return two(t) if t else (4, 5) if u else divmod(17, 5)
+def f() -> int:
+    for t in range(2):
+        a, b = two(1) if t else two(2)
+        print(a, b)
+        a, b = divmod(7, 2) if t else (3, 4)
+        print(a, b)
+        a, b = two(3) if t else (b, a)
+        print(a, b)
+        a, b = c, d = two(10) if t else (b, a)
+        print(a, b, c, d)
+        a, b = g(t)
+        print(a, b)
+        a, b = r(2 + t)
+        print(a, b)
+        a, b = q(2 + t)
+        print(a, b)
+        for u in range(2):
+            a, b = nested(t, u)
+            print(a, b)
+            a, b = nested(t, u) if u else [8, t]
+            print(a, b)
+        s = "abc"
+        s, n = h("xyz", t)
+        print(s, n)
+        s, n = k("pq", t)
+        print(s, n)
+        s, n = ("uv", 1) if t else h("xyz", t)
+        print(s, n)
+        x, y = c, d = two(20)
+        print(x, y, c, d)
+        w = [0, 0]
+        w[0], w[1] = two(30) if t else (w[1], w[0] + 1)
+        print(w)
+    return 0
+""",
 }
 REFUSED = {
     "N = 1\nN += 1\ndef f() -> int:\n    return N\n": "computed when the file is executed",
@@ -100,6 +156,11 @@ REFUSED = {
     "def f() -> int:\n    x = [1, 2]\n    for i in x:\n        x = (1, 2)\n    print(x)\n    return 1\n": "different types",
     "def f() -> int:\n    x = [int(c) for c in input()]\n    return x[0]\n": "give it a name before",
     "def f() -> int:\n    print('\\ud800')\n    return 1\n": "surrogate",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    (a, b), c = g(1), 2\n    return b\n": "in a statement of their own",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a = g(1) if input() else g(2)\n    return 1\n": "unpack them",
+    "def f() -> int:\n    return f\n": "'f' is a function, not a constant",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if g(1) else [1, 2]\n    return 1\n": "cannot be a condition",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n": "different types",
     "N = 3\ndef f(n: int = N) -> int:\n    return n\n": "a default must be",
 }
 

@@ -9,10 +9,20 @@ from typing import Any
 
 from punchcard.python.integers.findings import Findings, whole_texts
 from punchcard.python.integers.functions import constant_of
-from punchcard.python.integers.values import CHAR, TEXT, AbstractValue, Names, Unreached, join_all, join_names, truth
+from punchcard.python.integers.values import (
+    CHAR,
+    TEXT,
+    AbstractValue,
+    Names,
+    Unreached,
+    join_all,
+    join_names,
+    spread,
+    truth,
+)
 from punchcard.python.intervals import Interval, binary
 from punchcard.python.limits import Limits
-from punchcard.python.source import SIGNS, name_of
+from punchcard.python.source import SIGNS, FunctionSource, name_of
 
 OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
                               ast.NotEq: ast.Eq}
@@ -71,7 +81,9 @@ class ExpressionTypes:
             with function.source.refusing(node):
                 Limits().known(outside, repr(node.id))
             if not constant_of(outside):
-                self.fail(node, f"{node.id!r} is {type(outside).__name__}, not a constant of the integer subset",
+                is_function = callable(outside) or isinstance(outside, FunctionSource)
+                kind = "a function" if is_function else type(outside).__name__
+                self.fail(node, f"{node.id!r} is {kind}, not a constant of the integer subset",
                           "constants are numbers, texts, and lists of them")
             self._seen[id(outside)] = outside
         return self.findings.of_constant(outside, node)
@@ -200,21 +212,34 @@ class ExpressionTypes:
             self.fail(node, "and / or of values of different types is not in the integer subset")
         return both
 
-    def _choice(self, node: ast.IfExp, names: Names) -> AbstractValue:
+    def several(self, node: ast.expr, names: Names) -> AbstractValue:
+        """The value of an expression that is taken apart: a tuple that is written out need not be made."""
+        if isinstance(node, ast.IfExp):
+            found = self._choice(node, names, self.several)
+        elif isinstance(node, ast.Tuple | ast.List) and not any(isinstance(item, ast.Starred) for item in node.elts):
+            found = AbstractValue("results", results=tuple(self.value(item, names) for item in node.elts))
+        else:
+            return self.value(node, names)
+        self.findings.record(node, found)
+        return found
+
+    def _choice(self, node: ast.IfExp, names: Names,
+                value_of: Callable[[ast.expr, Names], AbstractValue] | None = None) -> AbstractValue:
         self.condition(node.test, names)
         found = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             inside = self.names_where(names, node.test, holds)
             if inside is not None:
                 try:
-                    found.append(self.value(branch, inside))
+                    found.append((value_of or self.value)(branch, inside))
                 except Unreached:
                     self.findings.skip(branch)
         if not found:
             raise Unreached
-        both = join_all(found)
-        if {value.kind for value in found} == {"char", "str"}:
-            return TEXT
+        both = join_all(whole_texts(found))
+        if both.kind == "results":
+            columns = zip(*(spread(value).results for value in found), strict=True)
+            both = replace(both, results=tuple(join_all(whole_texts(list(column))) for column in columns))
         if both.kind == "mixed":
             self.fail(node, "the two values of this `if` are of different types")
         return both
