@@ -160,7 +160,7 @@ REFUSED = {
     "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a = g(1) if input() else g(2)\n    return 1\n": "unpack them",
     "def f() -> int:\n    return f\n": "'f' is a function, not a constant",
     "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if g(1) else [1, 2]\n    return 1\n": "cannot be a condition",
-    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n": "different types",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n": "2 names for 3",
     "N = 3\ndef f(n: int = N) -> int:\n    return n\n": "a default must be",
 }
 
