@@ -76,17 +76,13 @@ def run_compiled(code: CompiledIntegers) -> tuple[Any, str]:
     return (made.cells[labels[code.places[0]]] + half) % (2 * half) - half, written
 
 
-def compare_random(seed: int, bits: int = 14) -> str:
+def compare_random(seed: int, bits: int = 14, *, large: float = 0.0) -> str:
     """A random program on the interpreter beside Python; what became of it: "same", or why it was not run."""
     rng = random.Random(seed)
-    text, check = Program(rng, bits).text, rng.random() < 0.4
+    text, check = Program(rng, bits, large).text, rng.random() < 0.4
     half = 1 << (bits - 1)
     arguments = (rng.choice((rng.randint(-20, 20), rng.randint(-half, half - 1))), rng.randint(-9, 9),
                  [rng.randint(-50, 50) for _ in range(4)])
-    try:
-        expected = run_by_python(text, copy.deepcopy(arguments), bits, check=check)
-    except (TooLong, MemoryError, OverflowError):
-        return "too long"
     try:
         named = dict(zip(("a", "b", "items"), arguments, strict=True))
         code = compile_function(read(text, "x.py").functions["f"], named, word_bits=bits, check=check)
@@ -94,6 +90,10 @@ def compare_random(seed: int, bits: int = 14) -> str:
         pytest.fail(f"the text of seed {seed} does not assemble")
     except PunchcardError as error:
         return str(error)
+    try:
+        expected = run_by_python(text, copy.deepcopy(arguments), bits, check=check)
+    except (TooLong, MemoryError, OverflowError):
+        return "too long"
     assert run_compiled(code) == expected, f"seed {seed}, {arguments}, check={check}\n{text}"
     return SAME
 

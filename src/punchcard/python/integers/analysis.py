@@ -92,6 +92,7 @@ class StatementTypes:
         for statement in statements:
             if names is None:
                 break
+            self.findings.reach(statement)
             kind = self._kinds.get(type(statement))
             if kind is None:
                 self.fail(statement, f"{name_of(statement)} is not in the integer subset")

@@ -20,6 +20,7 @@ _LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 class Findings:
     """The state of the analysis. `values` has what was found for each node in the last round.
 
+    statements    those that some way leads to
     check         whether a result that does not fit a word is an error
     recording     False while a loop or a condition is only tried
     changed       whether something was found in this round that was not known before
@@ -34,6 +35,7 @@ class Findings:
         self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
         self.any_number = number(self.word.low, self.word.high)
         self.values: dict[ast.AST, AbstractValue] = {}
+        self.statements: set[ast.stmt] = set()
         self.thresholds: list[int] = []
         self.changed, self.recording = False, True
         self.stuck: tuple[IntegerFunction, ast.AST] | None = None
@@ -46,6 +48,11 @@ class Findings:
     def record(self, node: ast.AST, value: AbstractValue) -> None:
         if self.recording:
             self.values[node] = value if node not in self.values else join(self.values[node], value)
+
+    def reach(self, statement: ast.stmt) -> None:
+        """A way leads to a statement."""
+        if self.recording:
+            self.statements.add(statement)
 
     def skip(self, node: ast.AST) -> None:
         """Something of which nothing is known in this round; in the last round there may be none."""
@@ -65,7 +72,7 @@ class Findings:
 
     def begin_round(self) -> None:
         """The thresholds are the numbers in the text, and lengths of lists."""
-        self.changed, self.values, self.stuck = False, {}, None
+        self.changed, self.values, self.statements, self.stuck = False, {}, set(), None
         found = {0, 1, -1, self.word.low, self.word.high}
         for function in self.functions:
             for node in ast.walk(function.node):

@@ -47,6 +47,8 @@ class StatementCode(CodePart):
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         source = self.frame.function.source
         for statement in statements:
+            if statement not in self.facts.statements:
+                return  # no way leads here
             self.out.temporaries = 0
             self.frame.statement = statement
             is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
