@@ -36,13 +36,15 @@ KNOWN = ("2 ** 3 / 8", "(3, 4)[0] / 4", "len((1, 2) * 3) / 8", "10 ** 20 / 10 **
          "float(10 ** 300) * 1e-300", "int(1e100) / 10 ** 100", "sum((1,) * 300) / 600", "(1, (2, 3))[1][0] / 4",
          "np.array([1, 2] * 10)[3] / 4", "np.linspace(0, 1, 500)[4]", "np.arange(3000)[-1] / 3000", "len('ab' * 500) / 1000")
 """Constants that are computed when a program is compiled."""
-LARGE = ("10 ** 400", "1e308 * 10", "1e200 * 1e200", "(0,) * 10 ** 9", "len((0,) * 10 ** 9)", "len('ab' * 10 ** 12)",
-         "7 ** 10 ** 9", "np.zeros((10 ** 6, 10 ** 6))[0, 0]", "np.ones(10 ** 9).sum()", "np.eye(10 ** 5)[0, 0]",
-         "np.eye(3, 10 ** 9)[0, 0]", "np.arange(10 ** 12)[1]", "np.arange(0, 1, 1e-15)[1]", "np.linspace(0, 1, 10 ** 9)[1]",
-         "np.full((3, 10 ** 8), 0.5).sum()", "np.array([10 ** 30, 1])[1]", "round(123456, -10 ** 9)", "0x" + "f" * 5000, "9" * 5000,
-         "np.outer(np.ones(2000), np.ones(2000))[0, 0]", "np.ones((1000, 1000))[:, 1:][0, 0]", "np.diag(np.ones(5000))[0, 0]",
-         "np.ones(5000)[:, None] * np.ones(5000)", "np.identity(10 ** 30)", "np.zeros(-1)", "np.zeros(2, dtype='V9999999999')",
-         "(2 ** 999) ** 2", "int('9' * 4000)", "tuple(range(10 ** 30))", "np.float64(10 ** 300) ** 3", "10 ** 300 * 1.0 ** 2")
+LARGE = (
+    "10 ** 400", "1e308 * 10", "1e200 * 1e200", "(0,) * 10 ** 9", "len((0,) * 10 ** 9)", "len('ab' * 10 ** 12)",
+    "7 ** 10 ** 9", "np.zeros((10 ** 6, 10 ** 6))[0, 0]", "np.ones(10 ** 9).sum()", "np.eye(10 ** 5)[0, 0]",
+    "np.eye(3, 10 ** 9)[0, 0]", "np.arange(10 ** 12)[1]", "np.arange(0, 1, 1e-15)[1]", "np.linspace(0, 1, 10 ** 9)[1]",
+    "np.full((3, 10 ** 8), 0.5).sum()", "np.array([10 ** 30, 1])[1]", "round(123456, -10 ** 9)", "0x" + "f" * 5000,
+    "9" * 5000, "np.outer(np.ones(2000), np.ones(2000))[0, 0]", "np.ones((1000, 1000))[:, 1:][0, 0]",
+    "np.diag(np.ones(5000))[0, 0]", "np.ones(5000)[:, None] * np.ones(5000)", "np.identity(10 ** 30)", "np.zeros(-1)",
+    "np.zeros(2, dtype='V9999999999')", "np.ones(3)[::0]", "(2 ** 999) ** 2", "int('9' * 4000)", "tuple(range(10 ** 30))",
+    "np.float64(10 ** 300) ** 3", "10 ** 300 * 1.0 ** 2")
 """Constants of which most are too large."""
 
 
@@ -260,8 +262,9 @@ class Writer:
 
     def growth(self, indent: int) -> None:
         """Constants that grow, in a few steps or in too many."""
-        first, step, used = self.pick(("3", "g = g * g", "g"), ("(1, 2)", "g = (g, g)", "len(g)"), ("(1,)", "g = g + g", "sum(g)"),
-                                      ("'a'", "g = g * 9", "len(g)"), ("2", "g = g ** 3", "g"), ("1", "g = -g * 10 ** 5", "g"))
+        first, step, used = self.pick(
+            ("3", "g = g * g", "g"), ("(1, 2)", "g = (g, g)", "len(g)"), ("(1,)", "g = g + g", "sum(g)"),
+            ("'a'", "g = g * 9", "len(g)"), ("2", "g = g ** 3", "g"), ("1", "g = -g * 10 ** 5", "g"))
         self.write(indent, f"g = {first}")
         for _ in range(self.pick(2, 3, 3, 40)):
             self.write(indent, step)

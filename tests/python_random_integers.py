@@ -12,8 +12,9 @@ NUMBERS = ("0", "1", "2", "3", "7", "10", "-1", "-5", "100", "255")
 HEAVY = ("*", "//", "%", "&", "|", "^", "<<", ">>", "**")
 """Operators that need a routine: a program has a few of them, so that it stays small."""
 STEPS = 3000
-LARGE = ("10**30", "2**64 - 1", "1 << 70", "-(10**20)", "0x" + "f" * 40, "0b1" + "0" * 64, "10**9 * 10**9 // 10**18", "10**4000",
-         "7 ** 10**9", "1 << 10**9", "(1 << 62) >> 60", "-5 >> 10**20", "0x" + "f" * 5000, "9" * 5000, "3 ** 3 ** 3 ** 3")
+LARGE = ("10**30", "2**64 - 1", "1 << 70", "-(10**20)", "0x" + "f" * 40, "0b1" + "0" * 64, "10**9 * 10**9 // 10**18",
+         "10**4000", "7 ** 10**9", "1 << 10**9",
+         "(1 << 62) >> 60", "-5 >> 10**20", "0x" + "f" * 5000, "9" * 5000, "3 ** 3 ** 3 ** 3")
 """Numbers that do not fit a word, most of them; the last ones do not fit anything."""
 OUTSIDE = ("BIG = 10**3", "BIG = 2**13 - 1", "BIG = -(2**15)", "BIG = 10**30", "BIG = 10**5000", "BIG = 1 << 900 >> 899",
            "BIG = 3 * 10**400 // 10**400", "BIG = [1, 2] * 40000", "BIG = [[0] * 60000] * 60000", "BIG = [[1, 2], [3, 4]]",
@@ -21,7 +22,8 @@ OUTSIDE = ("BIG = 10**3", "BIG = 2**13 - 1", "BIG = -(2**15)", "BIG = 10**30", "
            "BIG = tuple(range(5))", "BIG = range(2, 50, 7)", "BIG = 'ab'", "BIG = 1.5", "BIG = 10**400 * 1.0")
 """What a name outside the function may be; each is computed by Python in no time."""
 USES = ("BIG", "BIG[0]", "BIG[0][1]", "BIG[-1]", "len(BIG)", "sum(BIG)", "(BIG + 1)", "max(BIG)")
-TWO = (["    return y, x - 1"], ["    return divmod(x, y * y + 1)"], ["    return (x, 1) if x < y else divmod(x, y * y + 1)"],
+TWO = (["    return y, x - 1"], ["    return divmod(x, y * y + 1)"],
+       ["    return (x, 1) if x < y else divmod(x, y * y + 1)"],
        ["    if x > 0:", "        return two(x // 3 - 1, y)", "    return x, y"],
        ["    pair = (x, y)", "    return pair if x < y else (y, x)"], ["    return two(x // 2 - 1, y) if x > 5 else (y, 7)"])
 """Bodies of a function that returns two values."""

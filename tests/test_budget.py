@@ -140,8 +140,8 @@ def test_the_dense_engine_keeps_to_the_budget() -> None:
 
 def test_an_export_that_follows_the_equation_is_estimated_first(tmp_path: Path) -> None:
     machine = SubleqMachine(memory=6000, instructions=8)
-    with pytest.raises(SizeError, match=r"attention over \d+ columns, as the equation has it, for pairs of cards needs about"), \
-            punchcard.max_memory("1G"):
+    what = r"attention over \d+ columns, as the equation has it, for pairs of cards needs about"
+    with punchcard.max_memory("1G"), pytest.raises(SizeError, match=what):
         punchcard.export.write("ground-truth", machine, tmp_path, punchcard.load(EXAMPLES / "multiply.subleq"))
 
 

@@ -62,8 +62,10 @@ ARRAYS = {
     NP + "def f():\n    x = np.ones(100000)\n    return x[1:]\n": ENTRIES,
 }
 WORKS = (
-    NP + "def f():\n    x = np.ones((1000, 1000))\n    for i in range(2000):\n        x = x @ x * 0.001\n    return x[0, 0]\n",
-    "def f():\n    t = 0\n    for i in (1,) * 2000:\n        for j in (1,) * 2000:\n            t = t + j\n    return 1.0 * t\n",
+    NP + "def f():\n    x = np.ones((1000, 1000))\n    for i in range(2000):\n        x = x @ x * 0.001\n"
+    "    return x[0, 0]\n",
+    "def f():\n    t = 0\n    for i in (1,) * 2000:\n        for j in (1,) * 2000:\n            t = t + j\n"
+    "    return 1.0 * t\n",
 )
 
 
@@ -124,12 +126,11 @@ def test_calls_from_python_raise_named_errors() -> None:
             punchcard.program(whole)(given)
         with pytest.raises(PunchcardError):
             punchcard.program(real)(given)
-    for options in ({"memory": HUGE}, {"word_bits": HUGE}, {"max_steps": HUGE}):
-        with pytest.raises(ArgumentError, match="an integer of 16,610 bits"):
-            punchcard.program(whole, **options)
-    for options in ({"range": HUGE}, {"heads": HUGE}):
-        with pytest.raises(ArgumentError, match="an integer of 16,610 bits"):
-            punchcard.program(real, **options)
+    for function, option in (
+            (whole, "memory"), (whole, "word_bits"), (whole, "max_steps"), (real, "range"), (real, "heads")):
+        options: dict[str, Any] = {option: HUGE}
+        with pytest.raises(ArgumentError, match=f"{option}=an integer of 16,610 bits"):
+            punchcard.program(function, **options)
 
 
 @pytest.mark.parametrize("body", ["return X", "return X + X", "return X[0]", "return len(X)"])
@@ -138,7 +139,7 @@ def test_names_outside_a_function_are_bounded(body: str) -> None:
         for head in ("def made():", "def made() -> int:"):
             function = function_of(f"{head}\n    {body}\n", 10 + seed)
             function.__globals__["X"] = value
-            with pytest.raises(ProgramError, match="bits|items"):
+            with pytest.raises(ProgramError, match=r"bits|items"):
                 punchcard.program(function)()
 
 
@@ -188,7 +189,8 @@ def test_a_module_that_is_not_imported_is_named(name: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("option", "rule"), [
-    ("wordbits=16", r"unknown option 'wordbits' \(did you mean 'word_bits'\?\)"), ("check='maybe'", "it must be True or False"),
+    ("wordbits=16", r"unknown option 'wordbits' \(did you mean 'word_bits'\?\)"),
+    ("check='maybe'", "it must be True or False"),
     ("memory=10**18", "memory=1000000000000000000: with words of 32 bits .* 3 to 16777216 cells"),
     ("word_bits=12, memory=4096", "memory=4096: with words of 12 bits .* 3 to 2047 cells"),
     ("word_bits=3", "12 to 47 bits"), ("engine='nope'", "unknown engine 'nope'"), ("max_steps=-1", "it must be 0 or more"),
@@ -196,8 +198,9 @@ def test_a_module_that_is_not_imported_is_named(name: str, line: str) -> None:
     ("machine='fleq', heads=9", "at most 3"), ("machine='fleq', design='nope'", "unknown design 'nope'"),
     ("machine='fleq', memory=5", "unknown option 'memory'"),
 ])
-@pytest.mark.parametrize("text", ["@program({})\ndef main():\n    print(1)\n",
-                                  "@program({})\ndef helper(n: int) -> int:\n    return n\ndef main():\n    print(helper(1))\n"])
+@pytest.mark.parametrize("text", [
+    "@program({})\ndef main():\n    print(1)\n",
+    "@program({})\ndef helper(n: int) -> int:\n    return n\ndef main():\n    print(helper(1))\n"])
 def test_options_of_the_decorator_are_checked_where_they_stand(option: str, rule: str, text: str) -> None:
     """Also those of a function that is called, and not only of the one that runs."""
     with pytest.raises(Unsupported, match=rf"x\.py:1:\d+: .*{rule}"):

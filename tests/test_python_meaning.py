@@ -156,11 +156,14 @@ REFUSED = {
     "def f() -> int:\n    x = [1, 2]\n    for i in x:\n        x = (1, 2)\n    print(x)\n    return 1\n": "different types",
     "def f() -> int:\n    x = [int(c) for c in input()]\n    return x[0]\n": "give it a name before",
     "def f() -> int:\n    print('\\ud800')\n    return 1\n": "surrogate",
-    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    (a, b), c = g(1), 2\n    return b\n": "in a statement of their own",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    (a, b), c = g(1), 2\n    return b\n":
+        "in a statement of their own",
     "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a = g(1) if input() else g(2)\n    return 1\n": "unpack them",
     "def f() -> int:\n    return f\n": "'f' is a function, not a constant",
-    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if g(1) else [1, 2]\n    return 1\n": "cannot be a condition",
-    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n": "2 names for 3",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if g(1) else [1, 2]\n    return 1\n":
+        "cannot be a condition",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n":
+        "2 names for 3",
     "N = 3\ndef f(n: int = N) -> int:\n    return n\n": "a default must be",
 }
 

@@ -106,7 +106,8 @@ class Dense(Stepping):
                  cache: EngineCache | None = None) -> None:
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
         cards = card.numel() // (card.shape[-1] * card.shape[-2])
-        require(attending(card.shape[-1], card.element_size(), cards), f"attention over {card.shape[-1]} columns on the dense engine")
+        require(attending(card.shape[-1], card.element_size(), cards),
+                f"attention over {card.shape[-1]} columns on the dense engine")
         self._model, self._card = model, card
 
     @property

@@ -220,7 +220,7 @@ class PythonFile:
                 value = self._value(keyword.value)
                 if keyword.arg is None or isinstance(value, UnknownValue):
                     why = f": this {value.why}" if isinstance(value, UnknownValue) and value != EXECUTED else ""
-                    found.fail(keyword.value, f"an option of @program must be a constant in a file that is not executed{why}",
+                    found.fail(keyword.value, f"an option of @program must be a constant in a file that is only read{why}",
                                "write it out, such as memory=4096")
                 options[str(keyword.arg)] = value
             _check_options(found, decorator, options)
@@ -326,8 +326,9 @@ def _check_options(found: FunctionSource, decorator: ast.expr, options: Mapping[
     machine = options.get("machine", machine_for(found))
     if machine not in HOMES:
         found.fail(decorator, f"machine={shortened(machine)}", "it must be 'fleq' or 'von-neumann'")
+    own = {name: value for name, value in options.items() if name != "machine"}
     try:
-        import_name(HOMES[str(machine)]).checked_options({name: value for name, value in options.items() if name != "machine"})
+        import_name(HOMES[str(machine)]).checked_options(own)
     except PunchcardError as error:
         found.fail(decorator, str(error).removeprefix("program: "))
 

@@ -100,9 +100,8 @@ class Limits:
         if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
             self._arrays(sign, np.shape(left), np.shape(right), what)
             return compute(left, right)
-        if isinstance(left, int) and isinstance(right, int):
-            if _least_bits(sign, int(left), int(right)) > MOST_BITS:
-                raise Refusal(f"{what}: {LARGE}", "compute with smaller numbers")
+        if isinstance(left, int) and isinstance(right, int) and _least_bits(sign, left, right) > MOST_BITS:
+            raise Refusal(f"{what}: {LARGE}", "compute with smaller numbers")
         for items, count in ((left, right), (right, left)):
             if sign == "*" and isinstance(items, list | tuple | str) and isinstance(count, int | np.integer) and (
                     len(items) * int(count) > (MOST_ENTRIES if isinstance(items, str) else MOST_ITEMS)):

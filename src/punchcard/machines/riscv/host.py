@@ -132,7 +132,7 @@ class RiscvHost(StreamHost):
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
             return
-        self._read.add(self._taken)
+        self._read.add(bytes(self._taken))
         self._waiting = False
         self._layout.put_number_at(card, "event.call", self._scratch, 0)
 

@@ -99,7 +99,7 @@ def _called(frame: Frame, node: ast.Call, function: object, values: list[Value],
         name = named().get(function)
     except TypeError:
         name = None
-    if name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
+    if name is not None and name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
         return _made(frame, node, name, values, options)
     if name is not None:
         return _intrinsic(frame, node, name, values, options, ours=getattr(functions, name, None) is function)

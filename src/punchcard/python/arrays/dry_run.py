@@ -136,8 +136,8 @@ class Ran:
             count = round(float(self._value(loop.count)[0, 0]))
         made = 0
         if MOST_STATEMENTS < count < math.inf and not any(isinstance(inner, ir.Leave) for inner in ir.walk(loop.body)):
-            loop.line.fail(f"a loop of {shortened(loop.count)} rounds: a program of arrays makes at most {MOST_STATEMENTS:,} "
-                           "operations", "use fewer rounds")
+            loop.line.fail(f"a loop of {shortened(loop.count)} rounds: a program of arrays makes at most "
+                           f"{MOST_STATEMENTS:,} operations", "use fewer rounds")
         while made < count:
             self._rounds[id(loop)] = made
             if loop.index is not None:

@@ -141,7 +141,7 @@ def _shifted(frame: Frame, sign: str, left: Known | LoopVariable, right: Known |
     more = {"+": number, "-": number if behind else -number, "*": 0}.get(sign)
     if more is None:
         return None
-    first, step = frame.limits.known((int(variable.first * times + more), int(variable.step * times)))
+    first, step = frame.limits.known((int(variable.first * times + more), int(variable.step * times)), "the loop variable")
     return LoopVariable(variable.loop, first, step)
 
 

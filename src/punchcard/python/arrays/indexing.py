@@ -116,6 +116,8 @@ def _index(frame: Frame, node: ast.expr) -> Value:
         if not isinstance(value, Known) or not isinstance(value.value, int | np.integer | None):
             frame.fail(node, "a slice with a computed end", "use constants, or a mask with np.where")
         ends.append(value.value)
+    if ends[2] == 0:
+        frame.fail(node, "a slice with the step 0", "use 1 or -1")
     return Known(slice(*ends))
 
 

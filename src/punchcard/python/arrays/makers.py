@@ -18,12 +18,12 @@ def made(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str,
     try:
         for given in (*values, options.get("dtype")):
             if isinstance(given, str | type | np.dtype) and np.dtype(given).kind not in KINDS:
-                raise Refusal(f"{name}: an array of {shortened(given)}: real numbers, integers and comparisons are in the subset",
+                raise Refusal(f"{name}: an array of {shortened(given)}: real numbers, integers and truths are in the subset",
                               "write dtype=float")
         limits.make(MAKERS[name](*values, **options), f"np.{name}")
         found = np.asarray(getattr(np, name)(*values, **options))
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise Refusal(f"{name}: {error}") from None
+        raise Refusal(f"{name}: {str(error).replace(MAKERS[name].__name__, f'np.{name}')}") from None
     if found.dtype.kind not in KINDS or found.ndim > 2 or not found.size:
         raise Refusal(f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
     return found
@@ -38,7 +38,7 @@ def _in_square(n: Any, *others: Any, **options: Any) -> int:
     return _in_shape((n, n))
 
 
-def _in_eye(N: Any, M: Any = None, *others: Any, **options: Any) -> int:  # noqa: N803, as NumPy names them
+def _in_eye(N: Any, M: Any = None, *others: Any, **options: Any) -> int:
     return _in_shape((N, N if M is None else M))
 
 
@@ -48,7 +48,7 @@ def _in_arange(start: Any, stop: Any = None, step: Any = 1, *others: Any, **opti
 
 
 def _in_linspace(start: Any, stop: Any, num: Any = 50, *others: Any, **options: Any) -> int:
-    return operator.index(num) * max(1, np.size(start)) * max(1, np.size(stop))
+    return int(operator.index(num) * max(1, np.size(start)) * max(1, np.size(stop)))
 
 
 def _in_diag(v: Any, k: Any = 0) -> int:
