@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.fuzzing import caches, commands, samples, tensors, texts
+from tests.fuzzing import caches, commands, names, samples, tensors, texts
 from tests.fuzzing.workers import Begin
 
 _PROGRAMS = {".subleq": 40, ".minsky": 40, ".json": 40, ".fleq": 60, ".asq": 60, ".bf": 40, ".dec": 40, ".sq": 10,
@@ -17,8 +17,8 @@ def targets() -> Mapping[str, tuple[int, Begin]]:
     """Every language and every kind of machine is here, or a KeyError."""
     found: dict[str, tuple[int, Any]] = {
         "calc": (60, texts.expressions), "tables": (44, texts.tables), "arrays": (40, texts.arrays),
-        "python": (60, texts.generated),
-        "models": (30, tensors.models), "code": (6, caches.code), "commands": (90, commands.lines),
+        "python": (60, texts.generated), "names": (15, names.lines),
+        "models": (30, tensors.models), "code": (6, caches.code), "commands": (75, commands.lines),
     }
     for extension in samples.extensions():
         found[extension] = _PROGRAMS[extension], texts.programs(extension)

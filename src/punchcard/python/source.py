@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from punchcard.errors import ProgramError, did_you_mean, shortened
+from punchcard.errors import ProgramError, did_you_mean, printable, shortened
 from punchcard.python.limits import LARGE, MOST_BITS, Refusal
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Unsupported(ProgramError):
         stripped = self.text.lstrip()
         first = self.column - 1 - (len(self.text) - len(stripped))
         start = 0 if first < SHOWN else first - SHOWN // 2
-        shown = "".join(c if c.isprintable() else " " for c in stripped[start : start + SHOWN])
+        shown = printable(stripped[start : start + SHOWN], instead=" ")
         return f"    {shown}\n    {' ' * max(0, first - start)}^"
 
     @property
