@@ -179,6 +179,10 @@ def test_a_warning_of_python_is_printed_once_with_its_place(tmp_path: Path) -> N
     with pytest.warns(SyntaxWarning) as said:
         assert invoke("asm", path).exit_code == 0
     assert [(warning.filename, warning.lineno) for warning in said] == [(str(path), 3)]
+    path.write_text("def main():\n    x = 1\n    print(1if x else '\x1b[31m')\n")
+    with pytest.warns(SyntaxWarning) as said:
+        invoke("asm", path)
+    assert [warning.filename for warning in said] == [f"<{path}>"]  # the line itself would change the terminal
 
 
 @pytest.mark.parametrize(("name", "line"), [("np", "import numpy as np"), ("math", "import math"),

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from punchcard.errors import ProgramError, PunchcardError, did_you_mean, shortened
+from punchcard.errors import ProgramError, PunchcardError, did_you_mean, printable, shortened
 from punchcard.lazy import import_name
 from punchcard.python.limits import LARGE, Limits, Refusal
 from punchcard.python.program import HOMES, machine_for, of_source
@@ -317,7 +317,9 @@ def read(text: str, source: str) -> PythonFile:
     except (ValueError, RecursionError, MemoryError) as error:
         raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
     for each in said:
-        warnings.warn_explicit(each.message, each.category, file, each.lineno)
+        plain = lines[each.lineno - 1].strip().isprintable() if each.lineno <= len(lines) else False
+        shown = printable(file) if plain else f"<{printable(file)}>"  # a line of the file would be printed as it is
+        warnings.warn_explicit(each.message, each.category, shown, each.lineno)
     return found
 
 
