@@ -340,9 +340,10 @@ class Writer:
             self.write(indent, f"for {name}, r{depth} in enumerate({matrix}.copy()):")
             self.indices[name], self.shapes[f"r{depth}"] = self.shapes[matrix][0], self.shapes[matrix][1:]
         else:
-            self.write(indent, "n = 0")
-            self.write(indent, "while n < 3:")
-            self.write(indent + 1, "n = n + 1")
+            count = f"n{depth}"  # its own, or the loop around it would never end
+            self.write(indent, f"{count} = 0")
+            self.write(indent, f"while {count} < 3:")
+            self.write(indent + 1, f"{count} = {count} + 1")
         self.in_loop = form < 0.88 or self.chance(0.5)
         self.block(indent + 1, depth - 1, 3)
         self.shapes, self.in_loop, self.indices = shapes, outer, before

@@ -32,8 +32,8 @@ MOST_NESTED = 64
 """Lists inside each other."""
 MOST_WORK = 1 << 29
 """Of one program. A unit is about 10 ns: an entry that is computed."""
-MOST_RUN_WORK = 1 << 32
-"""Of the run in NumPy that shows how large values get."""
+MOST_STATEMENTS, MOST_RUN_WORK = 2_000_000, 1 << 32
+"""Of the run in NumPy that shows how large values get: what it executes, and the entries that this computes."""
 STEP, ITEM = 512, 8
 """The work of compiling an expression, and that of an item of a list."""
 PRODUCTS = 16

@@ -17,9 +17,8 @@ from punchcard.python.arrays import ir
 from punchcard.python.arrays.ir import Array, Const, Operand, Ref, Register
 from punchcard.python.arrays.operation_builder import EXACT, LIMITED, computed
 from punchcard.python.intervals import Interval
-from punchcard.python.limits import MOST_RUN_WORK, Limits, Refusal
+from punchcard.python.limits import MOST_RUN_WORK, MOST_STATEMENTS, Limits, Refusal
 
-MOST_STATEMENTS = 5_000_000
 NONE = Interval(math.inf, -math.inf)
 
 

@@ -44,7 +44,8 @@ def _in_eye(N: Any, M: Any = None, *others: Any, **options: Any) -> int:
 
 def _in_arange(start: Any, stop: Any = None, step: Any = 1, *others: Any, **options: Any) -> int:
     first, last = (0, start) if stop is None else (start, stop)
-    return max(0, math.ceil((last - first) / step))
+    count: int = math.ceil((last - first) / step)
+    return max(0, count)
 
 
 def _in_linspace(start: Any, stop: Any, num: Any = 50, *others: Any, **options: Any) -> int:
