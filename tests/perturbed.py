@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import Controls, prepare
+from punchcard.errors import WeightsError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -148,15 +150,80 @@ CHANGES: tuple[Change, ...] = (
     _swap("w2"), _swap("w1"), _swap("b1"), _cool)
 
 
-def perturbed(rng: random.Random, weights: Weights) -> tuple[str, Weights]:
+def _shifted(array: Array, by: int) -> Array:
+    """The entries times a power of two, which a format may not hold: then they are infinite, or 0."""
+    with np.errstate(all="ignore"):
+        return np.ldexp(array, by)
+
+
+def _power(rng: random.Random, array: Array) -> int:
+    """The exponent of a number that is near the largest or the smallest of the format."""
+    top = int(np.finfo(array.dtype).maxexp)
+    return rng.choice((1, -1)) * rng.randrange(top // 3, top)
+
+
+def _rescale_unit(rng: random.Random, layer: dict[str, Array]) -> str:
+    """The same function over the real numbers."""
+    unit, by = rng.randrange(len(layer["w1"])), _power(rng, layer["w1"])
+    for part, at, shift in (("w1", unit, by), ("b1", unit, by), ("w2", (slice(None), unit), -by)):
+        layer[part][at] = _shifted(layer[part][at], shift)
+    return f"hidden unit {unit} is 2^{by} times as large, and its weights in w2 as small"
+
+
+def _rescale_keys(rng: random.Random, layer: dict[str, Array]) -> str:
+    """The same scores over the real numbers."""
+    head, by = rng.randrange(len(layer["key"])), _power(rng, layer["key"])
+    layer["key"][head], layer["query"][head] = _shifted(layer["key"][head], by), _shifted(layer["query"][head], -by)
+    return f"keys of head {head} are 2^{by} times as large, and queries as small"
+
+
+def _enlarge(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        at, by = _entry(rng, layer[name]), _power(rng, layer[name])
+        layer[name][at] = _shifted(layer[name][at], by)
+        return f"{name}{list(at)} *= 2^{by}"
+
+    return change
+
+
+def _heat(rng: random.Random, layer: dict[str, Array]) -> str:
+    head, by = rng.randrange(len(layer["temperature"])), _power(rng, layer["temperature"])
+    layer["temperature"][head] = _shifted(np.ones((), layer["temperature"].dtype), by)
+    return f"temperature[{head}] = 2^{by}"
+
+
+def _zero(rng: random.Random, layer: dict[str, Array]) -> str:
+    name = rng.choice(("key", "query", "value", "w1", "b1", "w2", "b2"))
+    layer[name][...] = 0
+    return f"{name} is 0"
+
+
+def _spoil(rng: random.Random, layer: dict[str, Array]) -> str:
+    name = rng.choice([name for name in NAMES if layer[name].size])
+    at = tuple(rng.randrange(size) for size in layer[name].shape)
+    layer[name][at] = rng.choice((np.nan, np.inf, -np.inf))
+    return f"{name}{list(at)} = {layer[name][at]}"
+
+
+def _several(rng: random.Random, layer: dict[str, Array]) -> str:
+    return "; ".join(rng.choice(EXTREMES[:-1])(rng, layer) for _ in range(3))
+
+
+EXTREMES: tuple[Change, ...] = (
+    _rescale_unit, _rescale_unit, _rescale_keys, _enlarge("value"), _enlarge("w2"), _enlarge("b1"), _heat, _zero, _spoil,
+    _several)
+"""Changes after which sums may overflow or underflow, or are not numbers at all."""
+
+
+def perturbed(rng: random.Random, weights: Weights, changes: tuple[Change, ...] = CHANGES) -> tuple[str, Weights]:
     """The weights with one change, and what it is."""
     layers = list(weights.layers)
     number = rng.randrange(len(layers))
     arrays = {name: array.copy() for name, array in vars(layers[number]).items()}
     try:
-        text = rng.choice(CHANGES)(rng, arrays)
+        text = rng.choice(changes)(rng, arrays)
     except ValueError:  # a layer without heads, or without hidden units
-        return perturbed(rng, weights)
+        return perturbed(rng, weights, changes)
     layers[number] = replace(layers[number], **arrays)
     return f"layer {number + 1}, {text}", Weights(weights.width, weights.dtype, layers)
 
@@ -191,10 +258,11 @@ class Outcome:
     what: str
 
 
-def compare(subject: Subject, seed: str, loops: int) -> Outcome:
+def compare(subject: Subject, seed: str, loops: int, changes: tuple[Change, ...] = CHANGES,
+            engine: str = "lowered") -> Outcome:
     """Random loops of a perturbed model: each card that the engine gives is what the equation makes of the one before."""
     rng = random.Random(seed)
-    what, weights = perturbed(rng, subject.weights)
+    what, weights = perturbed(rng, subject.weights, changes)
     card, model = subject.card(rng), weights.module
     seen: list[Tensor] = []
 
@@ -202,14 +270,20 @@ def compare(subject: Subject, seed: str, loops: int) -> Outcome:
         seen.append(as_tensor(now).clone())
 
     with torch.no_grad():
-        runner = prepare("lowered", weights, subject.layout, card, fall_back=True)
+        if weights.non_finite() is not None:
+            with pytest.raises(WeightsError, match="a run needs finite weights"):
+                prepare(engine, weights, subject.layout, card, fall_back=True)
+            return Outcome("refused", what)
+        runner = prepare(engine, weights, subject.layout, card, fall_back=True)
         if any(note.startswith("not lowered") for note in runner.notes):
             return Outcome("refused", what)
         ran = runner.run(loops, Controls(watch=watch))
         for loop, found in enumerate(seen, start=1):
             expected = model(card)
-            apart = (found - expected).nan_to_num().abs().max() / max(1.0, float(expected.abs().max()))
-            if apart > subject.tolerance or not torch.equal(found.isnan(), expected.isnan()):
+            within = max(1.0, float(expected[expected.isfinite()].abs().max())) if expected.isfinite().any() else 1.0
+            apart = (found - expected).nan_to_num().abs().max() / within
+            same = torch.equal(found.isnan(), expected.isnan()) and torch.equal(found.isinf(), expected.isinf())
+            if apart > subject.tolerance or not same:
                 kind = "rounded" if apart < ROUNDING and not is_exact(model, card) else "different"
                 return Outcome(kind, f"{what}: loop {loop} differs by {apart:g}")
             card = found

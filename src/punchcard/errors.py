@@ -85,6 +85,10 @@ class PrecisionError(PunchcardError):
     """A number format that cannot hold the machine's arithmetic exactly."""
 
 
+class WeightsError(PunchcardError):
+    """Weights that are not numbers, or infinite: nothing can be said of what they compute."""
+
+
 class ProgramError(PunchcardError):
     """A program that is wrong in itself, or that does not fit its machine."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from punchcard.transformer.expression import Array
@@ -14,6 +16,15 @@ def powers_of_two(values: Array) -> Array:
     integer = np.abs(mantissa * 2.0**53).astype(np.int64)
     grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
     return grids
+
+
+def power_of_two(value: float) -> float:
+    """The largest power of two that divides a value; infinite for 0."""
+    if value == 0:
+        return math.inf
+    mantissa, exponent = math.frexp(value)
+    integer = int(mantissa * 2.0**53)
+    return math.ldexp(integer & -integer, exponent - 53)
 
 
 def grid_of(values: Array) -> float:

@@ -382,10 +382,10 @@ class ActiveHead:
     def _check_lead(self, lead: Array, sizes: Array) -> bool:
         """Where all signs agree, active keys must equal passive ones or beat them; with another sign they must lose.
 
-        Gives whether they are equal: a tie.
+        A code of no signs has no other. Gives whether they are equal: a tie.
         """
         tie = bool(np.all(lead == 0))
-        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
+        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * sizes.min(initial=np.inf) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
         return tie
 

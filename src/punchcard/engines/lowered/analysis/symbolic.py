@@ -171,6 +171,7 @@ class Trace:
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
+        self.layers[number].check_heads([self.passive.layers[number].rows, *self.groups])
         taken: list[Rows] = [{} for _ in self.groups]
         offers: dict[int, list[Offer]] = {}
         for head in range(len(self.layers[number].heads)):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.card.formats import NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.engines.lowered.graph.nodes import ZERO, Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.exactness import rows_of_numbers
+from punchcard.transformer.grids import power_of_two
 from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
-from punchcard.transformer.weights import Weights, sparse_rows
+from punchcard.transformer.sums import Bounds, LayerSums, Sums, violation
+from punchcard.transformer.weights import Weights
 
 ROUNDING = 2.0**-40
 """More than sums of ranges may be off, in proportion."""
@@ -54,20 +58,14 @@ class HeadLists:
 
 @dataclass(frozen=True)
 class LayerLists:
-    """One layer."""
+    """One layer, and how large its sums may get in the model's number format."""
 
     heads: list[HeadLists]
-    w1: Array
-    b1: Array
     inputs: list[Sparse]
     outputs: list[Sparse]
     b2: Sparse
-
-    @cached_property
-    def entries(self) -> tuple[Indices, Indices, Array]:
-        """What is not 0 in W1: units, in order, rows and coefficients."""
-        units, rows = np.nonzero(self.w1)
-        return units, rows, self.w1[units, rows]
+    sums: LayerSums
+    limits: NumberFormat
 
     @cached_property
     def written(self) -> set[int]:
@@ -91,8 +89,7 @@ class LayerLists:
 
     def free_of(self, rows: set[int]) -> set[int]:
         """The rows that the feed-forward writes, and none of its units that look at certain rows does."""
-        units, places, _ = self.entries
-        bound = set(units[np.isin(places, list(rows))].tolist())
+        bound = self._units_of(rows)
         taken = {row for unit in bound for row, _ in self.outputs[unit]}
         return {row for entries in self.outputs for row, _ in entries} - taken
 
@@ -102,9 +99,11 @@ class LayerLists:
         for head in self.heads:
             if any(row in rows for entries in head.query for row, _ in entries):
                 found |= set(head.value)
-        units, places, _ = self.entries
-        moved = set(units[np.isin(places, list(found))].tolist())
-        return found | {row for unit in moved for row, _ in self.outputs[unit]}
+        return found | {row for unit in self._units_of(found) for row, _ in self.outputs[unit]}
+
+    def _units_of(self, rows: set[int]) -> set[int]:
+        """The hidden units that look at certain rows."""
+        return set(self.sums.w1.rows[np.isin(self.sums.w1.columns, list(rows))].tolist())
 
     def feed_forward(self, graph: Graph, rows: Rows, known: Rows | None = None, only: set[int] | None = None) -> Rows:
         """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens.
@@ -129,8 +128,8 @@ class LayerLists:
             if not any(wanted(row) for row, _ in self.outputs[unit]):
                 continue
             inner = combine(self.inputs[unit], rows)
-            if self.b1[unit]:
-                inner.constant = inner.constant + self.b1[unit]
+            if self.sums.b1[unit]:
+                inner.constant = inner.constant + self.sums.b1[unit]
             opened = graph.relu(inner)
             if opened.is_zero:
                 continue
@@ -142,18 +141,50 @@ class LayerLists:
         tidied.update(known)
         return {row: linear for row, linear in tidied.items() if not linear.is_zero}
 
+    def check_heads(self, kinds: Sequence[Rows]) -> None:
+        """Refuse heads whose sums may leave the number format, over columns of several kinds."""
+        if self.heads:
+            self._check(self.sums.attention(self._bounds(kinds)))
+
+    def _check(self, sums: Iterable[Sums]) -> None:
+        found = violation(sums, self.limits)
+        if found is not None:
+            raise LoweringError(found)
+
+    def _bounds(self, kinds: Sequence[Rows]) -> Bounds:
+        """The ranges of rows, of all columns of a kind together."""
+        width, eps = self.sums.w1.width, self.limits.eps
+        low, high = np.zeros((2, width, len(kinds)))
+        grid, real = np.full(width, np.inf), np.zeros(width, np.bool_)
+        for kind, rows in enumerate(kinds):
+            for row, linear in rows.items():
+                least, most = linear.ends
+                low[row, kind] = least[0] if len(least) == 1 else least.min()
+                high[row, kind] = most[0] if len(most) == 1 else most.max()
+                step = _grid(linear)
+                if not step:
+                    step, real[row] = eps, True
+                if step < grid[row]:
+                    grid[row] = step
+        return Bounds(low, high, grid, real, eps)
+
     def _open(self, rows: Rows) -> Indices:
-        """The units that some values in the rows' ranges, of all columns together, may open."""
-        low, high = np.zeros((2, self.w1.shape[1]))
-        for row, linear in rows.items():
-            least, most = linear.ends
-            low[row], high[row] = least.min(), most.max()
-        units, places, weights = self.entries
-        least, most = low[places], high[places]
-        greatest = np.maximum(weights * least, weights * most)
-        count = len(self.b1)
-        slack = np.bincount(units, np.abs(weights) * np.maximum(np.abs(least), np.abs(most)), count) * ROUNDING
-        return np.flatnonzero(np.bincount(units, greatest, count) + self.b1 + slack > 0)
+        """The units that some values in the rows' ranges, of all columns together, may open.
+
+        Refuses ranges in which a sum of the feed-forward may leave the number format.
+        """
+        bounds = self._bounds([rows])
+        units = self.sums.units(bounds)
+        self._check(self.sums.feed_forward(bounds, units))
+        return np.flatnonzero(units.high[:, 0] + units.totals * ROUNDING > 0)
+
+
+def _grid(linear: Linear) -> float:
+    """A power of two of which every value is a multiple; 0 where none is known."""
+    steps = [node.grid if c == 1.0 else power_of_two(c) * node.grid for node, c in linear.terms.items()]
+    if linear.constant is not ZERO:
+        steps += map(power_of_two, linear.constant.tolist())
+    return min(steps, default=math.inf)
 
 
 def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
@@ -168,19 +199,17 @@ def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
     numbers, found = rows_of_numbers(layout), []
-    for layer in weights.layers:
-        key, query, value, w1, b1, w2, b2 = (
-            array.astype(np.float64)
-            for array in (layer.key, layer.query, layer.value, layer.w1, layer.b1, layer.w2, layer.b2)
-        )
-        heads = []
-        for head, temperature in enumerate(layer.temperature.tolist()):
+    for number, layer in enumerate(weights.layers, start=1):
+        heads, sums = [], LayerSums(layer, number)
+        for head, matrices in enumerate(sums.heads):
+            temperature = matrices.temperature
             if not temperature > 0:
                 raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only "
                                     "above 0")
-            values = {row: entries for row, entries in enumerate(sparse_rows(value[head], float)) if entries}
-            heads.append(HeadLists(sparse_rows(key[head], float), sparse_rows(query[head], float), values, temperature,
-                                   weights.dtype, score_roundings(key[head], query[head], numbers)))
-        found.append(LayerLists(heads, w1, b1[:, 0], sparse_rows(w1, float), sparse_rows(w2.T, float),
-                                sparse_rows(b2.T, float)[0]))
+            key, query = (each[head].astype(np.float64) for each in (layer.key, layer.query))
+            values = {row: entries for row, entries in enumerate(matrices.value.by_row(float)) if entries}
+            heads.append(HeadLists(matrices.key.by_row(float), matrices.query.by_row(float), values, temperature,
+                                   weights.dtype, score_roundings(key, query, numbers)))
+        b2 = [(row, float(sums.b2[row])) for row in np.flatnonzero(sums.b2).tolist()]
+        found.append(LayerLists(heads, sums.w1.by_row(float), sums.w2.by_column(float), b2, sums, weights.format))
     return found
