@@ -83,7 +83,8 @@ def run(
         engine = "dense"
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
                           check="lockstep" if check else False if no_check else None)
-    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
+    forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
+    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
 
     from punchcard.cli import display
 
@@ -97,7 +98,8 @@ def run(
                                name=str(file or resume))
 
 
-def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
+def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool,
+         forgets: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
@@ -113,7 +115,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
                             progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
-        output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)
+        output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer, forgets=forgets)
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 

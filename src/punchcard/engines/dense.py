@@ -13,7 +13,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from punchcard.budget import require
+from punchcard.budget import attending, require
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
 from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
@@ -107,8 +107,8 @@ class Dense(Stepping):
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
-        # scores, weights and a copy of them are n by n for each card
-        require(3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size(),
+        cards = card.numel() // (card.shape[-1] * card.shape[-2])
+        require(attending(card.shape[-1], card.element_size(), cards),
                 f"attention over {card.shape[-1]} columns on the dense engine")
         self._model, self._card = model, card
 

@@ -132,7 +132,7 @@ class RiscvHost(StreamHost):
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
             return
-        self._read += self._taken
+        self._read.add(bytes(self._taken))
         self._waiting = False
         self._layout.put_number_at(card, "event.call", self._scratch, 0)
 
@@ -143,11 +143,11 @@ class RiscvHost(StreamHost):
         return value
 
     def _give(self, byte: int) -> None:
-        self._written.append(byte)
+        self._written.add(bytes((byte,)))
         self._to(byte)
 
     def _complain(self, message: bytes) -> None:
-        self.errors += message
+        self._complaints.add(message)
         writer(self._to).complain(message)
 
 
