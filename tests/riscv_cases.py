@@ -90,7 +90,8 @@ def wild_words(seed: int, words: int, known: Sequence[Instruction], wild: float 
     rng = random.Random(f"wild {seed}")
     found = random_words(seed, words, multiply=any(one.extension == "M" for one in known))
     begin = [encode("addi", rd=register, immediate=4 * rng.randrange(words)) for register in (8, 9, 18, 19)]
-    begin += [encode("lui", rd=11, immediate=signed(extreme(rng) & ~0xFFF)), encode("addi", rd=12, immediate=rng.randrange(-9, 9))]
+    begin += [encode("lui", rd=11, immediate=signed(extreme(rng) & ~0xFFF)),
+              encode("addi", rd=12, immediate=rng.randrange(-9, 9))]
     for place in range(len(begin), words - 1):
         if rng.random() < wild:
             found[place] = illegal_word(rng, known)

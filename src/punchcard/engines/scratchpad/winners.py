@@ -88,7 +88,8 @@ def _by_code(keys: Tensor, queries: Tensor, reach: float) -> Tensor:
         return found
     keys, queries, low, high = keys[rows], queries[rows], low[rows], high[rows]
     upper = keys > (low + high) / 2
-    below, above = (torch.where(upper, low, keys).amax(1, keepdim=True), torch.where(upper, keys, high).amin(1, keepdim=True))
+    below = torch.where(upper, low, keys).amax(1, keepdim=True)
+    above = torch.where(upper, keys, high).amin(1, keepdim=True)
     width = (queries.abs() * torch.maximum(below - low, high - above)).sum(0)
     place = (2 ** torch.arange(len(rows), device=keys.device)).unsqueeze(1)
     codes, order = torch.sort((upper * place).sum(0), stable=True)
