@@ -67,6 +67,37 @@ def random_words(seed: int, words: int, base: int = 0, *, multiply: bool = True)
     return found
 
 
+def is_instruction(word: int, known: Sequence[Instruction]) -> bool:
+    return any(word & one.mask == one.match for one in known)
+
+
+def illegal_word(rng: random.Random, known: Sequence[Instruction]) -> int:
+    """A word that is not an instruction: nearly one, one of 16 bits, all zeros or ones, near the M extension, or any."""
+    while True:
+        nearly = any_instruction(rng, rng.choice(known)) ^ 1 << rng.choice((*range(7), *range(12, 15), *range(25, 32)))
+        near_m = rng.getrandbits(18) << 7 | isa.OP | rng.randrange(128) << 25
+        word = rng.choice((nearly, nearly, near_m, rng.getrandbits(32), rng.getrandbits(32) & ~3 | rng.randrange(3),
+                           rng.getrandbits(16), 0, MASK))
+        if not is_instruction(word, known):
+            return word
+
+
+def wild_words(seed: int, words: int, known: Sequence[Instruction], wild: float = 0.1) -> list[int]:
+    """A memory full of random instructions, with words among them that are not: a run ends at the first that it meets.
+
+    It begins with registers that are addresses in the memory, and one with an extreme number.
+    """
+    rng = random.Random(f"wild {seed}")
+    found = random_words(seed, words, multiply=any(one.extension == "M" for one in known))
+    begin = [encode("addi", rd=register, immediate=4 * rng.randrange(words)) for register in (8, 9, 18, 19)]
+    begin += [encode("lui", rd=11, immediate=signed(extreme(rng) & ~0xFFF)),
+              encode("addi", rd=12, immediate=rng.randrange(-9, 9))]
+    for place in range(len(begin), words - 1):
+        if rng.random() < wild:
+            found[place] = illegal_word(rng, known)
+    return [*begin, *found[len(begin) :]]
+
+
 def random_registers(seed: int, words: int, base: int = 0) -> list[int]:
     """Registers with extreme numbers; s0 to s3 are addresses in the memory."""
     numbers = random.Random(-seed)
@@ -176,14 +207,8 @@ def cards_of_cases(machine: RiscvMachine, count: int, seed: int = 0) -> tuple[li
 
 
 def _word(machine: RiscvMachine, rng: random.Random, case: str) -> int:
-    """A word of a case. One that is not an instruction is often nearly one."""
-    known = machine.sizes.decoder.instructions
-    while case == ELSE:
-        word = any_instruction(rng, rng.choice(known)) ^ 1 << rng.choice((*range(7), *range(12, 15), *range(25, 32)))
-        word = rng.choice((word, word, rng.getrandbits(32)))
-        if all(word & one.mask != one.match for one in known):
-            return word
-    return any_instruction(rng, isa.BY_NAME[case])
+    """A word of a case."""
+    return illegal_word(rng, machine.sizes.decoder.instructions) if case == ELSE else any_instruction(rng, isa.BY_NAME[case])
 
 
 def _card(machine: RiscvMachine, rng: random.Random, word: int) -> Tensor:

@@ -59,8 +59,9 @@ class Stop(Exception):
 class Reference:
     """A memory of bytes from `base` on, 32 registers and a program counter."""
 
-    def __init__(self, memory: bytes, registers: list[int], base: int) -> None:
+    def __init__(self, memory: bytes, registers: list[int], base: int, *, multiply: bool = True) -> None:
         self.memory, self.x, self.base, self.counter = bytearray(memory), list(registers), base, base
+        self.names = {funct7: names for funct7, names in NAMES.items() if multiply or funct7 != 0x01}
 
     def run(self, steps: int) -> int:
         """Execute up to so many instructions; how many it has executed."""
@@ -99,8 +100,8 @@ class Reference:
         elif opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
             name = NAMES[funct7 if funct3 == 5 else 0][funct3]
             result = OPERATIONS[name](a, i_immediate % WORD)
-        elif opcode == 0x33 and funct7 in NAMES and NAMES[funct7][funct3] != "-":
-            result = OPERATIONS[NAMES[funct7][funct3]](a, b)
+        elif opcode == 0x33 and funct7 in self.names and self.names[funct7][funct3] != "-":
+            result = OPERATIONS[self.names[funct7][funct3]](a, b)
         elif opcode != 0x0F or funct3 > 1:
             raise Stop
         if following % 4:

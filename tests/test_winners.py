@@ -15,13 +15,17 @@ def codes(count: int, generator: torch.Generator) -> Tensor:
     return torch.randint(0, 2, (5, count), generator=generator).double() * 2 - 1
 
 
-@pytest.mark.parametrize("kind", ["codes", "codes and constants", "gaps in the queries", "numbers", "zeros"])
+@pytest.mark.parametrize("kind", ["codes", "codes and constants", "nearly codes", "gaps in the queries", "numbers",
+                                  "zeros"])
 @pytest.mark.parametrize("reach", [0.5, 2.5, 1e9])
 def test_winners_are_all_keys_near_the_best(kind: str, reach: float) -> None:
     generator = torch.Generator().manual_seed(3)
     keys, queries = codes(40, generator), codes(60, generator)
     if kind == "codes and constants":
         keys, queries = torch.cat([0.75 * keys, torch.full((2, 40), 3.0)]), torch.cat([queries, torch.randn(2, 60)])
+    elif kind == "nearly codes":
+        keys[1] += 0.25 * keys[3]
+        keys[4] += 0.1 * torch.randn(40, generator=generator)
     elif kind == "gaps in the queries":
         queries[2:, ::3] = 0.0
     elif kind == "numbers":
@@ -49,9 +53,12 @@ def test_codes_are_looked_up_and_not_compared(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(winners, "_by_score", refuse)
     keys = encode_unsigned(torch.arange(1 << 16), 16)
-    found = winners.find(0.875 * keys, keys.flip(1), 1.7)
-    assert torch.equal(found.keys, torch.arange(1 << 16).flip(0).unsqueeze(0))
-    assert bool((found.shared == -1).all())
+    nearly = keys.clone()
+    nearly[2] += 0.0625 * keys[9]  # as one wrong weight makes it
+    for held, reach in ((keys, 1.7), (nearly, 1.5)):
+        found = winners.find(0.875 * held, keys.flip(1), reach)
+        assert torch.equal(found.keys, torch.arange(1 << 16).flip(0).unsqueeze(0))
+        assert bool((found.shared == -1).all())
 
 
 def test_the_reach_of_a_hard_head_is_that_of_the_number_format() -> None:

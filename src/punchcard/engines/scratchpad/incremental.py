@@ -13,11 +13,16 @@ column takes from, its winners, is found once (see `winners`) and holds as long 
 columns stay the same. They are compared whenever a column changes; if they differ, the search is made again, and given
 up when that happens too often. A loop costs O(n) for the scores of the active columns, and the layers' work for few.
 
+In the first loop all columns are computed. Most rows are for the computation, and hold 0 in all passive columns: a row
+that does is left out where many columns are computed, with its weights (`restriction`).
+
 Shapes are as in `winners`: P cards of n columns, N columns in all.
 """
 
 from __future__ import annotations
 
+import mmap
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,9 +30,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from punchcard.engines.scratchpad.restriction import Restriction, asking, restrict
 from punchcard.engines.scratchpad.winners import BatchColumns, HeadMatches, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
+MANY_COLUMNS = 512
+"""Up to so many passive columns are computed together with the active ones, in all rows."""
 COLUMNS_AT_ONCE = 8192
 WEIGHTS_AT_ONCE = 1 << 23
 AS_WRITTEN = 1 << 16
@@ -66,10 +74,14 @@ class HeadState:
     scores: Tensor = field(init=False)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LayerState:
-    """One layer: where its input is in the store, which rows it writes and where to, and its weights."""
+    """One layer: where its input is in the store, which rows it writes and where to, and its weights.
 
+    `restriction` is the last one that was made of it, for many columns at once.
+    """
+
+    whole: TransformerLayer
     heads: list[HeadState]
     ask: Tensor
     asked: Tensor
@@ -80,13 +92,20 @@ class LayerState:
     b1: Tensor
     w2: Tensor
     b2: Tensor
+    restriction: Restriction | None = None
+
+    def restricted(self, rows: Tensor) -> Restriction:
+        if self.restriction is None or not torch.equal(self.restriction.rows, rows):
+            self.restriction = restrict(self.whole, self.written, rows)
+        return self.restriction
 
 
 class Incremental:
     """A batch of cards in the middle of a run, with the passive columns' state at every layer.
 
     The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
-    rows that never change are held once. `limit`: entries up to here keep all sums within the number format.
+    rows that never change are held once. Rows of the store that are not `held` are 0 in all passive columns: memory
+    that was never written to. `limit`: entries up to here keep all sums within the number format.
     """
 
     def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor, limit: float) -> None:
@@ -97,8 +116,9 @@ class Incremental:
         self.dirty = self.columns.is_passive.clone()
         layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
         written = [_written(layer) for layer in layers]
-        self.store = card.new_zeros(self.height + sum(map(len, written)), len(self.dirty))
-        self.store[: self.height] = cards.transpose(0, 1).reshape(self.height, -1)
+        self.store = _zeros(self.height + sum(map(len, written)), len(self.dirty), card)
+        self.held = torch.zeros(len(self.store), dtype=torch.bool, device=card.device)
+        self._load(cards.transpose(0, 1).reshape(self.height, -1))
         place, start = torch.arange(self.height, device=card.device), self.height
         self.layers: list[LayerState] = []
         for number, (layer, rows) in enumerate(zip(layers, written, strict=True), start=1):
@@ -117,7 +137,7 @@ class Incremental:
             heads.append(HeadState((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into,
                                    *asked[h]))
         return LayerState(
-            heads, _without_zeros(torch.stack([layer.key, layer.query], 1).reshape(2 * count * size, self.height)),
+            layer, heads, _without_zeros(asking(layer)),
             asked.view(2 * count * size, self.store.shape[1]), place, written, output,
             _without_zeros(layer.w1), layer.b1, _without_zeros(layer.w2[written]), layer.b2[written],
         )
@@ -132,7 +152,17 @@ class Incremental:
         """Put another card in the place of this one, between loops."""
         cards = card.reshape(-1, *card.shape[-2:]).transpose(0, 1).reshape(self.height, -1)
         self.dirty |= (cards != self.store[: self.height]).any(0) & self.columns.is_passive
-        self.store[: self.height] = cards
+        self._load(cards)
+
+    def _load(self, cards: Tensor) -> None:
+        """Cards (height, N) into the store, without the rows that are 0 there and here."""
+        own, active = self.store[: self.height], self.columns.active
+        own[:, active] = cards[:, active]
+        held = self.held[: self.height]
+        for part in torch.split(self.columns.is_passive.nonzero().squeeze(1), COLUMNS_AT_ONCE):
+            held |= cards.index_select(1, part).any(1)
+        rows = held.nonzero().squeeze(1)
+        own[rows] = cards[rows]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -151,13 +181,20 @@ class Incremental:
         dirty = self.dirty
         for layer in self.layers:
             dirty = self._pass(layer, dirty)
-        columns = torch.cat([self.columns.active, dirty.nonzero().squeeze(1)])
+        few, many = _parted(dirty.nonzero().squeeze(1))
         self.dirty = torch.zeros_like(dirty)
-        for part in _parts(columns, COLUMNS_AT_ONCE):
-            old, new = self._entries(self.changing, part), self._entries(self.changed, part)
-            self.dirty[part] = (old != new).any(0)
-            self._put(self.changing, part, new)
+        self._take_over(self.changing, self.changed, torch.cat([self.columns.active, few]))
+        held = self.held[self.changing] | self.held[self.changed]
+        for part in many:
+            self._take_over(self.changing[held], self.changed[held], part)
+        self.held[self.changing] = held
         self.dirty[self.columns.active] = False
+
+    def _take_over(self, changing: Tensor, changed: Tensor, columns: Tensor) -> None:
+        """Rows as the last layer left them are what the next loop begins with."""
+        old, new = self._entries(changing, columns), self._entries(changed, columns)
+        self.dirty[columns] = (old != new).any(0)
+        self._put(changing, columns, new)
 
     def _entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         if self.store.shape[0] * columns.shape[0] < 4096:  # so few that two plain steps beat one that picks rows and columns
@@ -180,30 +217,37 @@ class Incremental:
                 for column in head.found.winners:
                     again |= dirty.index_select(0, column)
         again &= self.columns.is_passive
-        first, *more = _parts(again.nonzero().squeeze(1), COLUMNS_AT_ONCE)
+        few, many = _parted(again.nonzero().squeeze(1))
         out = dirty.clone()
-        self._finish(layer, torch.cat([self.columns.active, first]), self.columns.active.shape[0], out)
-        for part in more:
-            self._finish(layer, part, 0, out)
+        self._finish(layer, torch.cat([self.columns.active, few]), self.columns.active.shape[0], out)
+        for part in many:
+            self._finish_many(layer, part, out)
         return out
 
     def _ask(self, layer: LayerState, moved: Tensor) -> list[bool]:
         """Keys and queries of the active columns, and of those that came in changed: whether a head's are now others."""
-        first, *more = _parts(moved, COLUMNS_AT_ONCE)
+        few, many = _parted(moved)
         stale = torch.zeros(len(layer.heads), dtype=torch.bool, device=moved.device)
         active = self.columns.active.shape[0]
-        for part in (torch.cat([self.columns.active, first]), *more):
-            entries = self._entries(layer.input, part)
-            if not bool((entries.abs() <= self.limit).all()):
-                raise TooLarge
-            if layer.heads:
-                new = layer.ask @ entries
-                if part.shape[0] > active:
-                    other = new[:, active:] != layer.asked[:, part[active:]]
-                    stale |= other.view(len(layer.heads), -1).any(1)
-                layer.asked[:, part] = new
-            active = 0
+        self._ask_for(layer, layer.input, layer.ask, torch.cat([self.columns.active, few]), active, stale)
+        if many:
+            rows = self.held[layer.input].nonzero().squeeze(1)
+            ask = asking(layer.whole)[:, rows]
+            for part in many:
+                self._ask_for(layer, layer.input[rows], ask, part, 0, stale)
         return list(stale.tolist())
+
+    def _ask_for(self, layer: LayerState, rows: Tensor, ask: Tensor, columns: Tensor, active: int, stale: Tensor) -> None:
+        """Keys and queries of some columns, the active ones first, from some rows of the store; marks heads that changed."""
+        entries = self._entries(rows, columns)
+        if not bool((entries.abs() <= self.limit).all()):
+            raise TooLarge
+        if layer.heads:
+            new = ask @ entries
+            if columns.shape[0] > active:
+                other = new[:, active:] != layer.asked[:, columns[active:]]
+                stale |= other.view(len(layer.heads), -1).any(1)
+            layer.asked[:, columns] = new
 
     def _search(self, head: HeadState) -> HeadMatches:
         """Find out what the passive columns take from, and say where that is not a few columns."""
@@ -273,6 +317,25 @@ class Incremental:
         new = entries.index_select(0, layer.written) + layer.w2 @ hidden + layer.b2
         changed[rest] |= (new[:, active:] != self._entries(layer.output, rest)).any(0)
         self._put(layer.output, columns, new)
+        if rest.shape[0]:
+            self.held[layer.output] |= new[:, active:].any(1)
+
+    def _finish_many(self, layer: LayerState, columns: Tensor, changed: Tensor) -> None:
+        """The same for many passive columns, without the rows that are 0 in all of them."""
+        here = self.held[layer.input]
+        here[layer.written] |= self.held[layer.output]
+        taken = [self._taken(head, columns) for head in layer.heads]
+        for head, values in zip(layer.heads, taken, strict=True):
+            here[head.into] |= values.any(1)
+        few = layer.restricted(here.nonzero().squeeze(1))
+        entries = self._entries(layer.input[few.rows], columns)
+        for head, values in zip(layer.heads, taken, strict=True):
+            there = here[head.into]
+            entries.index_add_(0, few.place[head.into[there]], values[there])
+        new, output = few.apply(entries), layer.output[few.written]
+        changed[columns] |= (new != self._entries(output, columns)).any(0)
+        self._put(output, columns, new)
+        self.held[output] |= new.any(1)
 
     def _taken(self, head: HeadState, columns: Tensor) -> Tensor:
         """What passive columns take: (rows, columns)."""
@@ -301,6 +364,24 @@ class Incremental:
             values = values[:, columns[touched] // self.columns.count]
             taken[:, touched] += (values * others[:, touched].T).sum(-1)
         return taken
+
+
+def _zeros(rows: int, columns: int, like: Tensor) -> Tensor:
+    """Zeros that take no memory before something is written there. Those of torch and of NumPy do: by megabytes, or all."""
+    size = rows * columns * like.element_size()
+    if like.device.type != "cpu" or sys.platform == "win32" or not size:
+        return like.new_zeros(rows, columns)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return torch.frombuffer(pages, dtype=like.dtype).view(rows, columns)
+
+
+def _parted(columns: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+    """Few columns, or none and many in parts."""
+    if columns.shape[0] <= MANY_COLUMNS:
+        return columns, ()
+    return columns[:0], torch.split(columns, COLUMNS_AT_ONCE)
 
 
 def _parts(whole: Tensor, size: int, axis: int = 0) -> Sequence[Tensor]:

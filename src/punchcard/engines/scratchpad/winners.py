@@ -75,23 +75,28 @@ def distinct(columns: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _by_code(keys: Tensor, queries: Tensor, reach: float) -> Tensor:
-    """Winners among keys whose every row has but two values: the key that a query wants can be written down and looked up.
+    """Winners among keys whose every row has two values, or two groups: the key that a query wants is looked up by its code.
 
-    A key that departs from it in row i scores less by |query_i| times the difference of the two values. Rows that are 0 in
-    all queries, or the same in all keys, do not matter. -1 where a query is not decided in this way.
+    A key that departs from it in row i scores less by |query_i| times the gap between the groups; in the other rows it may
+    score more, by |query_i| times the width of a group. Rows that are 0 in all queries, or the same in all keys, do not
+    matter. -1 where a query is not decided in this way.
     """
     found = torch.full((MOST_WINNERS, queries.shape[1]), -1, dtype=torch.long, device=keys.device)
     low, high = keys.amin(1, keepdim=True), keys.amax(1, keepdim=True)
     rows = ((queries != 0).any(1) & (low < high).squeeze(1)).nonzero().squeeze(1)
-    keys, queries, low, high = keys[rows], queries[rows], low[rows], high[rows]
-    if not 0 < len(rows) <= CODE_BITS or not bool(((keys == low) | (keys == high)).all()):
+    if not 0 < len(rows) <= CODE_BITS:
         return found
+    keys, queries, low, high = keys[rows], queries[rows], low[rows], high[rows]
+    upper = keys > (low + high) / 2
+    below = torch.where(upper, low, keys).amax(1, keepdim=True)
+    above = torch.where(upper, keys, high).amin(1, keepdim=True)
+    width = (queries.abs() * torch.maximum(below - low, high - above)).sum(0)
     place = (2 ** torch.arange(len(rows), device=keys.device)).unsqueeze(1)
-    codes, order = torch.sort(((keys == high) * place).sum(0), stable=True)
+    codes, order = torch.sort((upper * place).sum(0), stable=True)
     wanted = ((queries > 0) * place).sum(0)
     first, end = torch.searchsorted(codes, wanted), torch.searchsorted(codes, wanted, right=True)
-    sure = (queries.abs() * (high - low)).amin(0) > reach
-    sure &= (first < end) & (end - first <= MOST_WINNERS)
+    sure = (queries.abs() * (above - below)).amin(0) - width > reach
+    sure &= (first < end) & (end - first <= torch.where(width > 0, 1, MOST_WINNERS))
     for i in range(MOST_WINNERS):
         there = sure & (first + i < end)
         found[i, there] = order[(first + i)[there]]

@@ -15,7 +15,7 @@ from punchcard.card.layout import Layout, RowBlock, holding
 from punchcard.machines.meaning import Case, Meaning, Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs import layout as facts
-from punchcard.machines.riscv.designs.base import OTHER_SINK, PENDING, SINK, RiscvSizes
+from punchcard.machines.riscv.designs.base import PENDING, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import source_of
 from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction
 from punchcard.machines.riscv.numbers import ELSE, alike, tell_numbers
@@ -55,9 +55,9 @@ class ThreeLayerStages:
         self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
             facts.aligned_fact(), facts.aligned_fact("next", facts.is_fault),
-            Fact("scratchpad", partial(facts.goes_to_a_cell, sizes, "goal"),
+            Fact("scratchpad", partial(facts.goes_to_a_cell, "goal"),
                  "the result goes to a word, to a register but x0, or to the sink"),
-            facts.lost_fact(sizes, "goal")])
+            facts.lost_fact("goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -122,7 +122,7 @@ class TwoLayerStages:
 
         self.middle = middle(layout, sizes, ("brought", "fetched"), [
             facts.aligned_fact(), facts.aligned_fact("next", refused), facts.kind_fact(sizes), *facts.immediate_facts(sizes),
-            facts.following_fact(), facts.pending_fact(sizes)])
+            facts.following_fact(), facts.pending_fact()])
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -184,7 +184,7 @@ class TwoLayerStages:
         """The result of an instruction, from the operands that layer A has left, and where it goes."""
         loop, scratchpad = RiscvLoop(card, self.sizes, lags=True), card.only("scratchpad")
         if case == ELSE:
-            card.expect(PENDING, "scratchpad", loop.nowhere(), where=refused)
+            card.expect(PENDING, "scratchpad", loop.nowhere, where=refused)
             return
         one, address = isa.BY_NAME[case], scratchpad["reference"].extend(WORD_BITS)
         goal, lost = loop.goes(one, address, refused)
@@ -291,7 +291,7 @@ class RiscvLoop:
 
     def execute_any(self) -> AnyExecution:
         """The instruction that a word is: one choice for each that there is. A word that is none is refused."""
-        refused, goal, value, following = TRUE, self.nowhere(), constant(0, WORD_BITS), self.counter
+        refused, goal, value, following = TRUE, self.nowhere, constant(0, WORD_BITS), self.counter
         for one in self.sizes.decoder.instructions:
             found = self.execute(one, self.operands(one))
             this = (self.word & one.mask).equals(one.match)
@@ -309,15 +309,13 @@ class RiscvLoop:
             rd = register(self.word, "rd")
             place, lost, space = rd.extend(self.sizes.pointer_bits), refused | rd.equals(0), TRUE
         else:
-            return self.nowhere(one), TRUE
-        return lost.choose(self.nowhere(one), join(place, space)), lost
+            return self.nowhere, TRUE
+        return lost.choose(self.nowhere, join(place, space)), lost
 
-    def nowhere(self, one: Instruction | None = None) -> Word:
-        """The address of the sink; of two, an instruction without a result takes one by a bit of its own."""
-        place = constant(SINK, self.sizes.pointer_bits)
-        if self.sizes.multiply and one is not None and not one.writes_memory and "rd" not in one.uses:
-            place = self.word[FIELDS["rd"]].choose(constant(OTHER_SINK, self.sizes.pointer_bits), place)
-        return join(place, TRUE)
+    @property
+    def nowhere(self) -> Word:
+        """The address of the sink."""
+        return join(constant(SINK, self.sizes.pointer_bits), TRUE)
 
     def fetch(self, goal: Word, value: Word, following: Word, refused: Word, stalls: Word | None = None) -> None:
         """A value is stored at a column's address, and the word at the next program counter is read as it is then.

@@ -253,15 +253,16 @@ class ActiveHead:
             self.reads = True
         return self._outbid(group, query, code, exact, rivals, found) if rivals and exact is not None else found
 
-    def _split(self, side: list[Sparse], group: int, spread: VectorRanges) -> SignedCode:
+    def _split(self, side: list[Sparse], group: int, spread: VectorRanges, *, known: bool = False) -> SignedCode:
         """Constants and multiples of ±1 values, by dimension.
 
-        Beside such values, a constant that meets both signs of one size is a known bit of the code.
+        Beside such values, or where the whole code may be `known`, a constant that meets both signs of one size is a known
+        bit of the code.
         """
         bits, where = [], []
         constants = np.zeros((len(side), self.widths[group]))
         forms = {int(dim): combine(side[dim], self.groups[group]) for dim in np.flatnonzero(spread.used)}
-        coded = self.widths[group] == 1 and not all(form.is_constant for form in forms.values())
+        coded = self.widths[group] == 1 and (known or not all(form.is_constant for form in forms.values()))
         for dim, form in forms.items():
             meets_both = spread.size[dim] > 0 and spread.low[dim] < 0 < spread.high[dim]
             if form.is_constant and (form.is_zero or not (coded and meets_both)):
@@ -437,7 +438,7 @@ class ActiveHead:
         mask = (high > least - self.lead).astype(np.float64)
         if not mask.any():
             return None
-        key = self._split(self.weights.key, group, spread)
+        key = self._split(self.weights.key, group, spread, known=True)
         sizes = key.sizes * spread.size[list(key.dims)]
         if not key.dims or bool(np.any(sizes == 0)) or least != self.passive.greatest_score:
             raise LoweringError(f"{self.where}: passive columns that may find an active one are not ±1 codes")

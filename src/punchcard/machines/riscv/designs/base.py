@@ -24,7 +24,7 @@ from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES
 from punchcard.transformer.expression import Expression, rows, stack
 
 REGISTER_COUNT = 32
-SINK, NOTHING, OTHER_SINK = 32, 33, 34
+SINK, NOTHING = 32, 33
 """Addresses in the space of registers."""
 LEAST_BITS, MOST_BITS = 6, 24
 HALF = 16
@@ -87,11 +87,6 @@ class RiscvSizes:
         return ("memory", *(("spare",) if self.spare else ()), "registers", "sink")
 
     @property
-    def sinks(self) -> tuple[int, ...]:
-        """Addresses of the sink. A machine with products has two, see `designs/extension.py`."""
-        return (SINK, OTHER_SINK) if self.multiply else (SINK,)
-
-    @property
     def regions(self) -> list[Region]:
         about = "from the memory's end to 2^L words, which no program may use"
         return [
@@ -99,7 +94,7 @@ class RiscvSizes:
             Region("memory", self.memory, "the words"),
             *([Region("spare", self.spare, about)] if self.spare else []),
             Region("registers", REGISTER_COUNT, "x0 to x31"),
-            Region("sink", len(self.sinks), "takes what goes to x0, or to nobody"),
+            Region("sink", 1, "takes what goes to x0, or to nobody"),
             Region("nothing", 1, "holds no word: what all columns but the scratchpad read"),
         ]
 
@@ -133,7 +128,7 @@ class RiscvDesign(Design[RiscvSizes]):
         positions = (sizes.base // WORD_BYTES + np.arange(1 << sizes.pointer_bits)) % (1 << sizes.pointer_bits)
         numbers: dict[str, tuple[Sequence[int] | Numbers, Numbers]] = {
             "memory": (content.words, positions[: sizes.memory]), "spare": ((), positions[sizes.memory :]),
-            "registers": (content.registers, np.arange(REGISTER_COUNT)), "sink": ((), np.array(sizes.sinks)),
+            "registers": (content.registers, np.arange(REGISTER_COUNT)), "sink": ((), np.array([SINK])),
         }
         for region in sizes.cells:
             layout.put_numbers(card, region, {"memory": numbers[region][0]}, rest=0)

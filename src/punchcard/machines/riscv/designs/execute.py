@@ -253,7 +253,6 @@ class Finish(NextCounter, ResultPlace):
     def _result(self) -> Expression:
         """The word that is stored."""
         one = self.one
-        lawful = absent(self._flag("lawful"), {0: 1}, one)  # a word that is not an instruction may be of any kind
 
         def sort(instruction: Instruction) -> str | None:
             operation = arithmetic(instruction)
@@ -264,7 +263,7 @@ class Finish(NextCounter, ResultPlace):
             return instruction.name if instruction.access_bytes else None
 
         def word(name: str, gate: Expression) -> Expression:
-            closed = gate + lawful
+            closed = gate + self._unlawful()
             if name == "link":
                 return bits_where(self.following, closed, one)
             if name == "compare":

@@ -27,10 +27,10 @@ Quotients and remainders are made by long division, in digits of four bits: for 
 from __future__ import annotations
 
 from punchcard.card.layout import Layout, RowBlock
-from punchcard.machines.riscv.designs.base import HALF, OTHER_SINK, SINK, RiscvSizes
+from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear, replace_where, vanish
 from punchcard.machines.riscv.designs.layout import passing
-from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, Instruction
+from punchcard.machines.riscv.isa import WORD_BITS, Instruction
 from punchcard.primitives.bits import number
 from punchcard.primitives.literals import absent, bits_where, conjunction
 from punchcard.primitives.quotient import digit_of, digit_where, negative_where, size_where, times
@@ -94,22 +94,10 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
     return [
         first + product.products + quotient.operands,
         second + steps[0],
-        steps[1] + _sunk(product),
-        *steps[2:],
+        *steps[1:],
         replace_where(product.rows("value"), word + other, [*open_, *also], product.one),
         last + product.cleared + quotient.cleared,
     ]
-
-
-def _sunk(layer: LayerFormulas) -> Part:
-    """What goes to nobody goes to one of two sinks, by a bit of the instruction.
-
-    All that the kind decides is constant for an engine that works out each kind by itself. The lowered engine has no code
-    for a store whose whole pointer is constant. In the design without these layers it works out the last layer for all.
-    """
-    goal = layer.rows("goal.position")[(OTHER_SINK - SINK).bit_length() - 1]
-    nobody = layer.open_for(lambda i: not i.writes_memory and "rd" not in i.uses)
-    return assign(goal, sum((2 * bits_where(layer.word[FIELDS["rd"]], closed, layer.one) for closed in nobody), goal))
 
 
 class Multiply(LayerFormulas):
@@ -165,7 +153,7 @@ class Multiply(LayerFormulas):
     def result(self) -> tuple[Expression, list[Expression]]:
         """The word that is wanted, 0 or 1, and the gates that let it through."""
         low = stack(self.bits["low"][:HALF], self.bits["middle"][:HALF])
-        gates = [absent(self.flags, {0: 1, 1: high}, self.one) for high in (0, 1)]
+        gates = [absent(self.flags, {0: 1, 1: high}, self.one) + self._unlawful() for high in (0, 1)]
         return (bits_where(low, gates[0], self.one) + bits_where(self.bits["high"][:WORD_BITS], gates[1], self.one), gates)
 
     @property
@@ -263,7 +251,7 @@ class Divide(LayerFormulas):
     def result(self) -> tuple[Expression, list[Expression]]:
         """The quotient, or the rest, with its sign, 0 or 1; and the gate that lets it through."""
         one, minus = self.one, 0.5 * (self.one + self.flags[NEGATIVE])
-        closed = self._closed(DIVIDE)
+        closed = self._closed(DIVIDE) + self._unlawful()
         return (bits_where(self.quotient, closed + minus, one)
                 + negative_where(self.quotient, closed + one - minus, one), [closed])
 

@@ -52,6 +52,10 @@ class LayerFormulas:
         """What is absent of what an instruction needs to be executed."""
         return absent(self.rows("flag.lawful", "flag.aligned", "flag.reached"), {0: 1, 1: 1, 2: 1}, self.one)
 
+    def _unlawful(self) -> Expression:
+        """1 where the word is not an instruction: it may be of any kind."""
+        return absent(self.rows("flag.lawful"), {0: 1}, self.one)
+
     def gates(self, sort: Callable[[Instruction], Class | None]) -> Iterator[tuple[Class, Expression]]:
         """Classes of instructions, each with what is absent for it; a class may come several times. One of all is open."""
         for name, cubes in self.sizes.decoder.classes(sort).items():

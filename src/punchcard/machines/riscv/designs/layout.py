@@ -12,7 +12,6 @@ from punchcard.machines.riscv.designs.base import (
     EVENTS,
     HALF,
     NOTHING,
-    OTHER_SINK,
     PENDING,
     REGISTER_COUNT,
     SINK,
@@ -21,7 +20,7 @@ from punchcard.machines.riscv.designs.base import (
 from punchcard.machines.riscv.designs.decode import immediate_sources, source_of
 from punchcard.machines.riscv.isa import FIELDS, WORD_BITS, WORD_BYTES
 from punchcard.primitives.literals import Cube
-from punchcard.words.word import FALSE, Word, all_of, any_of, constant, join
+from punchcard.words.word import Word, all_of, any_of, constant, join
 
 OPCODE_BITS = 7
 
@@ -69,7 +68,7 @@ def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
     """Every column has an address of its own, and x0 is 0."""
     first, count = sizes.base // WORD_BYTES, 1 << sizes.pointer_bits
     numbers = {"memory": range(first, first + sizes.memory), "spare": range(first + sizes.memory, first + count),
-               "registers": range(REGISTER_COUNT), "sink": sizes.sinks, "nothing": (NOTHING,)}
+               "registers": range(REGISTER_COUNT), "sink": (SINK,), "nothing": (NOTHING,)}
 
     def is_in_space(space: int, column: ColumnWords) -> Word:
         return column["address.space"].equals(space)
@@ -84,26 +83,24 @@ def address_facts(sizes: RiscvSizes) -> list[AnyFact]:
                          "x0 is 0")]
 
 
-def goes_to_a_cell(sizes: RiscvSizes, rows: str, column: ColumnWords) -> Word:
+def goes_to_a_cell(rows: str, column: ColumnWords) -> Word:
     """An address where a result may go: a word of the memory, a register but x0, or the sink."""
     position = column[f"{rows}.position"]
-    other_sink = position.equals(OTHER_SINK) if sizes.multiply else FALSE
-    return column[f"{rows}.space"].equals(0) | position.differs(0) & position.less(SINK + 1) | other_sink
+    return column[f"{rows}.space"].equals(0) | position.differs(0) & position.less(SINK + 1)
 
 
-def lost_fact(sizes: RiscvSizes, rows: str) -> Fact:
+def lost_fact(rows: str) -> Fact:
     """A refused instruction changes nothing: its result goes to the sink."""
     def is_lost(column: ColumnWords) -> Word:
-        position = column[f"{rows}.position"]
-        is_sink = column[f"{rows}.space"].equals(1) & any_of(*(position.equals(place) for place in sizes.sinks))
+        is_sink = column[f"{rows}.space"].equals(1) & column[f"{rows}.position"].equals(SINK)
         return ~is_fault(column) | is_sink
 
     return Fact("scratchpad", is_lost, "the result of a refused instruction goes to the sink")
 
 
-def pending_fact(sizes: RiscvSizes) -> Fact:
+def pending_fact() -> Fact:
     """What is pending goes somewhere."""
-    return Fact("scratchpad", partial(goes_to_a_cell, sizes, PENDING),
+    return Fact("scratchpad", partial(goes_to_a_cell, PENDING),
                 "what is pending goes to a word, to a register but x0, or to the sink")
 
 

@@ -98,7 +98,7 @@ class RiscvTwoLayer(RiscvDesign):
                 passing("fetched", n, "the next instruction, as a head brings it"),
             ],
             sizes.regions,
-            [*instruction_facts(sizes), *whole_facts(), pending_fact(sizes)],
+            [*instruction_facts(sizes), *whole_facts(), pending_fact()],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
