@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.certificate import Claims, Progress
 from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
+from punchcard.proof.function_errors import FunctionErrors
 from punchcard.proof.loop import NEVER, Layer
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.rounding import MARGIN, BitSums
@@ -127,16 +129,22 @@ class Proof:
                 self.promises += [f"{rows} is an integer, up to {float(tolerance):g}"
                                   for rows, tolerance in meaning.promised.items()]
             if case is not None or not meaning.cases:
-                self._check_bits_beside_reals()
+                self._check_sums_beside_reals()
 
     # The sums
 
-    def _check_bits_beside_reals(self) -> None:
+    def _check_sums_beside_reals(self) -> None:
         bits, name = self.weights.format.significand, self.obligation.claim_name("bits")
         sums = BitSums(self.obligation.loop, self.weights.layers, bits, name.removesuffix(": bits"))
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
         with self.claims.claim(name, lambda: about.format(sums.needed, self.weights.dtype, bits)):
             sums.check()
+        FunctionErrors(self.obligation, sums, self._own).show()
+
+    @cached_property
+    def _own(self) -> Weights:
+        """The weights as the design has them, which may be others than those that are looked at."""
+        return self.machine.designed_weights()
 
     def check_bits(self) -> None:
         """Show that no sum is rounded, by what was shown of the heads."""

@@ -211,6 +211,11 @@ class BitSums:
         has_real = ((weights != 0) @ real) | rows.real
         return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
 
+    def reach(self, layer: LayerArrays, rows: RowBounds, column: Column, number: int) -> Array:
+        """How large each unit may get in a column, with the weights of some layer; 0 where it is always closed."""
+        w1, b1 = (np.asarray(each, dtype=np.float64) for each in (layer.w1, layer.b1))
+        return self._units(w1, b1.ravel(), rows, column, number)[0]
+
     def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: RowBounds, real: Flags) -> Flags:
         """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
         found: Flags = np.zeros(len(weights), dtype=np.bool_)
