@@ -1,28 +1,28 @@
-"""Calls of one function of a FLEQ machine with random and extreme operands: what weights make of them, and the certificate."""
+"""Calls of each function of a FLEQ machine with random and extreme operands: how far weights are off; what is stated."""
 
 from __future__ import annotations
 
 import re
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 
 from punchcard.machines.fleq.designs.base import FleqContent
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
-from punchcard.machines.fleq.functions import Shape, ShapeMismatch
+from punchcard.machines.fleq.functions import Shape, fitting_shapes
 from punchcard.machines.fleq.machine import FleqMachine
-from punchcard.proof.certificate import Certificate
+from punchcard.proof.certificate import Claim
+from punchcard.proof.counterexample import run_layers
 from punchcard.transformer.weights import Weights
-from tests.fleq_mutations import looped
 
 CALLS = 24
 """Calls of each function; the first few have operands at the ends of the domain."""
 
 
-def stated_errors(certificate: Certificate) -> dict[str, float]:
-    """The error that a certificate states for each function."""
+def stated_errors(claims: Sequence[Claim]) -> dict[str, float]:
+    """The error that is stated of each function."""
     told = {claim.name.removeprefix("error of "): re.search(r"at most (\S+) over", claim.about)
-            for claim in certificate.claims if claim.name.startswith("error of ")}
+            for claim in claims if claim.name.startswith("error of ")}
     return {name: float(found[1]) for name, found in told.items() if found is not None}
 
 
@@ -33,7 +33,7 @@ def largest_errors(machine: FleqMachine, weights: Weights, seed: int = 0, calls:
         if block.reads_instructions:
             continue
         cards, wanted = zip(*(_call(machine, name, rng, edge=number < calls // 3) for number in range(calls)), strict=True)
-        after = machine.design.memory(looped(weights, np.stack(cards)))
+        after = machine.design.memory(run_layers(weights, np.stack(cards)))
         with np.errstate(invalid="ignore"):
             errors = np.abs(after - np.stack(wanted))
         found[name] = float(np.inf if np.isnan(errors).any() else errors.max())
@@ -44,7 +44,7 @@ def _call(machine: FleqMachine, name: str, rng: np.random.Generator, *, edge: bo
     """A card whose next instruction calls the function, and the memory that it should leave."""
     sizes, function = machine.sizes, machine.blocks[name].function
     d, arity = sizes.size, function.arity
-    shapes = _shapes(machine, name)
+    shapes = fitting_shapes(function, d)
     *operands, result = shapes[rng.integers(len(shapes))]
     memory = np.zeros((sizes.data_rows, sizes.memory))
     values, at = [], 0
@@ -76,18 +76,6 @@ def _call(machine: FleqMachine, name: str, rng: np.random.Generator, *, edge: bo
     wanted[:, target : target + result.columns] = 0.0
     wanted[: result.rows, target : target + result.columns] = function.reference(*(value for _, _, value in values))
     return card, wanted
-
-
-def _shapes(machine: FleqMachine, name: str) -> list[tuple[Shape, ...]]:
-    """The shapes of operands and result that fit the function and the machine."""
-    d, function, found = machine.sizes.size, machine.blocks[name].function, list[tuple[Shape, ...]]()
-    some = [Shape(rows, columns) for rows in range(1, d + 1) for columns in range(1, d + 1)]
-    for operands in product(some, repeat=function.arity):
-        try:
-            found.append((*operands, function.shape(*operands)))
-        except ShapeMismatch:
-            continue
-    return found
 
 
 def _operand(machine: FleqMachine, name: str, rng: np.random.Generator, shape: Shape, *, edge: bool) -> np.ndarray:

@@ -242,8 +242,8 @@ class RealMeaning(Meaning, Protocol):
         """What a formula makes of a column with these rows, in exact arithmetic."""
 
 
-Result: TypeAlias = Sequence[tuple[ColumnBefore, Sequence[Entry]]]
-"""Columns, and what should be in some rows of each."""
+Result: TypeAlias = Sequence[tuple[ColumnBefore, Word, Sequence[Entry]]]
+"""Columns, and what should be in some rows of each, where a condition holds."""
 
 
 @dataclass(frozen=True)
@@ -258,6 +258,7 @@ class ErrorClaim:
     about     the error in words, by how far the result was found to be rounded; None: as far as the design's own weights
               round it. And whether the weights were shown to compute `exact`
     exact     the result in exact arithmetic; nothing where it is an approximation
+    fits      whether the operands fit the function: a counterexample is a call that does
     """
 
     name: str
@@ -267,6 +268,7 @@ class ErrorClaim:
     columns: Sequence[ColumnBefore]
     about: Callable[[float | None, bool], str]
     exact: Callable[[], Result]
+    fits: Callable[[], Word]
 
 
 @dataclass(frozen=True)

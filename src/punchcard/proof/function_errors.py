@@ -5,9 +5,9 @@
     own     else the error is that of the design's formula, and it is shown that the weights are those of the design
     moves   real numbers are moved and cleared without rounding, since the weights that do it are the design's own
 
-Which weights compute a result is found backwards from its rows, by the places of weights that are not 0. Some of these may be
-others: one that meets zeros alone in this case, one of a unit that is always closed, and a gate that closes as well. They add
-nothing, in any number format.
+Which weights compute a result is found backwards from its rows, by the places of weights that are not 0. Some of them may
+be others: one that meets zeros alone in this case, one of a unit that is always closed, and a gate that closes as well. They
+add nothing, in any number format.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import z3
 from punchcard.card.formats import AnyArray
 from punchcard.machines.meaning import ErrorClaim
 from punchcard.proof.column import Column
-from punchcard.proof.forms import Form
-from punchcard.proof.meaning import Before
+from punchcard.proof.forms import Form, Term
+from punchcard.proof.meaning import Before, forms
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.real_rounding import RealRounding
 from punchcard.proof.rounding import GATE, BitSums, Flags
@@ -57,21 +57,28 @@ class FunctionErrors:
 
     def _found(self, claim: ErrorClaim) -> Found:
         rows, wanted = self._of.begin.rows(claim.rows), claim.exact()
-        pairs = [(self._loop.after(_column(column), claim.last)[rows], list(entries)) for column, entries in wanted]
-        wrong = [term for found, exact in pairs for term in self._reals.differ(found, exact)]  # type: ignore[arg-type]
+        wrong = []
+        for column, where, entries in wanted:
+            found = self._loop.after(_column(column), claim.last)[rows]
+            wrong += [z3.And(self._of.meaning.condition(where), term) for term in self._reals.differ(found, forms(entries))]
         is_exact = bool(wanted) and (not wrong or self._of.solver.holds(z3.Not(z3.Or(*wrong))))
         changed = next(self._changed(claim), None)
         if changed is None:
             return None, is_exact
-        if wanted and not is_exact:
-            self._reals.refute(f"{claim.name}: by the weights, the result is what the function makes of the operands", wrong)
         rounding = math.inf
         if is_exact:
             columns = [_column(column) for column in claim.columns]
             rounding = RealRounding(self._sums).largest(columns, claim.last, rows)
+        elif wanted:
+            self._fail(claim, "by the weights, the result is the block's formula of the operands", z3.Or(*wrong))
         if not math.isfinite(rounding):
-            self._of.solver.never(f"{claim.name}: it is known for the design's own weights, and {changed}", z3.BoolVal(True))
+            self._fail(claim, f"it is known for the design's own weights, and {changed}", z3.BoolVal(True))
         return rounding, True
+
+    def _fail(self, claim: ErrorClaim, about: str, where: Term) -> None:
+        """Raise `Failed`, with a call that fits the function where there is one."""
+        solver, fits = self._of.solver, self._of.meaning.condition(claim.fits())
+        solver.never(f"{claim.name}: {about}", *([fits, where] if solver.possible(fits, where) else [where]))
 
     # The weights that compute a result
 
@@ -89,7 +96,7 @@ class FunctionErrors:
         yield from self._begins(claim, rows)
 
     def _other_moves(self) -> Iterator[str]:
-        """Where the weights that move real numbers are not the design's own, in words. What computes a result is left out."""
+        """Where weights that move real numbers, and do not compute a result, are not the design's own, in words."""
         if self._is_own:
             return
         yield from self._misshapen()
@@ -132,14 +139,14 @@ class FunctionErrors:
     def _feed_forward(self, number: int, rows: Flags) -> Iterator[str]:
         """Differences in a feed-forward that change some rows. To these are added the rows that it computes them from."""
         now, own = self._now[number], self._own[number]
-        reach = np.max([self._sums.reach(layer, self._sums.entries(column, number, heads=True), column, number)
-                        for column in self._columns for layer in (now, own)], axis=0)
+        reach = np.array([self._sums.reach(layer, self._sums.entries(column, number, heads=True), column, number)
+                          for column in self._columns for layer in (now, own)]).max(axis=0)
         units = (_places(now.w2, own.w2) & rows[:, None]).any(axis=0)
-        opens = reach > 0
+        opens: Flags = reach > 0
         gates = (np.minimum(np.abs(now.w1), np.abs(own.w1)) >= GATE) & (reach < GATE)[:, None]
-        meets = np.outer(units & opens, self._used(number, heads=True)) & ~gates
-        for name, where in (("w2", np.outer(rows, opens)), ("b2", rows[:, None]),
-                            ("w1", meets), ("b1", (units & opens)[:, None])):
+        used: Flags = units & opens
+        meets = np.outer(used, self._used(number, heads=True)) & ~gates
+        for name, where in (("w2", np.outer(rows, opens)), ("b2", rows[:, None]), ("w1", meets), ("b1", used[:, None])):
             yield from _differences(number, name, now, own, where)
         rows |= (_places(now.w1, own.w1) & units[:, None]).any(axis=0)
 
@@ -179,14 +186,14 @@ class FunctionErrors:
         """The entries of a block that the latest claim has shown; where there is none, those when the loop begins."""
         place, found = self._of.begin.rows(rows), None
         for midway in self._of.meaning.expected_midway:
-            stands = midway.layer < claim.first or (midway.layer == claim.first and self._is_kept(column, midway.layer, place))
-            if stands and (midway.rows, midway.region) == (rows, column.region):
+            if (midway.rows, midway.region) == (rows, column.region) and (
+                    midway.layer < claim.first or (midway.layer == claim.first and self._is_kept(column, claim, place))):
                 found = midway.entries(self._of.meaning.before(column))
         return column.rows[place] if found is None else found
 
-    def _is_kept(self, column: Column, layer: int, place: slice) -> bool:
-        """Whether a feed-forward leaves some rows as they are."""
-        before, after = self._loop.attended(column, layer - 1)[place], self._loop.after(column, layer)[place]
+    def _is_kept(self, column: Column, claim: ErrorClaim, place: slice) -> bool:
+        """Whether the first feed-forward leaves some rows as they are."""
+        before, after = self._loop.attended(column, claim.first - 1)[place], self._loop.after(column, claim.first)[place]
         return [form.key for form in before] == [form.key for form in after]
 
 

@@ -85,7 +85,7 @@ class Kept:
     about: str
 
 
-def _forms(entries: Sequence[Entry]) -> list[Form]:
+def forms(entries: Sequence[Entry]) -> list[Form]:
     """Entries as what a proof knows them to be: it has made all of them."""
     return cast(list[Form], list(entries))
 
@@ -351,11 +351,11 @@ class ProofMeaning:
     ) -> None:
         self.columns.layout.rows(rows)
         self.expected_midway.append(
-            Midway(layer, rows, region, about, lambda column: _forms(entries(column)), heads_only))
+            Midway(layer, rows, region, about, lambda column: forms(entries(column)), heads_only))
 
     def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
         self.kept.append(Kept(region, lambda column: self.condition(replaced(column)),
-                              lambda column: _forms(by(column)), about))
+                              lambda column: forms(by(column)), about))
 
     # Columns and words
 
@@ -367,10 +367,10 @@ class ProofMeaning:
 
     def as_word(self, entries: Sequence[Entry]) -> Word:
         bits = self.columns.bits
-        return self.word(bits.word([bits.form(self._equals(entry, 1.0)) for entry in _forms(entries)]))
+        return self.word(bits.word([bits.form(self._equals(entry, 1.0)) for entry in forms(entries)]))
 
     def is_number(self, entry: Entry, value: float) -> Word:
-        return self.word(self._equals(_forms([entry])[0], value))
+        return self.word(self._equals(forms([entry])[0], value))
 
     def _equals(self, entry: Form, value: float) -> Term:
         return z3.BoolVal(False) if self._loop.relus.is_real(entry) else equal(entry - number(value), self.columns.bits)
@@ -395,7 +395,7 @@ class ProofMeaning:
         return number(value)
 
     def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> list[Form]:
-        return self.choose([(self.condition(condition), _forms(entries)) for condition, entries in cases], size)
+        return self.choose([(self.condition(condition), forms(entries)) for condition, entries in cases], size)
 
     def choose(self, cases: Sequence[tuple[Term, list[Form]]], size: int) -> list[Form]:
         """The entries of the last case that holds; 0 where none does."""
@@ -419,7 +419,7 @@ class ProofMeaning:
         return [form * Fraction(1, max(1, len(columns))) for form in found]
 
     def computed(self, formula: Expression, column: Sequence[Entry]) -> list[Form]:
-        rows = _forms(column)
+        rows = forms(column)
         linear, inner, outer = (sparse_rows(matrix, Fraction) for matrix in (formula.linear, formula.inner, formula.outer))
         units = [weighted(row, rows) + number(float(bias)) for row, bias in zip(inner, formula.bias, strict=True)]
         return [self._loop.relus.summed(weighted(row, rows), Fraction(float(constant)),

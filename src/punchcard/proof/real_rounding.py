@@ -1,8 +1,8 @@
 """How far real numbers are rounded on their way through a loop, by the weights that move and add them.
 
-Each sum is off by what its terms are off by, and by some units of the sum of their sizes for every term, at its worst and in any
-order. A single term times a power of two is exact. Sums of bits are exact: that is a claim of its own (`rounding`). What a
-soft head makes of real numbers is not followed.
+Each sum is off by what its terms are off by, and for every term by some units of the sum of their sizes: at its worst, and
+in any order. A single term times a power of two is exact. Sums of bits are exact, which is a claim of its own (`rounding`).
+What a soft head makes of real numbers is not followed.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class RealRounding:
             self._kept[key] = found
         return self._kept[key]
 
+    def _carried(self, weights: Array, sizes: Array, errors: Array) -> Array:
+        """The errors of `weights @ x` that x has brought."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where((weights != 0) & (sizes > 0), np.abs(weights) * errors, 0.0).sum(axis=1))
+
     def _summed(self, weights: Array, sizes: Array, errors: Array, constants: Array) -> Array:
         """The errors of `weights @ x + constants`."""
         weights, constants = np.abs(weights), np.abs(constants)
@@ -48,9 +53,8 @@ class RealRounding:
         terms = used.sum(axis=1) + (constants != 0)
         plain = (terms == 1) & (np.frexp(np.where(used, weights, 0.5))[0] == 0.5).all(axis=1)
         units = UNITS * np.where(plain, 0, terms) * self._unit
-        with np.errstate(invalid="ignore"):
-            carried = np.where(used, weights * errors, 0.0).sum(axis=1)
-        return np.asarray(carried + units * (weights @ sizes + constants))
+        carried = self._carried(weights, sizes, errors)
+        return np.asarray(carried + np.where(units, units * (carried + weights @ sizes + constants), 0.0))
 
     def _after_heads(self, column: Column, number: int) -> Array:
         """What was there, and what the heads bring: each the mean of the columns that may win."""
@@ -58,12 +62,11 @@ class RealRounding:
         terms = (sizes > 0).astype(np.float64)
         for head, weights in enumerate(self._loop.layers[number].heads):
             value = np.asarray(self._sums.layers[number].value[head], dtype=np.float64)
-            written = value.any(axis=1)
-            if written.any():
+            if value.any():
                 columns = self._loop.heads.winners(LayerHead(number, head, weights), column)
                 error, size = self._brought(value, number, columns)
                 found, sizes, terms = found + error, sizes + size, terms + (size > 0)
-        return np.asarray(found + np.where(terms > 1, UNITS * terms * self._unit * sizes, 0.0))
+        return np.asarray(found + np.where(terms > 1, UNITS * terms * self._unit * (sizes + found), 0.0))
 
     def _brought(self, value: Array, number: int, columns: list[tuple[Column, ...]] | None) -> tuple[Array, Array]:
         """The errors and sizes of what a head brings; errors are infinite where it is not known who wins."""
@@ -88,6 +91,8 @@ class RealRounding:
         # where a unit is open, its gates are 0
         gates: Flags = (np.abs(w1) >= GATE) & rows.used
         units = self._summed(np.where(gates, 0.0, w1), rows.size, errors, b1.ravel())
-        units = np.where(reach == 0, 0.0, np.where(reach >= GATE, np.inf, units))
-        both = np.hstack([np.eye(len(w2)), w2])
-        return self._summed(both, np.concatenate([rows.size, reach]), np.concatenate([errors, units]), b2.ravel())
+        units = np.where(reach >= GATE, np.inf, units)
+        # one that is closed may be opened by the errors of its rows, and no further
+        units[reach == 0] = self._carried(np.where(gates, 0.0, w1), rows.size, errors)[reach == 0]
+        sizes = np.concatenate([rows.size, reach + np.where(np.isfinite(units), units, 0.0)])
+        return self._summed(np.hstack([np.eye(len(w2)), w2]), sizes, np.concatenate([errors, units]), b2.ravel())

@@ -290,7 +290,9 @@ class BitSums:
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
-        return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
+        # open, its gates are 0: what is left may be rounded to more than it is, and the gates not
+        opened = 2 * (np.count_nonzero(rest) + 2) * 2.0**-self.bits * (float(np.abs(rest) @ rows.size) + abs(bias))
+        return max(high, opened if real[0] else 0.0), grid, bool(real[0])
 
 
 def _parts(matrix: Array, rows: RowBounds) -> tuple[Array, Array]:

@@ -11,21 +11,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 from functools import cache, partial
 
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.blocks.block import Block, Operands, Scale
-from punchcard.machines.fleq.blocks.enclosure import Enclosure, within
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
-from punchcard.machines.fleq.functions import POINTERS
+from punchcard.machines.fleq.functions import POINTERS, fitting_shapes
 from punchcard.machines.meaning import ColumnBefore, Entries, Entry, ErrorClaim, RealMeaning, Result
-from punchcard.words.word import FALSE, TRUE, Word, any_of
+from punchcard.words.word import FALSE, TRUE, Word, all_of, any_of
 
 TOLERANCE = 3 / 64
 """A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
@@ -134,13 +134,24 @@ class FleqMeaning:
 
         def exact() -> Result:
             over = [self["c_height"].less(row + 1) for row in range(self.sizes.size)]
-            fields = {name: self.sizes.field_rows(name) for name in POINTERS}
+            fields: dict[str, slice] = {name: self.sizes.field_rows(name) for name in POINTERS}
             made = block.exact(Operands(card, columns("a"), columns("b"), over, fields))
-            return [] if made is None else [(column, padded(card, entries, self.design.height))
-                    for lane, entries in enumerate(made) for column in lanes.get(lane, ())]
+            return [(column, ~self.beyond(lane, "c_width"), padded(card, entries, self.design.height))
+                    for lane, entries in enumerate(made or ()) for column in lanes.get(lane, ())]
 
-        card.claim_error(ErrorClaim(f"error of {block.name}", first or read, made, "result", sum(lanes.values(), []),
-                                    partial(told_error, block, self.design.scale), exact))
+        card.claim_error(ErrorClaim(
+            f"error of {block.name}", first or read, made, "result", [column for each in lanes.values() for column in each],
+            partial(told_error, block, self.design.scale), exact, partial(self._fits, block)))
+
+    def _fits(self, block: Block) -> Word:
+        """Whether the instruction's widths and heights are such as the function takes and gives."""
+        if block.reads_instructions:
+            return TRUE
+        names = ("a_height", "a_width"), ("", "b_width"), ("c_height", "c_width")
+        return any_of(*(all_of(*(self[name].equals(value) for sides, shape in zip(
+                            names if len(shapes) == 3 else (names[0], names[2]), shapes, strict=True)
+                                 for name, value in zip(sides, (shape.rows, shape.columns), strict=True) if name))
+                        for shapes in fitting_shapes(block.function, self.sizes.size)))
 
     def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
         """What the column with this number holds, wherever it is."""
@@ -203,7 +214,9 @@ class FleqMeaning:
 
 def told_error(block: Block, scale: Scale, rounding: float | None, exact: bool) -> str:
     """What is known of a block's error, in words: by its formula, or by how far a proof found its result rounded."""
-    found = block.enclosure(scale) if rounding is None else Enclosure(0.0, rounding, within(scale.range))
+    found = block.enclosure(scale)
+    if rounding is not None:
+        found = replace(found, truncation=0.0, rounding=rounding)
     if not found.proven:
         return f"not proven: at most {found.error:.3g} over {found.over}, as far as it was measured; {OWN}"
     error, formula, rounded = map(rounded_up, (found.error, found.truncation, found.rounding))
@@ -211,8 +224,8 @@ def told_error(block: Block, scale: Scale, rounding: float | None, exact: bool) 
             + (EXACT if exact else OWN))
 
 
-OWN = "it is that of the design's formula, and all weights that compute it are the design's own, bit for bit"
-EXACT = "by the weights, the result is what the function makes of the operands"
+OWN = "it is that of the design's formula, and the weights that compute it are the design's own, bit for bit"
+EXACT = "by the weights, the result is the block's formula of the operands, but for rounding"
 
 
 def rounded_up(value: float) -> str:
