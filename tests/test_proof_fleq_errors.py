@@ -156,11 +156,10 @@ def test_a_few_weights_changed() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("functions", "size"), [
-    (("add", "mul", "transpose"), 2), (("sub", "percentage", "relu", "abs"), 1), (("maximum", "minimum", "sigmoid"), 2),
-    (("exp_m4_4", "inverse"), 1), (("hadamard", "scale"), 2)])
+@pytest.mark.parametrize(("functions", "size", "count"), [
+    (("add", "mul", "transpose"), 2, 18), (("sub", "percentage", "relu", "abs"), 1, 18),
+    (("maximum", "minimum", "sigmoid"), 2, 12), (("tanh", "hadamard", "scale"), 2, 12), (("inverse",), 1, 3)])
 @pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
-def test_many_weights_changed(design: str, functions: tuple[str, ...], size: int) -> None:
-    found = check(machine(design, *functions, size=size), 18, 100)
+def test_many_weights_changed(design: str, functions: tuple[str, ...], size: int, count: int) -> None:
+    found = check(machine(design, *functions, size=size), count, 100)
     assert found["wrong and refuted"], found
-    assert found["proven"], found

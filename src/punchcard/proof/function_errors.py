@@ -141,7 +141,7 @@ class FunctionErrors:
         now, own = self._now[number], self._own[number]
         reach = np.array([self._sums.reach(layer, self._sums.entries(column, number, heads=True), column, number)
                           for column in self._columns for layer in (now, own)]).max(axis=0)
-        units = (_places(now.w2, own.w2) & rows[:, None]).any(axis=0)
+        units: Flags = np.any(_places(now.w2, own.w2) & rows[:, None], axis=0)
         opens: Flags = reach > 0
         gates = (np.minimum(np.abs(now.w1), np.abs(own.w1)) >= GATE) & (reach < GATE)[:, None]
         used: Flags = units & opens
