@@ -275,6 +275,13 @@ def test_onnx_runs_batches_and_other_numbers_of_columns(folder: Callable[[str], 
 
 
 @has("onnx")
+def test_onnx_files_do_not_name_the_machine_that_made_them(folder: Callable[[str], Path]) -> None:
+    source = str(Path(export.__file__).parent).encode()
+    for name in ("loop.onnx", "run.onnx"):
+        assert source not in (folder("onnx") / name).read_bytes()
+
+
+@has("onnx")
 def test_onnx_refuses_a_format_that_it_cannot_compute() -> None:
     program = punchcard.load(EXAMPLES / PRODUCT).with_values({"a": 1, "b": 1})
     machine = punchcard.build(program, design="two-layer", precision="bfloat16", word_bits=2)
