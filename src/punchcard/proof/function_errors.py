@@ -36,11 +36,11 @@ Found = tuple[float | None, bool]
 class FunctionErrors:
     """The error claims of one case. All its other claims were shown before, that no sum of bits is rounded among them."""
 
-    def __init__(self, obligation: Obligation, sums: BitSums, own: Weights) -> None:
+    def __init__(self, obligation: Obligation, sums: BitSums, weights: Weights, own: Weights) -> None:
         assert obligation.reals is not None
         self._of, self._reals, self._loop, self._sums = obligation, obligation.reals, obligation.loop, sums
-        self._now, self._own = sums.layers, own.layers
-        self._is_own = _is_same(self._now, self._own)
+        self._now, self._own, self._formats = weights.layers, own.layers, (weights.dtype, own.dtype)
+        self._is_own = weights.dtype == own.dtype and _is_same(self._now, self._own)
         self._columns = [column for each in obligation.any.values() for column in each]
 
     def show(self) -> None:
@@ -112,7 +112,9 @@ class FunctionErrors:
             yield from self._feed_forward(number, made)
 
     def _misshapen(self) -> Iterator[str]:
-        """Layers that cannot be compared."""
+        """What cannot be compared weight by weight."""
+        if self._formats[0] != self._formats[1]:
+            yield f"they are in {self._formats[0]}, where the design has {self._formats[1]}"
         if len(self._now) != len(self._own):
             yield f"there are {len(self._now)} layers, where the design has {len(self._own)}"
         for number, (now, own) in enumerate(zip(self._now, self._own, strict=False), start=1):

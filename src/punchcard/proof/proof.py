@@ -139,7 +139,7 @@ class Proof:
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
         with self.claims.claim(name, lambda: about.format(sums.needed, self.weights.dtype, bits)):
             sums.check()
-        FunctionErrors(self.obligation, sums, self._own).show()
+        FunctionErrors(self.obligation, sums, self.weights, self._own).show()
 
     @cached_property
     def _own(self) -> Weights:
