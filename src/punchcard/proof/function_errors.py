@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 import z3
@@ -27,6 +28,7 @@ from punchcard.proof.meaning import Before, forms
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.real_rounding import RealRounding
 from punchcard.proof.rounding import GATE, BitSums, Flags
+from punchcard.proof.solver import Failed
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 Found = tuple[float | None, bool]
@@ -49,7 +51,7 @@ class FunctionErrors:
         with self._of.claims.claim(name, about):
             changed = next(self._other_moves(), None)
             if changed is not None:
-                self._of.solver.never(f"{name}: {about}, and {changed}", z3.BoolVal(True))
+                raise Failed(f"{name}: {about}, and {changed}", self._of.solver.refutes())
         for claim in self._of.meaning.errors:
             found = list[Found]()
             with self._of.claims.claim(claim.name, partial(_about, claim, found)):
@@ -75,10 +77,11 @@ class FunctionErrors:
             self._fail(claim, f"it is known for the design's own weights, and {changed}", z3.BoolVal(True))
         return rounding, True
 
-    def _fail(self, claim: ErrorClaim, about: str, where: Term) -> None:
+    def _fail(self, claim: ErrorClaim, about: str, where: Term) -> NoReturn:
         """Raise `Failed`, with a call that fits the function where there is one."""
         solver, fits = self._of.solver, self._of.meaning.condition(claim.fits())
-        solver.never(f"{claim.name}: {about}", *([fits, where] if solver.possible(fits, where) else [where]))
+        why = [fits, where] if solver.possible(fits, where) else [where]
+        raise Failed(f"{claim.name}: {about}", solver.refutes(*why), *why)
 
     # The weights that compute a result
 

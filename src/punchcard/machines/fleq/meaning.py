@@ -147,11 +147,13 @@ class FleqMeaning:
         """Whether the instruction's widths and heights are such as the function takes and gives."""
         if block.reads_instructions:
             return TRUE
-        names = ("a_height", "a_width"), ("", "b_width"), ("c_height", "c_width")
-        return any_of(*(all_of(*(self[name].equals(value) for sides, shape in zip(
-                            names if len(shapes) == 3 else (names[0], names[2]), shapes, strict=True)
-                                 for name, value in zip(sides, (shape.rows, shape.columns), strict=True) if name))
-                        for shapes in fitting_shapes(block.function, self.sizes.size)))
+        found = []
+        for a, *b, c in fitting_shapes(block.function, self.sizes.size):
+            sides = {"a_height": a.rows, "a_width": a.columns, "c_height": c.rows, "c_width": c.columns}
+            if b:
+                sides["b_width"] = b[0].columns
+            found.append(all_of(*(self[name].equals(value) for name, value in sides.items())))
+        return any_of(*found)
 
     def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
         """What the column with this number holds, wherever it is."""
