@@ -81,7 +81,8 @@ def _machine(
     """The machine that a certificate is about, or that a file of weights describes; else the one that is asked for."""
     for flag, path in (("--verify", certificate), ("--weights", weights)):
         if path is not None and (file is not None or kind_name is not None or given):
-            raise PunchcardError(f"{flag} {str(path)!r} names its machine: do not give FILE, --machine or options of a machine")
+            raise PunchcardError(f"{flag} {str(path)!r} names its machine: do not give FILE, --machine or options of a "
+                                 "machine")
     from punchcard.machines import storage
     from punchcard.proof.prover import rebuilt
 
