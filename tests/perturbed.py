@@ -101,7 +101,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
 # Changes
 
 
-def entry(rng: random.Random, array: Array) -> tuple[int, ...]:
+def _entry(rng: random.Random, array: Array) -> tuple[int, ...]:
     """The place of an entry that is not 0, or of any where all are."""
     places = np.argwhere(array)
     if not len(places):
@@ -116,7 +116,7 @@ def _by(rng: random.Random) -> float:
 def _add(name: str) -> Change:
     def change(rng: random.Random, layer: dict[str, Array]) -> str:
         array, by = layer[name], _by(rng)
-        at = entry(rng, array) if rng.random() < 0.7 else tuple(rng.randrange(size) for size in array.shape)
+        at = _entry(rng, array) if rng.random() < 0.7 else tuple(rng.randrange(size) for size in array.shape)
         array[at] += by
         return f"{name}{list(at)} += {by}"
 
@@ -125,7 +125,7 @@ def _add(name: str) -> Change:
 
 def _scale(name: str, by: int) -> Change:
     def change(rng: random.Random, layer: dict[str, Array]) -> str:
-        at = entry(rng, layer[name])
+        at = _entry(rng, layer[name])
         layer[name][at] *= by
         return f"{name}{list(at)} *= {by}"
 
@@ -155,10 +155,75 @@ CHANGES: tuple[Change, ...] = (
     _swap("w2"), _swap("w1"), _swap("b1"), _cool)
 
 
+def _shifted(array: Array, by: int) -> Array:
+    """The entries times a power of two, which a format may not hold: then they are infinite, or 0."""
+    with np.errstate(all="ignore"):
+        return np.ldexp(array, by)
+
+
+def _power(rng: random.Random, array: Array) -> int:
+    """The exponent of a number that is near the largest or the smallest of the format."""
+    top = int(np.finfo(array.dtype).maxexp)
+    return rng.choice((1, -1)) * rng.randrange(top // 3, top)
+
+
+def _rescale_unit(rng: random.Random, layer: dict[str, Array]) -> str:
+    """The same function over the real numbers."""
+    unit, by = rng.randrange(len(layer["w1"])), _power(rng, layer["w1"])
+    for part, at, shift in (("w1", unit, by), ("b1", unit, by), ("w2", (slice(None), unit), -by)):
+        layer[part][at] = _shifted(layer[part][at], shift)
+    return f"hidden unit {unit} is 2^{by} times as large, and its weights in w2 as small"
+
+
+def _rescale_keys(rng: random.Random, layer: dict[str, Array]) -> str:
+    """The same scores over the real numbers."""
+    head, by = rng.randrange(len(layer["key"])), _power(rng, layer["key"])
+    layer["key"][head], layer["query"][head] = _shifted(layer["key"][head], by), _shifted(layer["query"][head], -by)
+    return f"keys of head {head} are 2^{by} times as large, and queries as small"
+
+
+def _enlarge(name: str) -> Change:
+    def change(rng: random.Random, layer: dict[str, Array]) -> str:
+        at, by = _entry(rng, layer[name]), _power(rng, layer[name])
+        layer[name][at] = _shifted(layer[name][at], by)
+        return f"{name}{list(at)} *= 2^{by}"
+
+    return change
+
+
+def _heat(rng: random.Random, layer: dict[str, Array]) -> str:
+    head, by = rng.randrange(len(layer["temperature"])), _power(rng, layer["temperature"])
+    layer["temperature"][head] = _shifted(np.ones((), layer["temperature"].dtype), by)
+    return f"temperature[{head}] = 2^{by}"
+
+
+def _zero(rng: random.Random, layer: dict[str, Array]) -> str:
+    name = rng.choice(("key", "query", "value", "w1", "b1", "w2", "b2"))
+    layer[name][...] = 0
+    return f"{name} is 0"
+
+
+def _spoil(rng: random.Random, layer: dict[str, Array]) -> str:
+    name = rng.choice([name for name in NAMES if layer[name].size])
+    at = tuple(rng.randrange(size) for size in layer[name].shape)
+    layer[name][at] = rng.choice((np.nan, np.inf, -np.inf))
+    return f"{name}{list(at)} = {layer[name][at]}"
+
+
+def _several(rng: random.Random, layer: dict[str, Array]) -> str:
+    return "; ".join(rng.choice(EXTREMES[:-1])(rng, layer) for _ in range(3))
+
+
+EXTREMES: tuple[Change, ...] = (
+    _rescale_unit, _rescale_unit, _rescale_keys, _enlarge("value"), _enlarge("w2"), _enlarge("b1"), _heat, _zero, _spoil,
+    _several)
+"""Changes after which sums may overflow or underflow, or are not numbers at all."""
+
+
 def _tiny(rng: random.Random, layer: dict[str, Array]) -> str:
     """A constant too small to be seen beside a bit, in the place of a weight or added to it."""
     array = layer[name := rng.choice([name for name in NAMES if name != "temperature" and layer[name].size])]
-    at = entry(rng, array) if rng.random() < 0.4 else tuple(rng.randrange(size) for size in array.shape)
+    at = _entry(rng, array) if rng.random() < 0.4 else tuple(rng.randrange(size) for size in array.shape)
     by = rng.choice((-1, 1)) * rng.choice((1e-18, 3e-8, 2.0 ** -rng.randrange(12, 60), 2.0 ** -rng.randrange(54, 149)))
     array[at] = by + rng.choice((0, array[at]))
     return f"{name}{list(at)} = {array[at]}"

@@ -101,6 +101,16 @@ class Forms:
         return Linear({self.graph.node(op.RELU, (node,), (factor, linear.constant)): 1.0})
 
 
+def test_a_node_of_one_value_is_a_constant() -> None:
+    """As a sum of terms too small to be seen in it has: no slope is asked of it."""
+    graph = Graph()
+    bit = graph.node(op.LOAD, (), 0, ends=(-1.0, 1.0), domain=BIT)
+    still = graph.node(op.LOAD, (), 1, ends=(0.5, 0.5), domain=(0.5,))
+    found = rules.tabulate(graph, Linear({bit: 1.0, still: 2.0}))
+    assert found is not None
+    assert (found.terms, found.constant.tolist()) == ({bit: 1.0}, [1.0])
+
+
 @checks(*rules.RELUS.rules)
 def relus(rule: Rule) -> int:
     forms, applied = Forms(), 0

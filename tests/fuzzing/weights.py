@@ -21,79 +21,28 @@ from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, prepare
 from punchcard.transformer.equation import EVERY_COLUMN
-from punchcard.transformer.weights import NAMES, Weights
+from punchcard.transformer.weights import Weights
 from punchcard.viewer.session import Session
 from tests.fuzzing import samples
 from tests.fuzzing.judging import Fault
 from tests.fuzzing.workers import Attempt
-from tests.perturbed import CHANGES, SUBJECTS, Array, Change, Subject, entry, image, perturbed, subject, subleq, verdict
+from tests.perturbed import CHANGES, EXTREMES, SUBJECTS, TINY, Subject, image, perturbed, subject, subleq, verdict
 from tests.random_programs import random_turing_text
 
 LOOPS = 4
 SECONDS = 0.5
 """Of one query to the solver: an input has ten in all."""
-TINY = (*(2.0**-power for power in (40, 52, 53, 63, 64, 100, 126, 149)), 1e-18, 1e-30)
 Door = Callable[[random.Random, Subject, Weights, str], None]
 
 
 # What is changed
 
 
-def _exponent(rng: random.Random, array: Array) -> float:
-    """A power of two anywhere in the number format."""
-    most = int(np.finfo(array.dtype).maxexp) - 1
-    return 2.0 ** rng.choice((rng.randint(-most, most), most, most - 1, most - 2, -most, rng.randint(-12, 12)))
-
-
-def _scaled_unit(rng: random.Random, layer: dict[str, Array]) -> str:
-    """The same function over the real numbers: a hidden unit is larger, and counts for less."""
-    unit, by = rng.randrange(len(layer["w1"])), _exponent(rng, layer["w1"])
-    layer["w1"][unit] *= by
-    layer["b1"][unit] *= by
-    layer["w2"][:, unit] /= by
-    return f"hidden unit {unit} times {by}"
-
-
-def _temperature(rng: random.Random, layer: dict[str, Array]) -> str:
-    head = rng.randrange(len(layer["temperature"]))
-    layer["temperature"][head] = value = rng.choice((_exponent(rng, layer["w1"]), _exponent(rng, layer["w1"]), 0.0, -1.0))
-    return f"temperature[{head}] = {value}"
-
-
-def _entry(values: Callable[[random.Random, Array], float], *names: str) -> Change:
-    """A number in the place of an entry of one of these matrices, of one that is 0 too."""
-    def change(rng: random.Random, layer: dict[str, Array]) -> str:
-        name = rng.choice(names)
-        array = layer[name]
-        at = entry(rng, array) if rng.random() < 0.5 else tuple(rng.randrange(size) for size in array.shape)
-        array[at] = value = values(rng, array)
-        return f"{name}{list(at)} = {value}"
-
-    return change
-
-
-def _zeroed(rng: random.Random, layer: dict[str, Array]) -> str:
-    names = rng.sample(NAMES, rng.choice((1, 1, 1, 2, len(NAMES))))
-    for name in names:
-        layer[name][...] = 0
-    return f"{', '.join(names)} = 0"
-
-
-MATRICES = tuple(name for name in NAMES if name != "temperature")
-EXTREMES: Sequence[Change] = (
-    _scaled_unit, _scaled_unit, _temperature, _zeroed,
-    _entry(lambda rng, _: rng.choice((-1, 1)) * rng.choice(TINY), "b2", "b1", *MATRICES),
-    _entry(lambda rng, _: rng.choice((-1, 1)) * rng.choice(TINY), "b2", "b1", *MATRICES),
-    _entry(lambda rng, array: rng.choice((-1, 1)) * _exponent(rng, array), *MATRICES),
-    _entry(lambda rng, _: rng.choice((np.nan, np.inf, -np.inf)), *NAMES),
-)
-
-
 def changed(rng: random.Random, weights: Weights) -> tuple[str, Weights]:
     """Weights with one change or a few, and what they are."""
     told = []
     while True:
-        what, weights = perturbed(rng, weights, EXTREMES if rng.random() < 0.8 else CHANGES)
+        what, weights = perturbed(rng, weights, rng.choice((EXTREMES, EXTREMES, TINY, CHANGES)))
         told.append(what)
         if rng.random() < 0.6:
             return "; ".join(told), weights
@@ -163,7 +112,7 @@ def with_weights(given: Subject, weights: Weights) -> Any:
     """A machine that runs these weights."""
     machine = copy.copy(given.machine)
     machine.__dict__.pop("engine_cache", None)
-    machine.weights = weights
+    machine.weights = Weights.of(weights.module)
     return machine
 
 

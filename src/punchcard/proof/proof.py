@@ -139,10 +139,10 @@ class Proof:
             sums.check()
 
     def check_bits(self) -> None:
-        """Show that no sum is rounded, by what was shown of the heads."""
+        """Show that no sum is rounded, by what was shown of the heads. A stage has its own layers' sums, and no others."""
         bits = self.weights.format.significand
         layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
-        needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
+        needed = max(needed_bits(layers[slice(*stage.layers)], stage.begin) for stage in self.stages)
         for number, layer in enumerate(self.layers, start=1):
             for head, weights in enumerate(layer.heads, start=1):
                 if weights.gap >= NEVER:
