@@ -15,11 +15,11 @@ import punchcard
 
 def main() -> None:
     machine = punchcard.SubleqMachine(word_bits=3, memory=3, instructions=4, design="two-layer")
-    layer = machine.model.layers[0]
+    w1, b1, w2 = (machine.model.layers[0].get_parameter(name) for name in ("w1", "b1", "w2"))
     with torch.no_grad():  # the same function from other weights: a hidden unit twice as large counts half
-        layer.w1[0] *= 2
-        layer.b1[0] *= 2
-        layer.w2[:, 0] /= 2
+        w1[0] *= 2
+        b1[0] *= 2
+        w2[:, 0] /= 2
     with tempfile.TemporaryDirectory() as name:
         weights, proof = Path(name) / "machine.safetensors", Path(name) / "proof.json"
         machine.save(weights)

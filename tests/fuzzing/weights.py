@@ -20,6 +20,7 @@ from torch import Tensor
 from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, prepare
+from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.equation import EVERY_COLUMN
 from punchcard.transformer.weights import Weights
 from punchcard.viewer.session import Session
@@ -105,12 +106,12 @@ ENGINES: Sequence[Door] = (*map(_engine, ("lowered", "lowered", "scratchpad", "a
 
 def proven_apart(machine: Any) -> float:
     """By how much two models may differ that are both proven: bits not at all, real numbers by the bounds of both."""
-    return sum(2 * machine.bound(function) for function in getattr(machine, "blocks", ()))
+    return float(sum(2 * machine.bound(function) for function in getattr(machine, "blocks", ())))
 
 
 def with_weights(given: Subject, weights: Weights) -> Any:
     """A machine that runs these weights."""
-    machine = copy.copy(given.machine)
+    machine: Any = copy.copy(given.machine)
     machine.__dict__.pop("engine_cache", None)
     machine.weights = Weights.of(weights.module)
     return machine
@@ -133,7 +134,7 @@ def _turing(states: int, symbols: int, squares: int, precision: str = "float64")
 
 
 def _proven_fleq() -> Subject:
-    machine = samples.registry().kind("fleq").machine_class()(functions=("add",), size=1, memory=4, instructions=4, range=8)
+    machine = FleqMachine(functions=("add",), size=1, memory=4, instructions=4, range=8)
     text = ".range 8\n.data\na scalar {}\nb scalar {}\n.code\nx: a = add(a, b)\n b = add(a, a); if b <= 0 goto x\nhalt\n"
     language = machine.kind.languages[0]
     return subject(machine, lambda rng: language.assemble(text.format(rng.randint(-2, 2), rng.randint(-2, 2))), 1e-6)
