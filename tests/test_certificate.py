@@ -212,7 +212,9 @@ def test_what_a_proof_cost_is_a_note() -> None:
 
 @pytest.mark.parametrize(("path", "name"), [((), "seconds"), (("claims", 0), "about"), (("counter_example",), "layers")])
 def test_unknown_and_missing_fields_are_refused(tmp_path: Path, path: tuple[Any, ...], name: str) -> None:
-    for more, why in ((True, "has the field 'more', which this version does not know"), (False, f"lacks the field {name!r}")):
+    for more, why in (
+        (True, "has the field 'more', which this version does not know"), (False, f"lacks the field {name!r}"),
+    ):
         kept = plain()
         kept["counter_example"] = dict.fromkeys(EXAMPLE_FIELDS)
         part: Any = kept

@@ -20,8 +20,18 @@ LONGEST = 1000
 
 def one_line(message: str) -> str:
     """A message in one line of sensible length, without characters that would change the terminal."""
-    plain = " ".join(_cut(message).splitlines())
-    return _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in plain))
+    return _cut(printable(" ".join(_cut(message).splitlines())))
+
+
+def printable(text: str, *, keep: str = "", instead: str | None = None) -> str:
+    r"""Text from outside (names, paths, lines of a source) as a terminal may show it.
+
+    Characters that would change the terminal, hide or reorder others, or cannot be encoded, are written as Python writes
+    them, such as \x1b; or as `instead`, to keep the width. Those in `keep` stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] if instead is None else instead for c in text)
 
 
 def _cut(message: str) -> str:

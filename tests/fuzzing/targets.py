@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.fuzzing import caches, commands, samples, tensors, texts, weights
+from tests.fuzzing import caches, commands, names, samples, tensors, texts, weights
 from tests.fuzzing.workers import Begin
 
 _PROGRAMS = {".subleq": 40, ".minsky": 40, ".json": 40, ".fleq": 70, ".asq": 70, ".bf": 40, ".dec": 40, ".sq": 10,
@@ -21,7 +21,8 @@ def targets() -> Mapping[str, tuple[float, Begin]]:
     """Every language, every kind of machine and every subject of weights is here, or a KeyError."""
     found: dict[str, tuple[float, Any]] = {
         "calc": (70, texts.expressions), "tables": (54, texts.tables), "arrays": (50, texts.arrays),
-        "models": (30, tensors.models), "code": (6, caches.code), "commands": (90, commands.lines),
+        "models": (30, tensors.models), "code": (6, caches.code), "commands": (75, commands.lines),
+        "names": (15, names.lines),
     }
     for extension in samples.extensions():
         found[extension] = _PROGRAMS[extension], texts.programs(extension)

@@ -94,12 +94,13 @@ def bench(
 
 def _measured(options: Any, registry: Registry) -> list[Record]:
     from rich.console import Console
+    from rich.text import Text
 
     from punchcard.benchmark.measurements import measure
 
     records: list[Record] = []
     with Console(stderr=True, highlight=False).status("measuring") as status:
-        for group in measure(options, lambda text: status.update(f"measuring {text}"), remark, registry):
+        for group in measure(options, lambda text: status.update(Text(f"measuring {text}")), remark, registry):
             records += group
     if not records:
         raise PunchcardError("nothing to measure: no such design, no card of these columns, or a machine that has no "
@@ -124,16 +125,14 @@ def _measured_program(
 
 def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> None:
     """The tables, and the notes below them."""
-    from rich.table import Table
-
-    from punchcard.cli.display import print_table
+    from punchcard.cli.display import PlainTable, print_table
 
     for kind in registry:
         own = [record for record in records if record["machine"] == kind.name]
         if not own:
             continue
         endless = kind.timing is not None and "steps" not in own[0]
-        table = Table(title=kind.timing.about if endless and kind.timing else f"{kind.name}: whole runs, one thread")
+        table = PlainTable(title=kind.timing.about if endless and kind.timing else f"{kind.name}: whole runs, one thread")
         for heading in headings(own):
             table.add_column(heading, justify="left" if heading in ("design", "program", "engine") else "right")
         last = None

@@ -70,6 +70,8 @@ def model(machine: Machine[Any, Any]) -> ModelProto:
     if program is None:
         raise AssertionError("torch.onnx.export gave nothing")
     made = program.model_proto
+    for node in made.graph.node:  # the exporter's notes name the files that it was called from
+        del node.metadata_props[:]
     onnx.checker.check_model(made, full_check=True)
     return made
 

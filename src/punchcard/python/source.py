@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, did_you_mean, printable
 
 T = TypeVar("T")
 SHOWN = 120
@@ -71,7 +71,7 @@ class Unsupported(ProgramError):
         stripped = self.text.lstrip()
         first = self.column - 1 - (len(self.text) - len(stripped))
         start = 0 if first < SHOWN else first - SHOWN // 2
-        shown = "".join(c if c.isprintable() else " " for c in stripped[start : start + SHOWN])
+        shown = printable(stripped[start : start + SHOWN], instead=" ")
         return f"    {shown}\n    {' ' * max(0, first - start)}^"
 
     @property

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from punchcard.arguments import checked
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, did_you_mean, printable
 from punchcard.formatting import plural
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
 
@@ -104,8 +104,8 @@ class RiscvProgram:
             raise ProgramError(f"{self.where}the entry {self.entry:#x} is in none of the program's segments")
 
     def __repr__(self) -> str:
-        size = sum(segment.size for segment in self.segments)
-        return (f"<RiscvProgram: {self.where}{plural(size, 'byte')} from {self.segments[0].address:#x} to {self.end:#x}, "
+        size = plural(sum(segment.size for segment in self.segments), "byte")
+        return (f"<RiscvProgram: {printable(self.where)}{size} from {self.segments[0].address:#x} to {self.end:#x}, "
                 f"{plural(len(self.symbols), 'name')}, begins at {self.entry:#x}>")
 
     @property
