@@ -86,7 +86,7 @@ def test_tiny_weights(name: str, first: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_many_tiny_weights(name: str) -> None:
-    count = SOME if name in ("RISC-V", "FLEQ", *LONG) else MANY
+    count = SOME if name in ("RISC-V", "FLEQ", *LONG) else MANY // 4
     assert check(name, SUBJECTS[name](), range(1000, 1000 + count), TINY_LOOPS, TINY)["rounded"] == 0
 
 

@@ -18,6 +18,7 @@ from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
 from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
 from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.torch_settings import equation_settings
 
 FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
@@ -58,7 +59,8 @@ class Stepping(Runner):
 
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
-        with torch.no_grad(), threads(1 if self.one_thread else torch.get_num_threads()):
+        one = 1 if self.one_thread else torch.get_num_threads()
+        with torch.no_grad(), equation_settings(self.view.device), threads(one):
             for loop in range(1, loops + 1):
                 self.loop()
                 if watch is not None:

@@ -70,7 +70,8 @@ def model(machine: Machine[Any, Any]) -> PunchcardModel:
     config = PunchcardConfig(
         hidden_size=machine.layout.width, shapes=shapes, halting=about["halting"], events=about["events"],
         machine={name: about[name] for name in ("title", "facts")}, dtype=machine.precision.name)
-    made: PunchcardModel = PunchcardModel(config).to(machine.precision.dtype)
+    with torch.device("cpu"):
+        made: PunchcardModel = PunchcardModel(config).to(machine.precision.dtype)
     with torch.no_grad():
         made.load_state_dict({name: tensor.clone() for name, tensor in machine.model.state_dict().items()})
     made.eval()

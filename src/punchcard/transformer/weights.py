@@ -99,10 +99,12 @@ class Weights:
         """The model as an `nn.Module`; from now on it holds the weights."""
         import torch
 
-        from punchcard.transformer.model import LayerShape, LoopedTransformer
+        from punchcard.transformer.guarded import GuardedTransformer
+        from punchcard.transformer.model import LayerShape
 
         shapes = [LayerShape(layer.heads, layer.key_size, layer.hidden) for layer in self._layers]
-        model = LoopedTransformer(self.width, shapes, getattr(torch, self.dtype))
+        with torch.device("cpu"):  # whatever torch's default is
+            model = GuardedTransformer(self.width, shapes, getattr(torch, self.dtype))
         model.load_state_dict({name: torch.from_numpy(array) for name, array in self.state()})
         return model
 

@@ -18,6 +18,7 @@ from punchcard.engines.base import EngineCache
 from punchcard.engines.dense import Stepping
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+from punchcard.transformer.torch_settings import equation_settings
 from punchcard.transformer.weights import active_columns
 
 FEW_COLUMNS = 1 << 14
@@ -39,7 +40,7 @@ class Scratchpad(Stepping):
         elif len(active) == card.shape[-1]:
             self._in_full = "every column is active: full softmax in all heads"
         else:
-            with torch.no_grad():
+            with torch.no_grad(), equation_settings(card.device):
                 self._incremental = Incremental(model, card, active)
         self.notes = self.own_notes
 

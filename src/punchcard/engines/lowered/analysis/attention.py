@@ -154,20 +154,19 @@ class ActiveHead:
             self._check_tie()
         weights = np.exp(self.weights.temperature * (scores - scores.max(axis=0)))
         weights /= weights.sum(axis=0)
-        result: Rows = {}
+        taken: list[Rows] = []
         for other, width_other in enumerate(self.widths):
             matrix = np.zeros((width, width_other))
             for c, weight in zip(candidates, weights, strict=True):
                 if c.passive is None and c.group == other:
                     matrix[:, c.lane] = weight
             if matrix.any():
-                for row, linear in self.moved[other].items():
-                    result.setdefault(row, Linear()).add(self.graph.mix(linear, matrix))
+                taken.append({row: self._mixed(linear, matrix, row) for row, linear in self.moved[other].items()})
         for c, weight in zip(candidates, weights, strict=True):
             if c.passive is not None and weight.any():
-                for row, linear in self._passive_values(c.passive).items():
-                    result.setdefault(row, Linear()).add(self.graph.product(constant(weight), linear))
-        return result
+                taken.append({row: self.graph.product(constant(weight), linear)
+                              for row, linear in self._passive_values(c.passive).items()})
+        return self.weights.sums.add(self.where, {}, taken)
 
     def _soft(self, candidates: list[KeyCandidate]) -> Rows:
         graph, temperature = self.graph, self.weights.temperature
@@ -356,16 +355,17 @@ class ActiveHead:
 
     def _shared(self, key: Node, groups: list[tuple[int, Array]]) -> Rows:
         """V x of active columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
-        values: Rows = {}
+        taken: list[Rows] = []
         for group, mask in groups:
-            for row, linear in self.moved[group].items():
-                total = values.setdefault(row, Linear())
-                if key.width > 1:
-                    total.add(linear, 1.0 / len(groups))
-                else:
-                    shares = mask / sum(float(m.sum()) for _, m in groups)
-                    total.add(self.graph.mix(linear, shares[None, :]))
+            shares = mask[None, :] / sum(float(m.sum()) for _, m in groups)
+            taken.append({row: linear.times(1.0 / len(groups)) if key.width > 1 else self._mixed(linear, shares, row)
+                          for row, linear in self.moved[group].items()})
+        values = self.weights.sums.add(self.where, {}, taken)
         return {row: self.graph.gathered(linear) for row, linear in values.items() if not linear.is_zero}
+
+    def _mixed(self, linear: Linear, matrix: Array, into: int) -> Linear:
+        """A sum over columns, by constant weights."""
+        return self.weights.sums.mix(self.graph, self.where, linear, matrix, into)
 
     def _rival_code(self, query: SignedCode, group: int, other: int, mask: Array, exact: float) -> tuple[Node, set[float]]:
         """The code of a group's keys, and by how much equal signs beat a passive key, 0 for a tie; all else must lose."""

@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.card.layout import Layout
+from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, lowest_bit_of, product_of_grids
 from punchcard.errors import LoweringError
+from punchcard.transformer.grids import powers_of_two
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -83,6 +85,20 @@ class ExactSums:
             if not self.numbers[row]:
                 self._check_parts(f"{where}, row {row}", several)
         return result
+
+    def mix(self, graph: Graph, where: str, linear: Linear, matrix: Array, into: int) -> Linear:
+        """What columns take from several others, by constant weights: entry i is the sum of matrix[i, j] times entry j."""
+        if not self.numbers[into]:
+            places, lanes = np.nonzero(matrix)
+            weights, width = matrix[places, lanes], matrix.shape[1:]
+            sizes, grids = (np.broadcast_to(of, width)[lanes] for of in (linear.sizes, linear.grids))
+            totals = np.bincount(places, np.abs(weights) * sizes, len(matrix)).astype(np.float64)
+            self.check(f"{where}, row {into}", totals, least_product(places, powers_of_two(weights), grids, len(matrix)))
+        return graph.mix(linear, matrix)
+
+    def halves(self, where: str, one: Rows, other: Rows) -> Rows:
+        """Half of each."""
+        return self.add(where, {}, [{row: linear.times(0.5) for row, linear in rows.items()} for rows in (one, other)])
 
     def _check_parts(self, where: str, parts: list[tuple[Linear, float]]) -> None:
         """Refuse to add multiples of forms where that may be rounded."""

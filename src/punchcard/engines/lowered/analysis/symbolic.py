@@ -305,7 +305,7 @@ class Trace:
             node = self.graph.node(GIVEN, (), (*name, row, low, high, domain))
             given[node] = linear
             handed[row] = Linear({node: 1.0})
-        return given, _halves(own, handed) if offer.tie else handed
+        return given, self.layers[name[0]].sums.halves(self.layers[name[0]].where, own, handed) if offer.tie else handed
 
     def _idle(self, at: int, rows: Rows, taken: list[Rows]) -> bool:
         """Whether a passive column is the same after a layer, whichever of its offers it takes."""
@@ -379,15 +379,6 @@ class Trace:
 
 def _same(rows: Rows, others: Rows) -> bool:
     return rows.keys() == others.keys() and all(linear.same(others[row]) for row, linear in rows.items())
-
-
-def _halves(own: Rows, other: Rows) -> Rows:
-    """Half of each."""
-    result: Rows = {}
-    for rows in (own, other):
-        for row, linear in rows.items():
-            result.setdefault(row, Linear()).add(linear, 0.5)
-    return result
 
 
 def _range(linear: Linear, offer: Offer) -> tuple[float, float]:

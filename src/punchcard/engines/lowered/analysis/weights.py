@@ -201,7 +201,7 @@ class LayerLists:
         (units, places, weights), count = self.entries, len(self.b1)
         low, high = weights * ranges.low[places], weights * ranges.high[places]
         greatest = np.bincount(units, np.maximum(low, high), count) + self.b1
-        totals: Array = np.bincount(units, np.abs(weights) * ranges.size[places], count) + np.abs(self.b1)
+        totals = np.bincount(units, np.abs(weights) * ranges.size[places], count).astype(np.float64) + np.abs(self.b1)
         grids = np.minimum(least_product(units, self.grids[0], ranges.grid[places], count), self.grids[1])
         roundings = np.bincount(units, minlength=count) + 1
         slack = np.where(self.sums.are_rounded(totals, grids), roundings * self.sums.eps + ROUNDING, ROUNDING)
