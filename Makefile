@@ -7,7 +7,16 @@ READY := $(VENV)/ready
 # Where it is set, every process that a test starts would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test soak browser gpu lint pictures figures report docs clean
+INSTALL := $(if $(filter 0,$(shell id -u)),,sudo )apt-get install --yes
+COMPILERS := clang lld gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+# The parts of the soak, by the files of their tests; what is in no other is in the last.
+FUZZING := tests/test_fuzzing.py
+PROOFS := $(wildcard tests/test_proof*.py) tests/test_certificate.py
+ENGINES := $(wildcard tests/test_lowered*.py) tests/test_perturbed.py
+SOAK := $(BIN)/python -m pytest -n 2 -m soak -s --durations=10
+
+.PHONY: run test soak soak-fuzzing soak-proofs soak-engines soak-rest everything browser gpu lint pictures figures report \
+        docs clean
 
 run: $(INSTALLED)
 	$(BIN)/punchcard run examples/multiply.subleq --trace
@@ -26,12 +35,29 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-soak: $(READY)
-	$(BIN)/python -m pytest -n 2 -m soak -s
+# All parts, one after the other; -k goes on after one that fails: make -k soak
+soak: soak-fuzzing soak-proofs soak-engines soak-rest
+
+soak-fuzzing: $(READY)
+	$(SOAK) $(FUZZING)
+
+soak-proofs: $(READY)
+	$(SOAK) $(PROOFS)
+
+soak-engines: $(READY)
+	$(SOAK) $(ENGINES)
+
+soak-rest: $(READY)
+	$(SOAK) $(addprefix --ignore=,$(FUZZING) $(PROOFS) $(ENGINES))
+
+# Installs all that a test may need, on Debian and as root, and runs all tests, the soak's too: one that is skipped is a
+# failure. Some of them: make everything TESTS="-m 'not soak'"
+everything: $(VENV)/everything lint
+	$(BIN)/python -m pytest -n 2 -p tests.no_skips $(TESTS)
 
 # The page in a real browser. `make test` runs these tests too, where a browser is present; here one is installed.
 browser: $(READY)
-	command -v chromium >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo )apt-get install --yes chromium
+	command -v chromium >/dev/null || $(INSTALL) chromium
 	$(BIN)/python -m pytest -n 2 -rs tests/test_view_browser.py tests/test_view_equation.py
 
 # The pictures of the README and of docs/, from real runs and from measured figures.
@@ -70,6 +96,11 @@ $(READY): $(INSTALLED)
 $(VENV)/docs: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $(VENV)/docs
+
+$(VENV)/everything: $(VENV)/docs
+	$(INSTALL) chromium $(COMPILERS)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs,transformer-lens]" nnsight
+	touch $(VENV)/everything
 
 clean:
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,12 +16,14 @@ from torch import Tensor
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import Controls, prepare
 from punchcard.errors import LoweringError, WeightsError
+from punchcard.machines.base import AnyMachine
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from punchcard.transformer.equation import EVERY_COLUMN
 from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.weights import NAMES, Weights
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
 from tests.random_programs import random_image, random_program
@@ -35,36 +37,40 @@ Change = Callable[[random.Random, dict[str, Array]], str]
 class Subject:
     """A machine's weights and layout, and cards of random programs.
 
-    `tolerance` is what real numbers may differ by in a loop, in proportion to the largest; bits may not differ.
+    `tolerance` is what real numbers may differ by in a loop, in proportion to the largest; bits may not differ. A machine of
+    the package, or one like them, has its programs too.
     """
 
     weights: Weights
     layout: Layout
     card: Callable[[random.Random], Tensor]
     tolerance: float = 0.0
+    machine: AnyMachine | None = None
+    program: Callable[[random.Random], Any] | None = None
 
 
-def _subleq(design: str, bits: int, cells: int, instructions: int, precision: str) -> Subject:
+def subject(machine: AnyMachine, program: Callable[[random.Random], Any], tolerance: float = 0.0) -> Subject:
+    """A machine with random programs."""
+    return Subject(machine.weights, machine.layout, lambda rng: machine.punch(program(rng)), tolerance, machine, program)
+
+
+def subleq(design: str, bits: int, cells: int, instructions: int, precision: str) -> Subject:
     machine = SubleqMachine(word_bits=bits, memory=cells, instructions=instructions, design=design, precision=precision)
-    return Subject(machine.weights, machine.layout,
-                   lambda rng: machine.punch(random_program(rng, bits, cells, instructions)))
+    return subject(machine, lambda rng: random_program(rng, bits, cells, instructions))
 
 
-def _image(bits: int, memory: int) -> Subject:
-    machine = VonNeumannMachine(word_bits=bits, memory=memory)
-    return Subject(machine.weights, machine.layout, lambda rng: machine.punch(random_image(rng, bits, memory)))
+def image(bits: int, memory: int) -> Subject:
+    return subject(VonNeumannMachine(word_bits=bits, memory=memory), lambda rng: random_image(rng, bits, memory))
 
 
 def _riscv(memory: int) -> Subject:
-    machine = RiscvMachine(memory=memory)
-    return Subject(machine.weights, machine.layout, lambda rng: machine.punch(endless(rng, memory, memory // 2)))
+    return subject(RiscvMachine(memory=memory), lambda rng: endless(rng, memory, memory // 2))
 
 
-def _fleq(*functions: str, heads: int = 1, design: str = "compact") -> Subject:
+def fleq(*functions: str, heads: int = 1, design: str = "compact") -> Subject:
     machine = FleqMachine(functions=(*functions, *fleq_cases.POINTER_FUNCTIONS), size=2, memory=14, instructions=8,
                           range=fleq_cases.RANGE, heads=heads, design=design)
-    return Subject(machine.weights, machine.layout,
-                   lambda rng: machine.punch(fleq_cases.random_program(rng, machine, 60)), 1e-6)
+    return subject(machine, lambda rng: fleq_cases.random_program(rng, machine, 60), 1e-6)
 
 
 def _own(make: Callable[[random.Random], Machine]) -> Subject:
@@ -79,17 +85,17 @@ def _turing(rng: random.Random) -> Machine:
 
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {
-    "two-layer": lambda: _subleq("two-layer", 4, 6, 7, "float64"),
-    "two-layer, float32": lambda: _subleq("two-layer", 6, 9, 10, "float32"),
-    "paper": lambda: _subleq("paper", 4, 6, 7, "float32"),
-    "one-layer": lambda: _subleq("one-layer", 4, 6, 7, "float64"),
-    "von Neumann": lambda: _image(5, 20),
+    "two-layer": lambda: subleq("two-layer", 4, 6, 7, "float64"),
+    "two-layer, float32": lambda: subleq("two-layer", 6, 9, 10, "float32"),
+    "paper": lambda: subleq("paper", 4, 6, 7, "float32"),
+    "one-layer": lambda: subleq("one-layer", 4, 6, 7, "float64"),
+    "von Neumann": lambda: image(5, 20),
     "RISC-V": lambda: _riscv(100),
     "Turing": lambda: _own(_turing),
     "painters": lambda: _own(lambda rng: painters(16, 4)),
     "operations": lambda: _own(lambda rng: operations([rng.randrange(4) for _ in range(16)], 4)),
-    "FLEQ": lambda: _fleq("add", "sub", "transpose", "mul", "sigmoid"),
-    "FLEQ, three-layer": lambda: _fleq("add", "mul", design="three-layer"),
+    "FLEQ": lambda: fleq("add", "sub", "transpose", "mul", "sigmoid"),
+    "FLEQ, three-layer": lambda: fleq("add", "mul", design="three-layer"),
 }
 
 
@@ -336,11 +342,9 @@ def declines(weights: Weights, layout: Layout, card: Tensor) -> bool:
 
 def agrees_in_float64(weights: Weights, layout: Layout, card: Tensor) -> bool:
     """Whether the next loop of the same numbers, in float64 and with the engine that takes over, is the equation's."""
-    layers = [replace(layer, **{name: array.astype(np.float64) for name, array in vars(layer).items()})
-              for layer in weights.layers]
-    wide, begin = Weights(weights.width, "float64", layers), card.double()
-    ran = prepare("lowered", wide, layout, begin, fall_back=True).run(1)
-    return distance(as_tensor(ran.card), wide.module(begin)) < WIDE_ROUNDING
+    model, begin = wide(weights), card.double()
+    ran = prepare("lowered", model, layout, begin, fall_back=True).run(1)
+    return distance(as_tensor(ran.card), model.module(begin)) < WIDE_ROUNDING
 
 
 def is_exact(weights: Weights, card: Tensor) -> bool:
@@ -349,14 +353,14 @@ def is_exact(weights: Weights, card: Tensor) -> bool:
     That the equation's own order gives what more digits give is not enough: an engine adds in another order. The weights of
     the softmax are taken as the number format has them.
     """
-    exact, bits = card.numpy().astype(np.float64), weights.format.significand
+    exact, bits = card.double().numpy(), weights.format.significand
     for layer in weights.layers:
         attended, parts = exact, [(np.eye(len(exact)), exact)]
         for head in range(layer.heads):
             keys, queries, values = (array[head].astype(np.float64) for array in (layer.key, layer.query, layer.value))
             asked, held = queries @ exact, keys @ exact
             scores = held.T @ asked * float(layer.temperature[head])
-            shares = torch.softmax(torch.from_numpy(scores).to(card.dtype), dim=0).numpy().astype(np.float64)
+            shares = torch.softmax(torch.from_numpy(scores).to(card.dtype), dim=0).double().numpy()
             if not all(_fits(bits, [part]) for part in ((queries, exact), (keys, exact), (held.T, asked), (values, exact))):
                 return False
             parts.append((values @ exact, shares))
@@ -380,3 +384,51 @@ def _fits(bits: int, parts: Sequence[tuple[Array, Array]]) -> bool:
         for row, column in zip(left.T, right, strict=True):
             np.fmin(grid, row[:, None] * column, out=grid)
     return bool(np.all(total <= grid * 2.0**bits))
+
+
+# Any engine, and weights of any size
+
+
+def verdict(
+    weights: Weights, card: Tensor, found: Tensor, tolerance: float, columns: Any = EVERY_COLUMN,
+) -> tuple[str, float]:
+    """Whether a card is what the equation makes of one: "equal", "rounded" or "different"; and how far apart they are.
+
+    What was found may be some columns. NaN and infinity are where the equation has them. Where the equation itself may
+    round, its own error is allowed.
+    """
+    expected = weights.module(card)[:, columns]
+    ordinary = expected.isfinite()
+    if not torch.equal(found[~ordinary].nan_to_num(), expected[~ordinary].nan_to_num()) or not bool(
+            (found.isnan() == expected.isnan()).all() and found[ordinary].isfinite().all()):
+        return "different", float("inf")
+    if not bool(ordinary.any()):
+        return "equal", 0.0
+    scale = max(1.0, float(expected[ordinary].double().abs().max()))
+    apart = float((found[ordinary].double() - expected[ordinary].double()).abs().max()) / scale
+    if apart <= tolerance:
+        return "equal", apart
+    rounds = not is_exact(weights, card) and apart <= max(ROUNDING, 2 * rounding_error(weights, card) / scale)
+    return "rounded" if rounds else "different", apart
+
+
+def rounding_error(weights: Weights, card: Tensor) -> float:
+    """How far a loop of the equation is off because it rounds: by float64, and by another order of all sums."""
+    expected, turned = weights.module(card).double(), card.flip(0, 1)
+    others = wide(weights).module(card.double()), reordered(weights).module(turned).flip(0, 1).double()
+    return max(float((other - expected).abs().max()) for other in others)
+
+
+def wide(weights: Weights) -> Weights:
+    """The same numbers in float64."""
+    layers = [replace(layer, **{name: array.astype(np.float64) for name, array in vars(layer).items()})
+              for layer in weights.layers]
+    return Weights(weights.width, "float64", layers)
+
+
+def reordered(weights: Weights) -> Weights:
+    """The same weights with rows, heads and hidden units turned around: for a card that is turned around."""
+    axes = {"key": (0, 2), "query": (0, 2), "b1": (0,), "b2": (0,)}  # of all others every one
+    return Weights(weights.width, weights.dtype, [
+        LayerArrays(**{name: np.flip(getattr(layer, name), axes.get(name)).copy() for name in NAMES})
+        for layer in weights.layers])

@@ -1,4 +1,4 @@
-"""Random SUBLEQ programs, and images that change their own code, for comparing machines with the interpreter."""
+"""Random SUBLEQ programs, images that change their own code, and Turing machines, to compare with the interpreter."""
 
 from __future__ import annotations
 
@@ -46,3 +46,14 @@ def random_image(rng: random.Random, word_bits: int, memory: int) -> Image:
         words += [rng.randrange(size) if rng.random() < WILD else word for word in (source, destination, jump)]
     words += [rng.randint(-SMALL, SMALL) if rng.random() < 0.8 else rng.randrange(size) for _ in data]
     return Image(tuple(word % size for word in words))
+
+
+def random_turing_text(rng: random.Random, states: int, symbols: int, squares: int) -> str:
+    """A program of the Turing machine in `examples/turing/`. Most pairs have a rule, so that runs are long."""
+    letters = "_abcdefgh"[:symbols]
+    tape = [rng.choice(letters) for _ in range(rng.randrange(1, squares + 1))]
+    head = rng.randrange(len(tape))
+    tape[head] = f"[{tape[head]}]"
+    rules = [f"q{q} {s} -> {rng.choice(letters)} {rng.choice('LLSRR')} q{rng.randrange(states)}\n"
+             for q in range(states) for s in letters if rng.random() < 0.9]
+    return "".join([f"tape {''.join(tape)}\n", *(rules or ["q0 _ -> _ R q0\n"])])

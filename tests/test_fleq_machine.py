@@ -55,7 +55,7 @@ def small_machine(design: str, d: int, functions: tuple[str, ...] = SIMPLE) -> F
 
 @pytest.mark.parametrize(("design", "d", "functions", "wanted"), RANDOM_MACHINES)
 def test_random_programs(design: str, d: int, functions: tuple[str, ...], wanted: int) -> None:
-    """Memory within 1e-6 of the interpreter's, program counter and pointers equal, after every loop."""
+    """Each result within its bound, all other memory as it was, program counter and pointers equal, after every loop."""
     machine = random_machine(design, d, functions)
     seed = f"{design} {d} {' '.join(functions)}"
     assert check_random_programs(machine, random.Random(seed), wanted, batch=16) >= wanted

@@ -126,8 +126,8 @@ def test_the_gradient_is_that_of_the_equation(machine: FleqMachine) -> None:
     assert abs(loops - before) > 1e-5
 
 
-@pytest.mark.parametrize(("checkpoint", "device"), [(True, "cpu"), (False, "cpu"), pytest.param(True, "cuda", marks=(
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")))])
+@pytest.mark.parametrize(("checkpoint", "device"), [
+    (True, "cpu"), (False, "cpu"), *[(True, "cuda")] * torch.cuda.is_available()])
 def test_gradients(machine: FleqMachine, checkpoint: bool, device: str) -> None:
     layer = layer_of(TINY, machine, ["x", "y"], ["x"], checkpoint=checkpoint).to(device)
     given = [tensor.to(device).requires_grad_() for tensor in real([0.5, -1.0, 0.0], 0.25)]

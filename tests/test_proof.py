@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -35,7 +34,6 @@ pytest.importorskip("z3")
 import z3
 
 from punchcard.proof.cards import make_card
-from punchcard.proof.certificate import disagreements, load_certificate
 from punchcard.proof.concrete import step
 from punchcard.proof.forms import Form
 from punchcard.proof.proof import Proof
@@ -183,39 +181,6 @@ def test_a_temperature_that_is_too_low_is_refuted() -> None:
     assert "finds one column" in str(found)
 
 
-def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
-    path, runner = tmp_path / "proof.json", CliRunner()
-    options = ["prove", "--machine", "subleq", "--design", "two-layer", "--bits", "3", "--memory", "3",
-               "--instructions", "4"]
-    made = runner.invoke(main, [*options, "-o", str(path)])
-    assert made.exit_code == 0, made.output
-    assert "19 claims shown" in made.output
-    kept = load_certificate(path)
-    assert kept["proven"] is True
-    assert len(kept["weights"]) == 64
-    assert kept["solver"].startswith("z3 ")
-    again = runner.invoke(main, ["prove", "--verify", str(path)])
-    assert again.exit_code == 0, again.output
-    assert again.output.endswith("is confirmed\n")
-    kept["weights"] = "0" * 64
-    path.write_text(json.dumps(kept))
-    wrong = runner.invoke(main, ["prove", "--verify", str(path), "--json"])
-    assert wrong.exit_code == 1
-    assert json.loads(wrong.output)["disagreements"] == ["weights differ"]
-
-
-def test_what_a_certificate_lacks_is_said() -> None:
-    found = proof_of("two-layer")
-    kept = found.describe()
-    assert disagreements(kept, found) == []
-    assert disagreements({**kept, "claims": kept["claims"][1:]}, found) == [
-        "the claim 'heads of layer 1' is not in the file"]
-    assert disagreements({**kept, "proven": False}, found) == ["the file says that it is not proven"]
-    assert disagreements({**kept, "failed": "heads of layer 1"}, found) == ["failed differ"]
-    assert disagreements({name: value for name, value in kept.items() if name != "failed"}, found) == ["failed differ"]
-    assert disagreements({**kept, "counter_example": {}}, found) == ["counterexample differ"]
-
-
 def test_the_claim_that_is_being_shown_stays_within_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -238,25 +203,12 @@ def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:
         (["--verify", str(path), "-o", str(path)], "would be written over"),
         (["-o", str(tmp_path)], "Is a directory"),
         (["--verify", str(path), "--bits", "9"], "do not give FILE, --machine or options of a machine"),
+        (["--weights", str(path), str(program)], "do not give FILE, --machine or options of a machine"),
+        (["--weights", str(path), "-o", str(path)], "would be written over"),
     ):
         result = CliRunner().invoke(main, ["prove", *options])
         assert result.exit_code == 2, options
         assert why in result.output, result.output
-
-
-@pytest.mark.parametrize(("text", "why"), [
-    ("{", "it is not JSON"), ("[]", "it does not say 'punchcard proof'"),
-    ('{"format": "punchcard proof", "version": 9}', "a certificate of version 9"),
-    ('{"format": "punchcard proof", "version": 1}', "its claims are not a list of objects"),
-    ('{"format": "punchcard proof", "version": 1, "claims": []}', "does not say which machine"),
-    ('{"format": "punchcard proof", "version": 1, "claims": [], "machine": {"machine": "subleq"}}', "cannot be built"),
-])
-def test_what_is_not_a_certificate(tmp_path: Path, text: str, why: str) -> None:
-    path = tmp_path / "proof.json"
-    path.write_text(text)
-    result = CliRunner().invoke(main, ["prove", "--verify", str(path)])
-    assert result.exit_code == 2
-    assert why in result.output
 
 
 def test_facts_are_checked_on_cards() -> None:

@@ -237,6 +237,11 @@ def test_stages_that_do_not_fit() -> None:
         Proof(machine()).show("execute", "mul")
 
 
+def test_a_stage_has_the_sums_of_its_own_layers() -> None:
+    """With 2^16 words the layers before it would need 26 bits of what it begins with; float32, which has 24, is enough."""
+    Proof(machine("three-layer", 1 << 16)).check_sums()
+
+
 # Everything, for longer runs
 
 

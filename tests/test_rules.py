@@ -101,6 +101,27 @@ class Forms:
         return Linear({self.graph.node(op.RELU, (node,), (factor, linear.constant)): 1.0})
 
 
+def test_a_node_of_one_value_is_a_constant() -> None:
+    """As a sum of terms too small to be seen in it has: no slope is asked of it."""
+    graph = Graph()
+    bit = graph.node(op.LOAD, (), 0, ends=(-1.0, 1.0), domain=BIT)
+    still = graph.node(op.LOAD, (), 1, ends=(0.5, 0.5), domain=(0.5,))
+    found = rules.tabulate(graph, Linear({bit: 1.0, still: 2.0}))
+    assert found is not None
+    assert (found.terms, found.constant.tolist()) == ({bit: 1.0}, [1.0])
+
+
+@pytest.mark.parametrize(("one", "other"), [(2.0**-900, 2.0**200), (2.0**900, 3 * 2.0**-200), (-(2.0**-900), 2.0**200)])
+def test_no_factor_is_taken_out_that_a_term_does_not_survive(one: float, other: float) -> None:
+    """The quotient of two coefficients may be beyond float64, or below."""
+    graph = Graph()
+    bits = [graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(2)]
+    node, factor = graph.form(Linear({bits[0]: one, bits[1]: other}))
+    for values in product((-1.0, 1.0), repeat=2):
+        every = {bit: np.array([value]) for bit, value in zip(bits, values, strict=True)}
+        assert factor * node_value(node, every) == one * values[0] + other * values[1]
+
+
 @checks(*rules.RELUS.rules)
 def relus(rule: Rule) -> int:
     forms, applied = Forms(), 0

@@ -19,7 +19,7 @@ from punchcard.errors import ProgramError, SourceError, did_you_mean, shortened
 from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.registry import built_in
 from punchcard.machines.subleq.text import assemble as assemble_subleq
-from punchcard.machines.von_neumann.isa import DIALECTS, Image
+from punchcard.machines.von_neumann.isa import DIALECTS, MAX_MEMORY, Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from tests.cases import soaked
@@ -246,7 +246,7 @@ HUGE: dict[str, Callable[[], str]] = {
     "values.subleq": lambda: ".data\nx " + "1 " * (LONG // 2) + "y",
     "lines.minsky": lambda: "add x\n" * (LONG // 6),
     "values.fleq": lambda: ".data\nx vector 5000000 " + "1 " * (LONG // 2) + "1",
-    "words.dec": lambda: "1 " * (LONG // 2),
+    "words.dec": lambda: "1 " * (MAX_MEMORY + 1),
     "writes.bf": lambda: "." * LONG,
     "loops.bf": lambda: "[" * 200_000 + "]" * 200_000,
     "moves.bf": lambda: "+>" * 30_000,

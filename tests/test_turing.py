@@ -29,6 +29,7 @@ from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
 from tests.cases import ROOT
+from tests.random_programs import random_turing_text
 from tests.test_storage import loaded_again
 
 FOLDER = ROOT / "examples" / "turing"
@@ -78,17 +79,6 @@ def _machine_for(name: str) -> Any:
     return TuringMachine.for_program(_example(name))
 
 
-def _random_text(source: random.Random, states: int, symbols: int, squares: int) -> str:
-    """Most pairs have a rule, so that runs are long."""
-    letters = "_abcdefgh"[:symbols]
-    tape = [source.choice(letters) for _ in range(source.randrange(1, squares + 1))]
-    head = source.randrange(len(tape))
-    tape[head] = f"[{tape[head]}]"
-    rules = [f"q{q} {s} -> {source.choice(letters)} {source.choice('LLSRR')} q{source.randrange(states)}\n"
-             for q in range(states) for s in letters if source.random() < 0.9]
-    return "".join([f"tape {''.join(tape)}\n", *(rules or ["q0 _ -> _ R q0\n"])])
-
-
 def _invoke(*arguments: str) -> Result:
     return CliRunner().invoke(punchcard.command_line(TuringMachine), list(arguments))
 
@@ -123,7 +113,7 @@ def test_every_machine_of_two_states_and_two_symbols(pairs: tuple[str, ...], aft
 @pytest.mark.parametrize(("states", "symbols", "squares"), [(1, 1, 1), (1, 2, 2), (2, 3, 6), (7, 5, 33), (9, 8, 9)])
 def test_random_machines_in_lockstep(states: int, symbols: int, squares: int) -> None:
     source, machine = random.Random(f"{states} {symbols} {squares}"), _machine(states, symbols, squares, "float32")
-    programs = [turing.assemble(_random_text(source, states, symbols, squares)) for _ in range(12)]
+    programs = [turing.assemble(random_turing_text(source, states, symbols, squares)) for _ in range(12)]
     found = compare(machine, programs, max_steps=40)
     assert found.agrees
     assert found.steps > 12 or squares < 3
@@ -146,7 +136,7 @@ def test_the_examples_on_every_engine_in_lockstep(name: str, engine: str) -> Non
 def test_engines_agree_bit_for_bit_after_every_loop(seed: int) -> None:
     source = random.Random(seed)
     sizes = source.choice([(3, 2, 6), (6, 4, 30), (2, 7, 40)])
-    machine, program = _machine(*sizes), turing.assemble(_random_text(source, *sizes))
+    machine, program = _machine(*sizes), turing.assemble(random_turing_text(source, *sizes))
     seen: dict[str, list[Tensor]] = {}
     for engine in ("dense", "scratchpad", "lowered"):
         def look(_: int, card: Tensor, name: str = engine) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from punchcard.machines.subleq.machine import SubleqMachine
     from punchcard.machines.von_neumann.isa import Image
     from punchcard.machines.von_neumann.machine import VonNeumannMachine
-    from punchcard.proof.prover import prove
+    from punchcard.proof.prover import prove, verify
     from punchcard.python.program import program
     from punchcard.trace import observe
     from punchcard.transformer.model import LoopedTransformer
@@ -52,7 +52,7 @@ __all__ = [
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "build", "calc", "check", "circuit", "command_line",
     "disassemble", "export", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict", "program",
-    "prove", "resume", "run", "view",
+    "prove", "resume", "run", "verify", "view",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
@@ -79,7 +79,7 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.machines.subleq.machine:SubleqMachine",
     "punchcard.machines.von_neumann.isa:Image",
     "punchcard.machines.von_neumann.machine:VonNeumannMachine",
-    "punchcard.proof.prover:prove",
+    "punchcard.proof.prover:prove verify",
     "punchcard.python.program:program",
     "punchcard.trace:observe",
     "punchcard.transformer.model:LoopedTransformer",

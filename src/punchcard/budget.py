@@ -29,8 +29,9 @@ BUILDING = 1.5
 BYTES_OF_ENTRY = 40
 """Peak of punching and running for each entry of a tensor, measured 24 to 55: copies, and what the engines prepare."""
 
-PACKED = 16
-"""Peak of packing and running over the bytes of a packed card's fields, measured 9 to 20: copies, and what is looked up."""
+PACKED = 7
+"""Peak of packing and running over the bytes of a packed card's fields: copies, and what is looked up. Measured 7 to 14 if
+all cells are used; pages of cells that nobody wrote to take no memory, and then it is 0 to 4."""
 
 KEPT = 8
 """Peak of a run over the bytes that its program wrote, measured 2 without a comparison and 3 with one: they are kept, in the

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.machines.registry import Registry
 
+if TYPE_CHECKING:
+    from punchcard.machines.base import AnyMachine
+
 FAILED = 1
 """The exit status if a claim is false."""
 
@@ -23,13 +27,15 @@ FAILED = 1
 @program_command(kind_option, machine_options, language_options)
 @click.option("-o", "--output", metavar="CERTIFICATE", help="Write the certificate to this file, as JSON.")
 @click.option("--verify", "certificate", metavar="CERTIFICATE", type=click.Path(path_type=Path),
-              help="Build the machine of a certificate again, and repeat the proof.")
+              help="Build the machine of a certificate again, repeat the proof, and compare every field.")
+@click.option("--weights", metavar="FILE", type=click.Path(path_type=Path),
+              help="Prove the weights in a saved machine, as they are.")
 @click.option("--seconds", type=click.FloatRange(min=0.001),
               help="Timeout of one solver query; the proof stops at the first timeout.")
 @json_option
 def prove(
     registry: Registry, file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None,
-    seconds: float | None, as_json: bool, **given: Any,
+    weights: Path | None, seconds: float | None, as_json: bool, **given: Any,
 ) -> int:
     """Prove from the weights that one loop is one step of the machine, for every card and so for every program.
 
@@ -38,38 +44,53 @@ def prove(
     """
     from punchcard.cli.display import Progress
     from punchcard.proof.prover import prove as proven
-    from punchcard.proof.prover import rebuilt, require_solver
+    from punchcard.proof.prover import require_solver, verify
 
     require_solver()
     if output is not None:
-        check_apart(output, file, certificate)
+        check_apart(output, file, certificate, weights)
         check_writable(output)
-    kept = None
+    machine = _machine(registry, file, kind_name, certificate, weights, given_options(given))
+    verification = None
+    with Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
+        def progress(name: str, queries: int) -> None:
+            line.show(f"{name} ({queries} queries so far)")
+
+        if certificate is not None:
+            verification = verify(machine, certificate, weights=weights, seconds=seconds, progress=progress)
+            found = verification.certificate
+        else:
+            found = proven(machine, weights=weights, seconds=seconds, progress=progress)
+    if as_json:
+        compared = {} if verification is None else {
+            "disagreements": list(verification.disagreements), "notes": list(verification.notes)}
+        print_json({**found.describe(), **compared})
+    else:
+        out(str(found))
+        if verification is not None:
+            out(f"{str(certificate)!r} is {verification}")
+    if output is not None:
+        found.save(output)
+    return FAILED if not found.proven or (verification is not None and not verification.confirmed) else 0
+
+
+def _machine(
+    registry: Registry, file: Path | None, kind_name: str | None, certificate: Path | None, weights: Path | None,
+    given: Mapping[str, Any],
+) -> AnyMachine:
+    """The machine that a certificate is about, or that a file of weights describes; else the one that is asked for."""
+    for flag, path in (("--verify", certificate), ("--weights", weights)):
+        if path is not None and (file is not None or kind_name is not None or given):
+            raise PunchcardError(f"{flag} {str(path)!r} names its machine: do not give FILE, --machine or options of a "
+                                 "machine")
+    from punchcard.machines import storage
+    from punchcard.proof.prover import rebuilt
+
     if certificate is not None:
         from punchcard.proof.certificate import load_certificate
 
-        if file is not None or kind_name is not None or given_options(given):
-            raise PunchcardError(f"--verify {str(certificate)!r} names its machine: do not give FILE, --machine or "
-                                 "options of a machine")
-        kept = load_certificate(certificate)
-        machine: Any = rebuilt(kept, registry, str(certificate))
-    else:
-        machine = open_machine(registry, file, kind_name, given_options(given))
-    with Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
-        found = proven(machine, seconds=seconds, progress=lambda name, queries: line.show(
-            f"{name} ({queries} queries so far)"))
-    wrong = []
-    if kept is not None:
-        from punchcard.proof.certificate import disagreements
-
-        wrong = disagreements(kept, found)
-    if as_json:
-        print_json({**found.describe(), **({"disagreements": wrong} if kept is not None else {})})
-    else:
-        out(str(found))
-        if kept is not None:
-            out(f"{str(certificate)!r} is confirmed" if not wrong else
-                f"{str(certificate)!r} is not confirmed: {'; '.join(wrong)}")
-    if output is not None:
-        found.save(output)
-    return FAILED if wrong or not found.proven else 0
+        return rebuilt(load_certificate(certificate)["machine"], registry, str(certificate))
+    if weights is not None:
+        return rebuilt(storage.load(weights)[0], registry, str(weights))
+    machine: AnyMachine = open_machine(registry, file, kind_name, given)
+    return machine

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from punchcard.export.circuit import Circuit
     from punchcard.export.layer import ProgramLayer
     from punchcard.machines.registry import Registry
-    from punchcard.proof.certificate import Certificate
+    from punchcard.proof.certificate import Certificate, Verification
     from punchcard.trace import Observed, Snapshot
     from punchcard.transformer.model import LoopedTransformer
 
@@ -349,6 +349,15 @@ class Machine(ABC, Generic[Program, State]):
         from punchcard.proof.prover import prove
 
         return prove(self, seconds=seconds, progress=progress)
+
+    def verify(
+        self, certificate: Certificate | str | Path, *, seconds: float | None = None,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Verification:
+        """Check a certificate against the weights that this machine runs: see `punchcard.verify`."""
+        from punchcard.proof.prover import verify
+
+        return verify(self, certificate, seconds=seconds, progress=progress)
 
     def stages(self) -> Sequence[Stage]:
         """The stages of the proof of a loop. Empty: proven in one piece."""

@@ -20,7 +20,7 @@ from punchcard.card.formats import as_array, name_of
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import check_readable, write_whole
 from punchcard.transformer.precision import Precision
-from punchcard.transformer.weights import Weights, raw_bytes
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights, raw_bytes
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
@@ -98,6 +98,13 @@ def fill(weights: Weights, tensors: Mapping[str, Any], source: str) -> None:
 
     So what is loaded is exactly what the bounds were computed for. Weights of your own go in by `model.load_state_dict`.
     """
+    for (name, found), (_, want) in zip(in_shape(weights, tensors, source).state(), weights.state(), strict=True):
+        if raw_bytes(found, weights.dtype) != raw_bytes(want, weights.dtype):
+            raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
+
+
+def in_shape(weights: Weights, tensors: Mapping[str, Any], source: str) -> Weights:
+    """Saved tensors as weights: with the names, shapes and number format of these weights, and with numbers of any value."""
     expected = dict(weights.state())
     if missing := sorted(expected.keys() - tensors.keys()):
         raise StorageError(f"{source!r} lacks the tensor {missing[0]!r}")
@@ -110,8 +117,17 @@ def fill(weights: Weights, tensors: Mapping[str, Any], source: str) -> None:
                                f"the machine's is {want.shape} of {weights.dtype}")
         if not np.isfinite(found).all():
             raise StorageError(f"{source!r}: tensor {name!r} holds an entry that is not finite")
-        if raw_bytes(found, weights.dtype) != raw_bytes(want, weights.dtype):
-            raise StorageError(f"{source!r}: tensor {name!r} is not what the machine's formulas give")
+    return Weights(weights.width, weights.dtype, [
+        LayerArrays(**{name: as_array(tensors[f"layers.{number}.{name}"]) for name in NAMES})
+        for number in range(len(weights.layers))])
+
+
+def load_weights(path: str | Path, machine: AnyMachine) -> Weights:
+    """The weights in a saved machine's file, as they are: changed ones too, which `Machine.load` refuses."""
+    description, tensors = load(path)
+    if description != json.loads(json.dumps({"format": FORMAT, **machine.describe()})):
+        raise StorageError(f"{str(path)!r} holds the weights of another machine than {machine!r}")
+    return in_shape(machine.weights, tensors, str(path))
 
 
 def seal(description: Mapping[str, Any], tensors: Mapping[str, Any]) -> str:

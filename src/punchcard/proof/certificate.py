@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,12 @@ from punchcard.proof.solver import Solver
 
 FORMAT = "punchcard proof"
 VERSION = 1
-COMPARED = "weights", "machine", "title", "facts", "promises", "failed"
-"""What must be the same when a certificate is checked, beside its claims."""
+FIELDS = ("format", "version", "machine", "title", "weights", "solver", "facts", "promises", "claims", "seconds", "proven",
+          "failed", "counter_example")
+CLAIM_FIELDS = "name", "about", "questions", "seconds"
+EXAMPLE_FIELDS = "claim", "card", "told", "differences", "broken", "layers"
+"""What a file has, and nothing else."""
+AGAIN = "make the certificate again with `punchcard prove -o FILE`"
 Progress = Callable[[str, int], None]
 """Called with each claim as it begins, and the number of questions so far."""
 
@@ -120,33 +126,116 @@ class Certificate:
 
 
 def load_certificate(path: str | Path) -> dict[str, Any]:
-    """A certificate's plain data, from a file."""
+    """A certificate's plain data, from a file. Fields that are unknown, missing or given twice are refused by name."""
+    source = repr(str(path))
+    text = read_whole(path, "certificate", error=ProofError)
     try:
-        found = json.loads(read_whole(path, "certificate", error=ProofError))
+        found = json.loads(text, object_pairs_hook=partial(_unique, source))
     except (ValueError, RecursionError) as error:
-        raise ProofError(f"{str(path)!r} is not a certificate: it is not JSON ({error})") from None
+        raise ProofError(f"{source} is not a certificate: it is not JSON ({error})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ProofError(f"{str(path)!r} is not a certificate: it does not say {FORMAT!r}")
-    if found.get("version") != VERSION:
-        raise ProofError(f"{str(path)!r} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
-    claims = found.get("claims")
-    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
-        raise ProofError(f"{str(path)!r} is not a certificate: its claims are not a list of objects")
+        raise ProofError(f"{source} is not a certificate: it does not say {FORMAT!r}")
+    if not _same(found.get("version"), VERSION):
+        raise ProofError(f"{source} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
+    check_fields(found, source)
     return found
 
 
-def disagreements(kept: Mapping[str, Any], now: Certificate) -> list[str]:
-    """Where a certificate that was kept says something else than one that was made just now."""
-    fresh = now.describe()
-    found = [f"{name} differ" for name in COMPARED if name not in kept or kept[name] != fresh[name]]
-    said = [[(str(claim.get("name")), str(claim.get("about"))) for claim in each]
-            for each in (kept["claims"], fresh["claims"])]
-    found += [f"the claim {name!r} is not proven" for name, about in said[0] if (name, about) not in said[1]]
-    found += [f"the claim {name!r} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
+def _unique(source: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ProofError(f"{source} has the field {next(n for n in names if names.count(n) > 1)!r} twice: {AGAIN}")
+    return found
+
+
+def check_fields(kept: Mapping[str, Any], source: str) -> None:
+    """Refuse plain data that has other fields than a certificate, or costs that are not numbers."""
+    _check_names(kept, FIELDS, source)
+    claims, example = kept["claims"], kept["counter_example"]
+    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
+        raise ProofError(f"{source} is not a certificate: its claims are not a list of objects")
+    if example is not None and not isinstance(example, dict):
+        raise ProofError(f"{source} is not a certificate: its counter_example is neither an object nor null")
+    for number, claim in enumerate(claims, start=1):
+        _check_names(claim, CLAIM_FIELDS, f"claim {number} of {source}")
+        _check_cost(claim, "questions", f"claim {number} of {source}", int)
+        _check_cost(claim, "seconds", f"claim {number} of {source}", int, float)
+    if example is not None:
+        _check_names(example, EXAMPLE_FIELDS, f"the counter_example of {source}")
+    _check_cost(kept, "seconds", source, int, float)
+
+
+def _check_names(kept: Mapping[str, Any], names: Sequence[str], source: str) -> None:
+    if unknown := [name for name in kept if name not in names]:
+        raise ProofError(f"{source} has the field {unknown[0]!r}, which this version does not know: {AGAIN}")
+    if missing := [name for name in names if name not in kept]:
+        raise ProofError(f"{source} lacks the field {missing[0]!r}: {AGAIN}")
+
+
+def _check_cost(kept: Mapping[str, Any], name: str, source: str, *types: type) -> None:
+    value = kept[name]
+    if type(value) not in types or not 0 <= value < math.inf:
+        raise ProofError(f"{source}: {name} is {json.dumps(value)[:60]}: it must be a number, 0 or more")
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a certificate when its proof was repeated.
+
+    certificate    the proof as it came out now
+    disagreements  where the one that was kept says something else; empty: it is confirmed
+    notes          what differs and decides nothing: another solver, another number of queries, another counterexample
+    """
+
+    certificate: Certificate
+    disagreements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the kept certificate says what the proof said now."""
+        return not self.disagreements
+
+    def __str__(self) -> str:
+        state = "confirmed" if self.confirmed else f"not confirmed: {'; '.join(self.disagreements)}"
+        return "".join([state, *(f" ({note})" for note in self.notes)])
+
+
+def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
+    """Compare a certificate that was kept, as plain data, with one that was made just now, field by field.
+
+    All that is claimed must be the same. What is not claimed is a note: another solver, another number of queries, and
+    another counterexample, since a solver finds any of many. Times differ from run to run.
+    """
+    fresh = json.loads(json.dumps(now.describe()))
+    compared = [name for name in FIELDS if name not in ("claims", "seconds", "solver", "counter_example", "proven")]
+    found = [f"{name} differ" for name in compared if not _same(kept[name], fresh[name])]
+    said = [[(_text(claim["name"]), _text(claim["about"])) for claim in each] for each in (kept["claims"], fresh["claims"])]
+    found += [f"the claim {name} is not proven" for name, about in said[0] if (name, about) not in said[1]]
+    found += [f"the claim {name} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")
-    if (kept.get("counter_example") is None) is not (fresh["counter_example"] is None):
+    examples = [each["counter_example"] for each in (kept, fresh)]
+    if not _same(*(example and example["claim"] for example in examples)):
         found.append("counterexample differ")
-    if kept.get("proven") is not fresh["proven"]:
-        found.append(f"the file says that it is {'' if kept.get('proven') else 'not '}proven")
-    return found
+    if kept["proven"] is not fresh["proven"]:
+        found.append(f"the file says that it is {'' if kept['proven'] else 'not '}proven")
+    notes = []
+    if not _same(kept["solver"], fresh["solver"]):
+        notes.append(f"the file names the solver {_text(kept['solver'])}, this is {_text(fresh['solver'])}")
+    asked = [sum(claim["questions"] for claim in each["claims"]) for each in (kept, fresh)]
+    if asked[0] != asked[1]:
+        notes.append(f"the file counts {asked[0]} queries, this proof took {asked[1]}")
+    if not found and not _same(*examples):
+        notes.append("the file has another counterexample")
+    return Verification(now, tuple(found), tuple(notes))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: True is not 1 there, and 1 is not 1.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
-from punchcard.errors import ProofError, StorageError
+from punchcard.errors import ArgumentError, ProofError, StorageError
 from punchcard.machines import storage
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import Registry
 from punchcard.transformer.weights import Weights
 
 if TYPE_CHECKING:
-    from punchcard.proof.certificate import Certificate
+    from punchcard.proof.certificate import Certificate, Verification
 
 INSTALL = "pip install 'punchcard[proof]'"
 
@@ -29,7 +30,7 @@ def require_solver() -> None:
 
 @checked
 def prove(
-    machine: Machine[Any, Any], *, weights: Weights | None = None, seconds: float | None = None,
+    machine: Machine[Any, Any], *, weights: Weights | str | Path | None = None, seconds: float | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Certificate:
     """Prove that one loop of these weights is one step of the machine, for every card that has the layout's facts.
@@ -37,7 +38,7 @@ def prove(
         certificate = punchcard.prove(machine)
         certificate.proven
 
-    weights    weights to prove in place of the machine's own
+    weights    weights to prove in place of the machine's own: as a value, or a file that `machine.save` wrote
     seconds    timeout of one solver query, default: none. The proof stops at the first timeout
     progress   called at the start of each claim with its name and the number of queries so far
 
@@ -55,6 +56,8 @@ def prove(
 
     begin = time.perf_counter()
     failed, example = None, None
+    if isinstance(weights, str | Path):
+        weights = storage.load_weights(weights, machine)
     proof = Proof(machine, weights, seconds=seconds, progress=progress)
     try:
         proof.run()
@@ -71,9 +74,35 @@ def prove(
         time.perf_counter() - begin, failed, example)
 
 
-def rebuilt(kept: Mapping[str, Any], registry: Registry, source: str) -> Machine[Any, Any]:
-    """The machine that a certificate is about, built anew from its description."""
-    description = kept.get("machine")
+@checked
+def verify(
+    machine: Machine[Any, Any], certificate: Certificate | str | Path, *, weights: Weights | str | Path | None = None,
+    seconds: float | None = None, progress: Callable[[str, int], None] | None = None,
+) -> Verification:
+    """Check a certificate against the weights that run: the digest, every claim proven again, every field compared.
+
+        machine.save("machine.safetensors")
+        machine.prove().save("proof.json")
+        ...
+        punchcard.verify(machine, "proof.json", weights="machine.safetensors").confirmed
+
+    certificate   a file that `Certificate.save` wrote, or a `Certificate`
+    weights       as for `prove`, which has the other options too
+
+    Returns a `Verification`: what disagrees, if anything, and the certificate as it came out now. Raises `ProofError` for
+    a file that is not a certificate, or has a field that is unknown or missing.
+    """
+    require_solver()
+    from punchcard.proof.certificate import Certificate, compare, load_certificate
+
+    if not isinstance(certificate, Certificate | str | Path):
+        raise ArgumentError(f"verify: certificate={certificate!r}: it must be a certificate, or the path of one")
+    kept = certificate.describe() if isinstance(certificate, Certificate) else load_certificate(certificate)
+    return compare(kept, prove(machine, weights=weights, seconds=seconds, progress=progress))
+
+
+def rebuilt(description: object, registry: Registry, source: str) -> Machine[Any, Any]:
+    """The machine that a certificate or a file of weights is about, built anew from its description."""
     try:
         if not isinstance(description, dict):
             raise ProofError(f"{source!r} does not say which machine it is about")

@@ -53,7 +53,7 @@ def stages(layers: Sequence[LayerArrays], card: AnyArray, hook: Hook | None = No
     with silent():
         for number, layer in enumerate(layers):
             for step in (attend, feed_forward):
-                found.append(step(layer, found[-1], number, hook or _unchanged))
+                found.append(step(layer, found[-1], number, hook))
     return found
 
 
@@ -66,10 +66,14 @@ def attend(layer: LayerArrays, card: AnyArray, number: int = 0, hook: Hook | Non
 
 
 def feed_forward(layer: LayerArrays, card: AnyArray, number: int = 0, hook: Hook | None = None) -> AnyArray:
-    """X + W2 relu(W1 X + b1 1^T) + b2 1^T."""
-    hook = hook or _unchanged
-    hidden = hook(Output(number, "hidden"), np.maximum(layer.w1 @ card + layer.b1, 0))
-    found: AnyArray = card + hook(Output(number, "change"), layer.w2 @ hidden + layer.b2)
+    """X + W2 relu(W1 X + b1 1^T) + b2 1^T, added in this order as in the module. A hook is given both terms as one."""
+    hidden = np.maximum(layer.w1 @ card + layer.b1, 0)
+    found: AnyArray
+    if hook is None:
+        found = card + layer.w2 @ hidden + layer.b2
+    else:
+        hidden = hook(Output(number, "hidden"), hidden)
+        found = card + hook(Output(number, "change"), layer.w2 @ hidden + layer.b2)
     return found
 
 

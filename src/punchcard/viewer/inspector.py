@@ -55,7 +55,8 @@ class LoopInspector:
         check_finite(machine.weights)
         self.machine, self.layout, self._display_values = machine, machine.layout, values
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None
-                      and machine.precision.name in ("float64", "float32"))
+                      and machine.precision.name in ("float64", "float32")
+                      and not machine.weights.has_module)  # whoever has the module may have changed them
         self.small = self.layout.columns <= SMALL
         near = "dense" if self.small and not self.exact else "auto"
         self.timeline = Timeline(machine, program, given, max_steps, near=near)

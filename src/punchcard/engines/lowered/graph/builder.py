@@ -62,11 +62,13 @@ class Graph:
 
         Terms are added up in the order of their nodes, so that forms which begin alike share their beginning, and in
         blocks, so that the last sum need not wait for all others; and the factor, a power of two, is taken out, so that
-        f, 2 f and -f are one node.
+        f, 2 f and -f are one node. Where a quotient is beyond the numbers, or below them, the sign alone is taken out.
         """
         terms = sorted(linear.terms.items(), key=lambda item: item[0].number)
         lead = terms[0][1]
         factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
+        if any(c / factor * factor != c for _, c in terms):
+            factor = math.copysign(1.0, lead)
         total: Node | None = None
         for start in range(0, len(terms), BLOCK):
             part: Node | None = None

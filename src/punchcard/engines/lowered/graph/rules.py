@@ -196,6 +196,8 @@ def tabulate(graph: Graph, linear: Linear) -> Linear | None:
     result = Linear({}, np.array([found[least]]))
     for i, atom in enumerate(atoms):
         last = (atom.domain or ())[-1]
+        if last == least[i]:
+            continue
         slope = (found[(*least[:i], last, *least[i + 1 :])] - found[least]) / (last - least[i])
         result.add(Linear({atom: slope} if slope else {}, np.array([-slope * least[i]])))
     if np.array_equal(totals, result.constant + sum(c * values[atom] for atom, c in result.terms.items())):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
 
 from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines, where
@@ -24,6 +23,7 @@ WORDS_ON_A_LINE = 3  # an instruction
 
 _PIECE = re.compile(r"#.*|,|[^\s,#]+")
 _WORD = re.compile(r"[+-]?[0-9]+")
+_SHORT = re.compile(r"[+-]?[0-9]{1,18}")
 _FORM = "an image is decimal words separated by blanks or commas, and # begins a comment"
 
 
@@ -35,36 +35,37 @@ def parse(text: str, source: str = "", *, word_bits: int | None = None, memory: 
     lines = array("I")
     comma = False
     first_beyond: Token | None = None
-    for token in _pieces(text, source):
-        if token.text == ",":
-            if comma or not words:
-                raise token.error(f"there is no word before this ',': {_FORM}")
-            comma = True
-            continue
-        comma = False
-        word = _word(token)
-        check_word(word, token, word_bits, dialect)
-        if len(words) == memory:
-            first_beyond = token
-        if len(words) == MAX_MEMORY:
-            raise _too_long(first_beyond or token, MAX_MEMORY if memory is None else memory,
-                            f"a memory has at most {MAX_MEMORY} cells")
-        lines.append(token.line)
-        words.append(word)
+
+    def token(line: int, match: re.Match[str]) -> Token:
+        """Made for an error alone: an image has millions of words."""
+        return Token("word", match.group(), line, match.start() + 1, source)
+
+    for line, content in numbered_lines(text):
+        for match in _PIECE.finditer(content):
+            piece = match.group()
+            if piece[0] == "#":
+                continue
+            if piece == ",":
+                if comma or not words:
+                    raise token(line, match).error(f"there is no word before this ',': {_FORM}")
+                comma = True
+                continue
+            comma = False
+            word = int(piece) if _SHORT.fullmatch(piece) else _word(token(line, match))
+            if word_bits is not None:
+                check_word(word, token(line, match), word_bits, dialect)
+            if len(words) == memory:
+                first_beyond = token(line, match)
+            if len(words) == MAX_MEMORY:
+                raise _too_long(first_beyond or token(line, match), MAX_MEMORY if memory is None else memory,
+                                f"a memory has at most {MAX_MEMORY} cells")
+            lines.append(line)
+            words.append(word)
     if first_beyond is not None and memory is not None:
         raise _too_long(first_beyond, memory, dialect.larger(len(words), word_bits or len(words).bit_length()))
     if not words:
         raise ProgramError(f"{where(source)}the image is empty: {_FORM}")
     return Image(tuple(words), source, lines=lines)
-
-
-def _pieces(text: str, source: str) -> Iterator[Token]:
-    """Words and commas."""
-    for number, content in numbered_lines(text):
-        for match in _PIECE.finditer(content):
-            piece = match.group()
-            if not piece.startswith("#"):
-                yield Token("word", piece, number, match.start() + 1, source)
 
 
 def _too_long(token: Token, memory: int, advice: str) -> SourceError:
