@@ -31,6 +31,23 @@ SMOOTH = ("pc.arrays.sigmoid({})", "np.tanh({})", "np.sin({})", "np.cos({})", "p
 """Functions of every entry whose values and domains are small."""
 
 
+KNOWN = ("2 ** 3 / 8", "(3, 4)[0] / 4", "len((1, 2) * 3) / 8", "10 ** 20 / 10 ** 20", "sum((1, 2)) / 4", "max(1, 2) / 2",
+         "round(2.6) / 4", "-(7 // 2) / 4", "7 % 4 / 4", "2 ** 900 / 2 ** 901", "(2 ** 60 + 1 - 2 ** 60)", "10 ** -3",
+         "float(10 ** 300) * 1e-300", "int(1e100) / 10 ** 100", "sum((1,) * 300) / 600", "(1, (2, 3))[1][0] / 4",
+         "np.array([1, 2] * 10)[3] / 4", "np.linspace(0, 1, 500)[4]", "np.arange(3000)[-1] / 3000", "len('ab' * 500) / 1000")
+"""Constants that are computed when a program is compiled."""
+LARGE = (
+    "10 ** 400", "1e308 * 10", "1e200 * 1e200", "(0,) * 10 ** 9", "len((0,) * 10 ** 9)", "len('ab' * 10 ** 12)",
+    "7 ** 10 ** 9", "np.zeros((10 ** 6, 10 ** 6))[0, 0]", "np.ones(10 ** 9).sum()", "np.eye(10 ** 5)[0, 0]",
+    "np.eye(3, 10 ** 9)[0, 0]", "np.arange(10 ** 12)[1]", "np.arange(0, 1, 1e-15)[1]", "np.linspace(0, 1, 10 ** 9)[1]",
+    "np.full((3, 10 ** 8), 0.5).sum()", "np.array([10 ** 30, 1])[1]", "round(123456, -10 ** 9)", "0x" + "f" * 5000,
+    "9" * 5000, "np.outer(np.ones(2000), np.ones(2000))[0, 0]", "np.ones((1000, 1000))[:, 1:][0, 0]",
+    "np.diag(np.ones(5000))[0, 0]", "np.ones(5000)[:, None] * np.ones(5000)", "np.identity(10 ** 30)", "np.zeros(-1)",
+    "np.zeros(2, dtype='V9999999999')", "np.ones(3)[::0]", "(2 ** 999) ** 2", "int('9' * 4000)", "tuple(range(10 ** 30))",
+    "np.float64(10 ** 300) ** 3", "10 ** 300 * 1.0 ** 2")
+"""Constants of which most are too large."""
+
+
 @dataclass
 class Writer:
     """Writes one program; `shapes` has each variable that is certain to have a value, `indices` what each is below."""
@@ -44,11 +61,12 @@ class Writer:
     loops: int = 0
     in_loop: bool = False
     helper: bool = False
+    large: float = 0.0
 
     @classmethod
-    def of(cls, seed: int) -> Writer:
-        """The writer of a seed: sizes, and the types of parameters."""
-        writer = cls(Random(seed))
+    def of(cls, seed: int, large: float = 0.0) -> Writer:
+        """The writer of a seed: sizes, and the types of parameters. `large` is the share of scalars that are constants."""
+        writer = cls(Random(seed), large=large)
         n, m, k = writer.sizes = tuple(writer.random.randint(1, 5) for _ in range(3))  # type: ignore[assignment]
         for name, shape, kinds in (
             ("a", (), "ff"), ("b", (), "fcib"), ("u", (n,), "fffl"), ("v", (m,), "fff4"), ("w", (n,), "ffi"),
@@ -73,6 +91,8 @@ class Writer:
 
     def leaf(self, shape: Shape) -> str:
         """A variable, or a constant array."""
+        if self.large and shape == () and self.chance(self.large):
+            return f"({self.pick(*KNOWN) if self.chance(0.9) else self.pick(*LARGE)})"
         name = self.named(shape)
         if name is not None and not (shape == () and self.chance(0.3)):
             return f"(1.0 * {name})" if self.types.get(name) == "b" and self.chance(0.9) else name
@@ -240,7 +260,20 @@ class Writer:
     def shape(self) -> Shape:
         return self.pick((), *self.shapes.values())  # type: ignore[no-any-return]
 
+    def growth(self, indent: int) -> None:
+        """Constants that grow, in a few steps or in too many."""
+        first, step, used = self.pick(
+            ("3", "g = g * g", "g"), ("(1, 2)", "g = (g, g)", "len(g)"), ("(1,)", "g = g + g", "sum(g)"),
+            ("'a'", "g = g * 9", "len(g)"), ("2", "g = g ** 3", "g"), ("1", "g = -g * 10 ** 5", "g"))
+        self.write(indent, f"g = {first}")
+        for _ in range(self.pick(2, 3, 3, 40)):
+            self.write(indent, step)
+        self.write(indent, f"x09 = {used} / (1 + {used} * {used})")
+        self.shapes["x09"] = ()
+
     def statement(self, indent: int, depth: int) -> None:
+        if self.large and self.chance(self.large / 4):
+            self.growth(indent)
         roll = self.random.random()
         if depth > 0 and roll < 0.17:
             self.loop(indent, depth)
@@ -307,17 +340,18 @@ class Writer:
             self.write(indent, f"for {name}, r{depth} in enumerate({matrix}.copy()):")
             self.indices[name], self.shapes[f"r{depth}"] = self.shapes[matrix][0], self.shapes[matrix][1:]
         else:
-            self.write(indent, "n = 0")
-            self.write(indent, "while n < 3:")
-            self.write(indent + 1, "n = n + 1")
+            count = f"n{depth}"  # its own, or the loop around it would never end
+            self.write(indent, f"{count} = 0")
+            self.write(indent, f"while {count} < 3:")
+            self.write(indent + 1, f"{count} = {count} + 1")
         self.in_loop = form < 0.88 or self.chance(0.5)
         self.block(indent + 1, depth - 1, 3)
         self.shapes, self.in_loop, self.indices = shapes, outer, before
 
 
-def random_program(seed: int) -> str:
+def random_program(seed: int, large: float = 0.0) -> str:
     """The text of a function `made` of all parameters, below a helper that it may call."""
-    writer = Writer.of(seed)
+    writer = Writer.of(seed, large)
     parameters = ", ".join(writer.shapes)
     if writer.chance(0.4):
         writer.helper = True

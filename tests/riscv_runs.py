@@ -13,6 +13,7 @@ import pytest
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.fast import QuickRiscv
+from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.languages import toolchain
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.streams import reader
@@ -35,16 +36,22 @@ class Ran(NamedTuple):
     errors: bytes
 
 
-def interpret(program: RiscvProgram, given: bytes = b"", *, memory: int = MEMORY, max_steps: int = 50_000_000) -> Ran:
+def interpret(
+    program: RiscvProgram, given: bytes = b"", *, memory: int = MEMORY, max_steps: int = 50_000_000,
+    by: type[QuickRiscv] | type[RiscvInC] = QuickRiscv,
+) -> Ran:
     """A program run to its end."""
     written, errors = bytearray(), bytearray()
-    addresses = range(program.base, program.base + 4 * memory)
-    calls = Calls(reader(given), written.append, memory=addresses, brk_start=program.heap_start,
-                  complain=errors.extend)
-    ran = QuickRiscv(program, memory, calls)
+    calls = Calls.of(program, memory, reader(given), written.append, complain=errors.extend)
+    ran = by(program, memory, calls)
     ran.run(max_steps)
     assert ran.fault is None, ran.fault
     return Ran(bytes(written), calls.status, ran.steps, bytes(errors))
+
+
+def interpret_in_c(program: RiscvProgram, given: bytes = b"") -> Ran:
+    """The same with the interpreter in C, for long programs; it needs a C compiler for this computer."""
+    return interpret(program, given, memory=4 * MEMORY, by=RiscvInC, max_steps=1 << 40)
 
 
 @cache

@@ -53,6 +53,25 @@ def words(text: str) -> tuple[int, ...]:
     ("first: last: . 5\nend: 1 end first", (5, 1, 1, 0)),
     ("loop:. 3", (3,)),
     ("x: . 3; . ; x x x", (3, 0, 0, 0)),                       # an empty data line has no cells
+    # What follows is as the original assembler has it
+    (". q: 34; s: 32 l: 69", (34, 32, 69, 4)),                 # the dot is for one statement
+    (". q: 34; s: 32 l: 69 10 7; 5", (34, 32, 69, 10, 7, 5, 5, 8)),  # more than three cells are data
+    ("1 2 3 4", (1, 2, 3, 4)),
+    ('"Hi"', (72, 105, 3)),                                    # cells are cells, in a string too
+    ('"H"; "Hi!"; "High"', (72, 72, 3, 72, 105, 33, 72, 105, 103, 104)),
+    ("[1]; 7 [2]; [5]", (0, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0)),
+    ('"" 5; . ""; 7', (5, 5, 3, 7)),                           # an empty string has no cells, and its dot waits
+    ('. "a\nb" 1 # the end\n2', (97, 10, 98, 1, 2, 2, 7)),      # a string goes over lines
+    ('. "a\r\n\r\n# ; b" 1', (*b"a\n\n# ; b", 1)),
+    ('. "it\'s" \'"\'\n. "two"', (*b"it's", 34, *b"two")),
+    ("// \" '\n. 1 # \"\n. '\"' 2", (1, 34, 2)),               # quotes in comments and of characters begin no string
+    (". ''' 1", (39, 1)),
+    ("1 2 x:\n\n3\n. 4 x", (1, 2, 3, 4, 2)),                    # a label is before the cell that follows, on any line
+    (". 1 x:\n5 6\n7", (1, 5, 6, 7, 7, 6)),
+    (". 1 x:\n. 5\n6 y:\n7 8", (1, 5, 6, 7, 8)),
+    (". x:\n5 6\n7", (5, 6, 7, 7, 5)),                         # a dot waits for its first cell
+    (".\n5 6\n7", (5, 6, 7, 7, 5)),
+    (". 1 end:", (1,)),
 ])
 def test_syntax(text: str, expected: tuple[int, ...]) -> None:
     assert words(text) == expected
@@ -78,25 +97,28 @@ def test_the_pool_has_a_place() -> None:
 @pytest.mark.parametrize(("text", "line", "column", "message"), [
     ("1 2 3\nx lop y\nloop: . 1\nx:y:0", 2, 3, r"unknown label 'lop' \(did you mean 'loop'\?\): declare it before a cell"),
     ("x: 1; x: 2", 1, 7, "label 'x' is declared twice"),
-    ("1 2 3 4", 1, 7, r"found '4': an instruction has one to three operands; data begin with '\.'"),
     (". [0]", 1, 4, r"\[0\] has no cells: write 1 or more"),
     (". [-1]", 1, 4, r"\[-1\] has no cells"),
     (". [x]", 1, 4, "found 'x': the number of cells must be a decimal"),
     (". [5", 1, 5, "the line ends here: an opened bracket is closed with '\\]'"),
-    ("x [5]", 1, 3, "a number of cells in brackets, is for a data line"),
     ("1 (2+3", 1, 7, "the line ends here: an opened parenthesis is closed with '\\)'"),
     ("1 2) 3", 1, 4, "found '\\)': an operand is a sum"),
     ("1 + ; 2", 1, 5, "found ';': an operand is a sum"),
     ("1 + ", 1, 4, "the line ends here: an operand is a sum"),
     ("1 * 2", 1, 3, r"unexpected character '\*'"),
-    ("1 2 3\n\"Hi\"", 2, 1, "a string, or a number of cells in brackets, is for a data line"),
-    ('. "Hi', 1, 3, '"Hi is not closed: a string ends on its line'),
+    ('. "Hi', 1, 3, '"Hi is not closed: a string ends with a quote'),
+    ('. "one"\n. "Hi\n x \\" y\n', 2, 3, '"Hi is not closed: a string ends with a quote'),
+    ('. "a\nb" 1 )', 2, 6, "found '\\)': an operand is a sum"),
+    ('. "a\n\nb" x', 3, 4, "unknown label 'x'"),
+    ('. 1 ; 2 "a\nb" x: ;', 2, 7, "found ';': a label within an instruction is before an operand"),
     (". 'ab'", 1, 3, "'ab' is not closed: a character is 'a'"),
-    ('. ""', 1, 3, "is empty: it has no cells"),
     ('. "\\q"', 1, 3, "unknown escape"),
     (". 'é'", 1, 3, "'é' is more than one byte"),
     (". 12ab", 1, 3, "'12ab' is not a number"),
-    ("1 2 x:", 1, 7, "a label within an instruction is before an operand"),
+    ("1 2 x:", 1, 5, "a label within an instruction is before an operand"),
+    ("1 2 x:; 3", 1, 7, "found ';': a label within an instruction is before an operand"),
+    ("1 2 x:\n@pool", 2, 1, "found '@pool': a label within an instruction is before an operand"),
+    ("1 2 x:\n. 3", 2, 1, "found '.': a label within an instruction is before an operand"),
     ("5: 1", 1, 1, "a label must be a name"),
     ("1 =?", 1, 3, "'\\?' has no meaning in a constant"),
     ("1 1+=5", 1, 5, "found '=': an operand is a sum"),

@@ -138,6 +138,13 @@ def test_the_dense_engine_keeps_to_the_budget() -> None:
     assert REFUSED.search(in_time(lambda: prepare("dense", machine.model, None, card)))
 
 
+def test_an_export_that_follows_the_equation_is_estimated_first(tmp_path: Path) -> None:
+    machine = SubleqMachine(memory=6000, instructions=8)
+    what = r"attention over \d+ columns, as the equation has it, for pairs of cards needs about"
+    with punchcard.max_memory("1G"), pytest.raises(SizeError, match=what):
+        punchcard.export.write("ground-truth", machine, tmp_path, punchcard.load(EXAMPLES / "multiply.subleq"))
+
+
 def test_saved_machines_and_checkpoints_are_refused_by_their_descriptions(tmp_path: Path) -> None:
     """The seal of a checkpoint is no secret: whoever forges one can make it fit."""
     program, path = punchcard.load(EXAMPLES / "newton.fleq"), tmp_path / "run"

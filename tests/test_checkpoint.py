@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import signal
 import subprocess
@@ -28,7 +29,7 @@ from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
-from tests.command_line import invoke
+from tests.command_line import assert_refused, invoke
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *(("multiply.subleq", {"design": design}) for design in DESIGNS),
@@ -252,6 +253,17 @@ def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     for path, message in ((tmp_path / "no" / "folder", "cannot write"), (tmp_path, "Is a directory")):
         with pytest.raises(StorageError, match=message):
             punchcard.run(program, checkpoint=path)
+
+
+def test_a_checkpoint_is_a_regular_file(tmp_path: Path) -> None:
+    """It is written again and again: a pipe would wait for its reader each time, and a device keeps nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (tmp_path / "pipe", tmp_path / "link", Path("/dev/null")):
+        assert_refused(f"{str(path)!r} is a pipe or a device, not a checkpoint: it must be a regular file",
+                       "run", EXAMPLES / "multiply.subleq", "--checkpoint", path)
+        with pytest.raises(StorageError, match="not a checkpoint: it must be a regular file"):
+            punchcard.run(load_subleq("multiply.subleq"), checkpoint=path)
 
 
 def test_a_run_that_goes_wrong_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 
@@ -31,10 +32,16 @@ def test_what_is_shown() -> None:
     result = invoke(*PAPER)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["value", "exact", "error", "6"]
+    assert [line.split()[0] for line in lines] == ["value", "exact", "error", "bound", "6"]
     assert abs(float(lines[0].split()[1]) - math.sqrt(0.5) / 100) < 1e-12
-    assert "bound" in lines[2]
-    assert "transformer with 4 layers" in lines[3]
+    exact = float(lines[1].split()[1])
+    shown = [re.findall(r"^\w+  (\S+), (\S+) of the exact value$", line)[0] for line in lines[2:4]]
+    (error, part), (bound, part_of_bound) = (map(float, sizes) for sizes in shown)
+    assert error <= bound
+    assert part == pytest.approx(error / exact, rel=0.1)  # both are absolute first, then relative
+    assert part_of_bound == pytest.approx(bound / exact, rel=0.1)
+    assert "transformer with 4 layers" in lines[4]
+    assert re.fullmatch(r"error  \S+\nbound  \S+", "\n".join(invoke("calc", "1-1").stdout.splitlines()[2:4]))
 
 
 def test_the_help_lists_the_functions() -> None:

@@ -52,7 +52,7 @@ def test_the_page_is_served_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Non
     result = invoke("view", MULTIPLY, "--design", "two-layer")
     assert result.exit_code == 0, result.output
     address = result.stdout.strip()
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
     assert "punchcard-view" in seen["page"]
     assert seen["opened"] == address
     assert "press Ctrl-C to stop" in result.stderr

@@ -25,7 +25,7 @@ CASES: dict[str, dict[str, Any]] = {
     "newton.fleq": {},
     "von_neumann/reverse.bf": {"memory": 1024},
     "riscv/hi.s": {"memory": 64},
-    "riscv/bin/hello.elf": {"memory": 2048},
+    "riscv/bin/hello.elf": {"memory": 4096},
     "turing/increment.tm": {},
 }
 INPUT = b"ab\n"

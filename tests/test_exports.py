@@ -165,6 +165,14 @@ def test_the_hugging_face_model_is_the_equation(name: str) -> None:
     assert differs(alone, after) == 0 if name in EXACT else differs(alone, after) < TOLERANCE
 
 
+@pytest.mark.parametrize("name", [pytest.param(each, marks=has(each)) for each in FORMATS])
+def test_files_have_the_mode_of_other_files(name: str, folder: Callable[[str], Path]) -> None:
+    """Whoever may read a new file of this process may read an export."""
+    (usual := folder(name).parent / "usual").touch()
+    assert {path.name: path.stat().st_mode for path in folder(name).iterdir()} == dict.fromkeys(
+        (path.name for path in folder(name).iterdir()), usual.stat().st_mode)
+
+
 @has("hf")
 def test_the_hugging_face_model_shows_states_and_attention() -> None:
     machine, program = case(SMALL)

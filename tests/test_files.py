@@ -119,8 +119,8 @@ def test_sweeping_names_the_path_and_leaves_what_it_may_not_remove(tmp_path: Pat
         sweep("a\0b")
 
 
-def test_checkpoints_and_machines_go_through_what_is_not_a_file(tmp_path: Path) -> None:
-    """A pipe stays a pipe, and its reader gets the bytes; a link stays a link; so a device stays a device."""
+def test_machines_go_through_what_is_not_a_file(tmp_path: Path) -> None:
+    """A pipe stays a pipe, and its reader gets the bytes; a link stays a link, for a checkpoint too; so does a device."""
     machine = punchcard.SubleqMachine(word_bits=4, memory=1, instructions=1)
     machine.save(tmp_path / "plain")
     os.mkfifo(tmp_path / "pipe")
@@ -134,8 +134,10 @@ def test_checkpoints_and_machines_go_through_what_is_not_a_file(tmp_path: Path) 
     (tmp_path / "link").symlink_to("target")
     (tmp_path / "device").symlink_to("/dev/null")
     program = punchcard.assemble(".data\nx 1\n.code\nhalt\n")
-    for name in ("link", "device"):
-        punchcard.run(program, checkpoint=tmp_path / name, engine="dense")
-        assert (tmp_path / name).is_symlink()
+    punchcard.run(program, checkpoint=tmp_path / "link", engine="dense")
+    with pytest.raises(StorageError, match="not a checkpoint: it must be a regular file"):
+        punchcard.run(program, checkpoint=tmp_path / "device", engine="dense")
+    machine.save(tmp_path / "device")
+    assert all((tmp_path / name).is_symlink() for name in ("link", "device"))
     assert (tmp_path / "target").stat().st_size > 0
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

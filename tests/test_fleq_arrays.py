@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from punchcard.api import run
-from punchcard.errors import FitError, ProgramError, SourceError
+from punchcard.errors import FitError, ProgramError, PunchcardError, SourceError
 from punchcard.machines.fleq.blocks.curves import DEAD_ZONE
 from punchcard.machines.fleq.blocks.table import tabulate
 from punchcard.machines.fleq.functions import (
@@ -26,6 +26,7 @@ from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from tests.cases import soaked
+from tests.command_line import invoke
 from tests.fleq_cases import MANY, check_result, one_call, results, with_junk
 from tests.thin_model import ThinModel
 
@@ -87,6 +88,23 @@ def test_signs_are_told_apart_down_to_the_dead_zone() -> None:
     assert found[:, 0].tolist() == [0.0, 1.0]
     assert found[0, 1] == 0.0
     assert 0.0 <= found[1, 1] < 1.0
+
+
+def test_the_bound_names_the_dead_zone() -> None:
+    """The bound of `positive` is for operands outside it, and says so, wherever the bound is shown."""
+    machine = FleqMachine(functions=["positive", "add"], size=2, memory=8, instructions=2, range=RANGE)
+    least = DEAD_ZONE * RANGE
+    assert machine.bound("positive") == 0.0
+    assert machine.bound_over("positive") == f"[-{RANGE:g}, {RANGE:g}] without 0 < x < {least:.3g}"
+    assert machine.bound_over("add") == f"[-{RANGE:g}, {RANGE:g}]"
+    assert machine.summary()["bounds_over"] == {name: machine.bound_over(name) for name in ("positive", "add")}
+    shown = invoke("info", "--machine", "fleq", "--functions", "positive,add", "--range", f"{RANGE:g}")
+    assert f"0.0e+00 over {machine.bound_over('positive')}" in shown.stdout
+    inside = np.full((2, 2), least / 1000)
+    (found,) = results(machine, [one_call(FUNCTIONS["positive"], inside, limit=RANGE)])
+    assert (np.abs(found - 1.0) > machine.bound("positive")).all()
+    with pytest.raises(PunchcardError, match="the machine has no function 'mul'"):
+        machine.bound_over("mul")
 
 
 # Tables and names

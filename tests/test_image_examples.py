@@ -27,6 +27,7 @@ EXPECTED: dict[str, tuple[bytes, bytes]] = {
     "factorial.asq": (b"", b"1\n2\n6\n24\n120\n720\n5040\n"),
     "guess.asq": (b"me\n50\n10\n20\n19\n", ASK + GO + b"Lower.\nHigher.\nLower.\nRight! Guesses: 4\n"),
     "self.asq": (b"", b"Hi"),
+    "quine.asq": (b"", (FOLDER / "quine.asq").read_bytes()),
 }
 
 

@@ -80,6 +80,13 @@ def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         SubleqMachine().in_c(multiply())
 
 
+def test_a_compiler_that_no_shell_could_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_c.compiled.cache_clear()
+    monkeypatch.setenv("CC", "'x")
+    with pytest.raises(CompilerError, match=r"CC=\"'x\": No closing quotation: write a command as a shell takes it"):
+        SubleqMachine().in_c(multiply())
+
+
 @with_compiler
 def test_bench_measures_it() -> None:
     result = invoke("bench", "--quick", "--json", "--machine", "von-neumann", "--engine", "lowered", "--seconds", "0.002")

@@ -5,18 +5,25 @@ With the right weights it gives that card after each of twenty thousand loops of
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from collections import Counter
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from punchcard.card.layout import Card, as_tensor
 from punchcard.engines import Controls, EngineCache, prepare
+from punchcard.errors import LoweringError
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from punchcard.transformer.weights import LayerArrays, Weights
 from tests.cases import soaked
-from tests.perturbed import SUBJECTS, Subject, compare
+from tests.perturbed import CHANGES, SUBJECTS, TINY, Change, Subject, compare, is_exact
+from tests.random_programs import random_image
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 
@@ -27,10 +34,10 @@ LONG = ("FLEQ, three-layer",)
 LOOPS = 24
 
 
-def check(name: str, subject: Subject, seeds: range, loops: int) -> Counter[str]:
+def check(name: str, subject: Subject, seeds: range, loops: int, changes: Sequence[Change] = CHANGES) -> Counter[str]:
     found: Counter[str] = Counter()
     for seed in seeds:
-        outcome = compare(subject, f"{name} {seed}", loops)
+        outcome = compare(subject, f"{name} {seed}", loops, changes)
         found[outcome.kind] += 1
         assert outcome.kind != "different", f"{name} {seed}: {outcome.what}"
     return found
@@ -63,6 +70,54 @@ def test_many_weights_changed(name: str) -> None:
     count = SOME if name in ("RISC-V", *LONG) else MANY  # their loops take long to compile
     found = check(name, SUBJECTS[name](), range(1000, 1000 + count), 60)
     assert found["rounded"] <= max(1, count // 100), found
+
+
+# Tiny weights
+
+TINY_LOOPS = 4
+
+
+@pytest.mark.parametrize(("name", "first"), [("Turing", 42), ("operations", 10), ("von Neumann", 30)])
+def test_tiny_weights(name: str, first: int) -> None:
+    """Constants that vanish beside a bit in float64, and not where the bit is cancelled first: each has one in five."""
+    assert check(name, SUBJECTS[name](), range(first, first + 5), TINY_LOOPS, TINY)["rounded"] == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_many_tiny_weights(name: str) -> None:
+    count = SOME if name in ("RISC-V", "FLEQ", *LONG) else MANY // 4
+    assert check(name, SUBJECTS[name](), range(1000, 1000 + count), TINY_LOOPS, TINY)["rounded"] == 0
+
+
+@pytest.mark.parametrize("tiny", [1e-18, -(2.0**-63), 2.0**-40, 2.0**-149])
+def test_a_tiny_offset_does_not_vanish(tiny: float) -> None:
+    """The row is 0 after the second layer. Its units are ±1, so that a sum in float64 would lose the offset."""
+    machine = VonNeumannMachine(word_bits=3, memory=5)
+    card = machine.punch(random_image(random.Random(0), 3, 5))
+    model = copy.deepcopy(machine.model)
+    with torch.no_grad():
+        model.layers[1].get_parameter("b2")[34] = tiny
+        expected = model(card)
+    assert expected[34].abs().min() == abs(tiny)
+    with pytest.raises(LoweringError, match=r"layer 2, row 34: a sum of up to \d.* may be rounded, since 24 significand"):
+        prepare("lowered", model, machine.layout, card).run(1)
+    assert torch.equal(as_tensor(prepare("auto", model, machine.layout, card).run(1).card), expected)
+
+
+def test_the_judge_asks_for_every_order() -> None:
+    """2^24 + 1 - 2^24: right in one order, rounded in another."""
+    def summed(*terms: float) -> tuple[Weights, Tensor]:
+        w2 = np.array([[0, 0, 0], terms], dtype=np.float32)
+        none = np.zeros((0, 1, 2), dtype=np.float32)
+        layer = LayerArrays(none, none, np.zeros((0, 2, 2), dtype=np.float32), np.zeros(0, dtype=np.float32),
+                            np.array([[1, 0]] * 3, dtype=np.float32), np.zeros((3, 1), dtype=np.float32), w2,
+                            np.zeros((2, 1), dtype=np.float32))
+        return Weights(2, "float32", [layer]), torch.tensor([[1.0], [0.0]])
+
+    assert is_exact(*summed(2.0**23, 2.0**22, -(2.0**22)))
+    assert not is_exact(*summed(2.0**24, 1.0, -(2.0**24)))
+    assert not is_exact(*summed(2.0**24, -(2.0**24), 1.0)), "the equation gives 1 without a rounding"
 
 
 # The right weights

@@ -162,7 +162,7 @@ def test_too_soft_a_temperature_fails() -> None:
     *((lambda gate=gate: Precision(gate=gate), f"gate {gate}: it must be a power of two, 8 or more")
       for gate in (0.0, 1.0, -4.0, 9.0)),
     (lambda: SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6)),
-     r"temperature 1e.06 makes scores up to .*, float16 holds 65504"),
+     r"layer 1, head 1, a score times the temperature may reach .*, float16 holds 6.55e\+04: .* lower temperature .*1e.06"),
     (lambda: SubleqMachine(word_bits=4, precision="bfloat16"),
      r"'paper' design with word_bits=4, .* needs .* or fewer columns than 64"),
     (lambda: SubleqMachine(word_bits=2, design="one-layer", precision="bfloat16"),

@@ -297,7 +297,7 @@ class Judge:
         try:
             for name in (None, *(each.name for each in stage.cases)):
                 proof.show(stage.name, name)
-            proof.check_bits()
+            proof.check_sums()
         except Failed as failed:
             example = proof.counterexample(failed)
             return "found" if example is not None and (example.differences or example.broken) else "missed"

@@ -198,7 +198,7 @@ def test_the_place_of_an_error_is_shown(tmp_path: Path) -> None:
     assert said[0].startswith("punchcard: prog.py:3:9: / is not in the integer subset")
     assert said[1:] == ["    b = a / 2", "        ^"]
     path.write_text("@program(machine='foo')\ndef main():\n    print(1)\n")
-    assert "prog.py:2:1: machine='foo'; it must be 'fleq' or 'von-neumann'" in invoke("run", path).stderr
+    assert "prog.py:1:2: machine='foo'; it must be 'fleq' or 'von-neumann'" in invoke("run", path).stderr
     path.write_text("#" * (1 << 20) + "\n")
     assert "prog.py: the file has 1,048,577 characters" in invoke("run", path).stderr
 

@@ -16,7 +16,7 @@ from punchcard.errors import PunchcardError, SourceError
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
-from punchcard.python.files import PythonFile, split_call
+from punchcard.python.files import read, split_call
 from punchcard.python.integers.compiler import CompiledIntegers, compile_function
 from punchcard.python.integers.program import IntegerProgram, RunError
 from tests.cases import soaked
@@ -30,7 +30,7 @@ LONG = {"life", "queens"}
 
 
 def program_of(text: str, name: str = "f", function: Any = None) -> IntegerProgram:
-    return IntegerProgram(PythonFile.parsed(text, "test.py").functions[name], function, memory=MEMORY)
+    return IntegerProgram(read(text, "test.py").functions[name], function, memory=MEMORY)
 
 
 @pytest.mark.parametrize("name", CORPUS)
@@ -58,7 +58,7 @@ def test_the_corpus_is_large_enough() -> None:
 def test_the_listing_assembles_to_the_program(name: str) -> None:
     """The compiler hands items to the assembler; the text that it shows has the same words. Half of them; all in soak."""
     case = CORPUS[name]
-    code = compile_function(PythonFile.parsed(case.text, "test.py").functions[case.entry], {}, word_bits=20, check=True)
+    code = compile_function(read(case.text, "test.py").functions[case.entry], {}, word_bits=20, check=True)
     assert assemble(code.listing, word_bits=20).words == code.program.words
 
 
@@ -76,24 +76,24 @@ def run_compiled(code: CompiledIntegers) -> tuple[Any, str]:
     return (made.cells[labels[code.places[0]]] + half) % (2 * half) - half, written
 
 
-def compare_random(seed: int, bits: int = 14) -> str:
+def compare_random(seed: int, bits: int = 14, *, large: float = 0.0) -> str:
     """A random program on the interpreter beside Python; what became of it: "same", or why it was not run."""
     rng = random.Random(seed)
-    text, check = Program(rng, bits).text, rng.random() < 0.4
+    text, check = Program(rng, bits, large).text, rng.random() < 0.4
     half = 1 << (bits - 1)
     arguments = (rng.choice((rng.randint(-20, 20), rng.randint(-half, half - 1))), rng.randint(-9, 9),
                  [rng.randint(-50, 50) for _ in range(4)])
     try:
-        expected = run_by_python(text, copy.deepcopy(arguments), bits, check=check)
-    except (TooLong, MemoryError, OverflowError):
-        return "too long"
-    try:
         named = dict(zip(("a", "b", "items"), arguments, strict=True))
-        code = compile_function(PythonFile.parsed(text, "x.py").functions["f"], named, word_bits=bits, check=check)
+        code = compile_function(read(text, "x.py").functions["f"], named, word_bits=bits, check=check)
     except SourceError:
         pytest.fail(f"the text of seed {seed} does not assemble")
     except PunchcardError as error:
         return str(error)
+    try:
+        expected = run_by_python(text, copy.deepcopy(arguments), bits, check=check)
+    except (TooLong, MemoryError, OverflowError):
+        return "too long"
     assert run_compiled(code) == expected, f"seed {seed}, {arguments}, check={check}\n{text}"
     return SAME
 

@@ -10,7 +10,7 @@ import pytest
 
 import punchcard
 from punchcard.errors import PunchcardError
-from punchcard.python.files import PythonFile
+from punchcard.python.files import read
 from punchcard.python.integers.compiler import compile_function
 from punchcard.python.source import FunctionSource
 from tests.test_python_integers import run_compiled
@@ -87,6 +87,62 @@ def f() -> int:
     return g("a") + ord("b") - g(chr(65))
 """,
     "one list in two places": "T = [[0] * 2] * 2\nU = T\ndef f() -> int:\n    T[0][0] = 5\n    return U[1][0]\n",
+    "several values by a choice": """
+def two(n: int):
+    print("two", n)
+    return n, n + 1
+def h(s: str, n: int):
+    return s[n], n
+def k(s: str, n: int):
+    if n:
+        return s[0], 3
+    return h(s, 1)
+def g(t: int):
+    return two(1) if t else two(2)
+def r(n: int):
+    return r(n - 1) if n > 0 else (n + 7, 9)
+def q(n: int):
+    if n > 2:
+        return two(n)
+    p = (n, 5)
+    return p
+def nested(t: int, u: int):
+    return two(t) if t else (4, 5) if u else divmod(17, 5)
+def f() -> int:
+    for t in range(2):
+        a, b = two(1) if t else two(2)
+        print(a, b)
+        a, b = divmod(7, 2) if t else (3, 4)
+        print(a, b)
+        a, b = two(3) if t else (b, a)
+        print(a, b)
+        a, b = c, d = two(10) if t else (b, a)
+        print(a, b, c, d)
+        a, b = g(t)
+        print(a, b)
+        a, b = r(2 + t)
+        print(a, b)
+        a, b = q(2 + t)
+        print(a, b)
+        for u in range(2):
+            a, b = nested(t, u)
+            print(a, b)
+            a, b = nested(t, u) if u else [8, t]
+            print(a, b)
+        s = "abc"
+        s, n = h("xyz", t)
+        print(s, n)
+        s, n = k("pq", t)
+        print(s, n)
+        s, n = ("uv", 1) if t else h("xyz", t)
+        print(s, n)
+        x, y = c, d = two(20)
+        print(x, y, c, d)
+        w = [0, 0]
+        w[0], w[1] = two(30) if t else (w[1], w[0] + 1)
+        print(w)
+    return 0
+""",
 }
 REFUSED = {
     "N = 1\nN += 1\ndef f() -> int:\n    return N\n": "computed when the file is executed",
@@ -100,6 +156,14 @@ REFUSED = {
     "def f() -> int:\n    x = [1, 2]\n    for i in x:\n        x = (1, 2)\n    print(x)\n    return 1\n": "different types",
     "def f() -> int:\n    x = [int(c) for c in input()]\n    return x[0]\n": "give it a name before",
     "def f() -> int:\n    print('\\ud800')\n    return 1\n": "surrogate",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    (a, b), c = g(1), 2\n    return b\n":
+        "in a statement of their own",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a = g(1) if input() else g(2)\n    return 1\n": "unpack them",
+    "def f() -> int:\n    return f\n": "'f' is a function, not a constant",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if g(1) else [1, 2]\n    return 1\n":
+        "cannot be a condition",
+    "def g(n: int):\n    return n, 1\ndef f() -> int:\n    a, b = g(1) if input() else (1, 2, 3)\n    return 1\n":
+        "2 names for 3",
     "N = 3\ndef f(n: int = N) -> int:\n    return n\n": "a default must be",
 }
 
@@ -112,7 +176,7 @@ def test_programs_mean_what_they_mean_in_python(name: str) -> None:
         exec(SAME[name], names)
         expected = names["f"]()
     for check in (False, True):
-        code = compile_function(PythonFile.parsed(SAME[name], "x.py").functions["f"], {}, word_bits=16, check=check)
+        code = compile_function(read(SAME[name], "x.py").functions["f"], {}, word_bits=16, check=check)
         assert run_compiled(code) == (expected, out.getvalue())
 
 
@@ -146,4 +210,4 @@ def test_a_list_that_is_given_twice_is_one_list() -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_would_mean_something_else_is_refused(text: str) -> None:
     with pytest.raises(PunchcardError, match=REFUSED[text]):
-        compile_function(PythonFile.parsed(text, "x.py").functions["f"], {}, word_bits=16)
+        compile_function(read(text, "x.py").functions["f"], {}, word_bits=16)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from punchcard.transformer.relu_steps import Period, period_of, steps_of
-from punchcard.transformer.weights import sparse_rows
+from punchcard.transformer.sparse import SparseMatrix
 
 MOST = 6
 
@@ -75,6 +75,8 @@ def test_sparse_rows_are_exact(dtype: str) -> None:
     rng = np.random.default_rng(1)
     matrix = np.where(rng.random((20, 30)) < 0.2, rng.standard_normal((20, 30)), 0).astype(dtype)
     matrix[3] = 0
-    for row, floats, fractions in zip(matrix, sparse_rows(matrix, float), sparse_rows(matrix, Fraction), strict=True):
+    sparse = SparseMatrix(matrix)
+    for row, floats, fractions in zip(matrix, sparse.by_row(float), sparse.by_row(Fraction), strict=True):
         assert floats == [(place, float(entry)) for place, entry in enumerate(row) if entry]
         assert fractions == [(place, Fraction(entry)) for place, entry in floats]
+    assert sparse.by_column(float) == SparseMatrix(matrix.T).by_row(float)

@@ -14,6 +14,7 @@ from punchcard.cli import main
 from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
 from punchcard.machines.riscv.languages import c, elf, toolchain
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused
 from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
 
 GIVEN = b"one\ntwo words and much more\n\nend"
@@ -71,9 +72,9 @@ def test_what_a_program_is_made_of(cc: str) -> None:
             printf("%d %d %d %d %d\\n", begun, first, second, array[999], blocks > 100);
             return -1;
         }"""
-    for base in (None, 0x80000000):
+    for base in (None, 0, 0x80000000):
         program = c.assemble(text, "made.c", cc=cc, base=base)
-        assert program.base == program.entry == (base or 0)
+        assert program.base == program.entry == (0x10000 if base is None else base)
         ran = interpret(program)
         assert (ran.output, ran.status) == (b"1 3 1000 999 1\n", 255)
         assert program.lines[program.symbols["main"]].file.endswith("made.c")
@@ -86,6 +87,109 @@ def test_headers_and_other_files_of_the_folder(tmp_path: Path) -> None:
     path = tmp_path / "program.c"
     path.write_text('#include "other.h"\nint main(void) { return FIVE + other(); }\n')
     assert interpret(load(path, cflags="-O0 -DN=3 other.c")).status == 8
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_several_files(cc: str, tmp_path: Path) -> None:
+    """Each from its own folder, also in assembly; messages, __FILE__ and lines have the names that were given."""
+    (tmp_path / "deep").mkdir()
+    main, other, low = tmp_path / "main.c", tmp_path / "deep" / "other.c", tmp_path / "low.s"
+    main.write_text("int other(void), low(void);\nint main(void) { return other() + low(); }\n")
+    (tmp_path / "deep" / "own.h").write_text("#define OWN 30\n")
+    other.write_text('#include "own.h"\nint other(void) { return OWN + sizeof __FILE__ - sizeof "other.c"; }\n')
+    low.write_text(".globl low\nlow: li a0, 4\nret\n")
+    files = [str(other), str(low)]
+    program = load(main, cc=cc, files=files)
+    assert interpret(program).status == 34 + len(str(other)) - len("other.c")
+    assert str(program.lines[program.symbols["other"]]).endswith("other.c:2")
+    other.write_text("int other(void) { return lop; }\n")
+    with pytest.raises(SourceError, match=rf"^{other}: line 1, column 26: "):
+        load(main, cc=cc, files=files)
+    other.write_text("int other(void) { return 1; }\nint main(void) { return 2; }\n")
+    with pytest.raises(ProgramError, match=rf"^{main}: 'main' is defined twice in the program's files"):
+        load(main, cc=cc, files=files)
+    for name, message in (("x.cpp", r"C\+\+ is not supported: there is no library for it"),
+                          ("x.subleq", r"are \.c, \.s, \.S"), ("no.c", "no such file")):
+        with pytest.raises(ProgramError, match=message):
+            load(main, cc=cc, files=[str(tmp_path / name)])
+
+
+def test_c_plus_plus_is_refused_by_name(tmp_path: Path) -> None:
+    for name in ("x.cpp", "x.cc", "X.CXX"):
+        (tmp_path / name).write_text("int main() {}")
+        assert_refused(f"{name}': C++ is not supported: there is no library for it. Write it in C (.c)",
+                       "run", tmp_path / name)
+
+
+@needs_gcc
+def test_what_the_small_library_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install, or to leave out where it is there."""
+    texts = {"#include <math.h>\n": r"^bad\.c: line 1, column 10: math\.h: No such file or directory \(the small C library "
+                                    r"of the package has no math\.h; a whole one: {}\)$",
+             "int puzzle(void);\nint main(void) { return puzzle(); }\n":
+                 r"^bad\.c: 'puzzle' is used, and is not defined in the program or in the small C library of the package; "
+                 r"a whole one: {}$"}
+    for text, message in texts.items():
+        monkeypatch.undo()
+        if toolchain.find("gcc").picolibc is not None:
+            with pytest.raises(ProgramError, match=message.format("leave out --libc own")):
+                c.assemble(text, "bad.c", cc="gcc", libc="own")
+        monkeypatch.setattr(toolchain, "PICOLIBC", ())
+        with pytest.raises(ProgramError, match=message.format(r"install picolibc \(Debian and Ubuntu: apt install .*\)")):
+            c.assemble(text, "bad.c", cc="gcc")
+    tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
+    with pytest.raises(ProgramError, match=r"'__\w*df\w*', arithmetic of real numbers, is not there: install"):
+        c.built(tools, "double twice(double x) { return 3 * x; }\nint main(int n) { return twice(n) > 1; }", "bad.c")
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_names_with_odd_characters(cc: str) -> None:
+    """A message is one line with the file's own name, and so is a line of the source."""
+    for name, shown in (("a\rb.c", r"a\rb.c"), ("a\nb.c", r"a\nb.c"), ("x:y.c", "x:y.c"), ('q"\\.c', 'q"\\.c'),
+                        ("ü.c", "ü.c")):
+        with pytest.raises(SourceError) as found:
+            c.assemble("int main(void)\n{ return lop; }\n", name, cc=cc)
+        assert str(found.value).startswith(f"{shown}: line 2, column 10: ")
+        assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_messages_name_the_source(cc: str) -> None:
+    """Of an assembler and a linker too, which see temporary files."""
+    for text in ('__asm__("nonsense");\nint main(void) { return 0; }\n', '__asm__(".incbin \\"/no/such/file\\"");\n',
+                 '__asm__(".text\\n.globl other\\nother: j nowhere");\nint other(void), main(void) { return other(); }\n'):
+        with pytest.raises(ProgramError, match=r"^bad\.c: ") as found:
+            c.assemble(text, "bad.c", cc=cc)
+        assert tempfile.gettempdir() not in str(found.value)
+
+
+def test_a_compiler_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time, memory and sizes of files; what it has started ends with it."""
+    script = tmp_path / "cc"
+    script.write_text("#!/bin/sh\nulimit -v\nulimit -f\n")
+    script.chmod(0o755)
+    assert toolchain.run([str(script)]).stdout.split() == [str(2 << 20), str(256 << 11)]
+    script.write_text(f"#!/bin/sh\nhead -c 300M /dev/zero > {tmp_path}/large\n")
+    assert toolchain.run([str(script)]).returncode
+    assert (tmp_path / "large").stat().st_size <= 256 << 20
+    (tmp_path / "large").unlink()
+    script.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/started\nwait\n")
+    monkeypatch.setattr(toolchain, "SECONDS", 0.5)
+    with pytest.raises(CompilerError, match=r"cc has not ended after 0\.5 seconds"):
+        toolchain.run([str(script)])
+    number = int((tmp_path / "started").read_text())
+    stat = Path(f"/proc/{number}/stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+@needs_gcc
+def test_a_compiler_that_needs_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [part.replace(str(toolchain.MEMORY >> 10), str(32 << 10)) for part in toolchain.LIMITED]
+    tools = toolchain.find("gcc", "rv32i", "own")
+    c.built(tools, SMALL)
+    monkeypatch.setattr(toolchain, "LIMITED", few)
+    with pytest.raises(ProgramError, match=r"^bad\.c: .*gcc was stopped, or stopped itself: a compiler has 120 seconds, "):
+        c.built(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
 
 
 @needs_gcc

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from punchcard.machines.riscv.calls import A0, A1, A2, A7, CALLS, STACK_POINTER, STACK_ROOM, Calls
+from punchcard.machines.riscv.calls import A0, A1, A2, A7, CALLS, STACK_ROOM, Calls
+from punchcard.machines.riscv.program import STACK_POINTER
 from punchcard.machines.streams import reader
 
 BASE, SIZE, HEAP = 0x1000, 0x4000, 0x2000

@@ -83,14 +83,15 @@ def test_every_compiler_and_level(cc: str, level: str, march: str, libc: str | N
 
 
 @cache
-def machine() -> RiscvMachine:
-    return RiscvMachine()
+def machine(base: int) -> RiscvMachine:
+    return RiscvMachine(base=base)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_on_the_transformer(source: Path) -> None:
-    """All examples on one machine, compared at their end: memory, registers, output."""
-    report = punchcard.run(program_of(source), machine(), engine="lowered", input=input_of(source), check="end")
+    """All examples on one machine, or two where they are in assembly, compared at their end: memory, registers, output."""
+    program = program_of(source)
+    report = punchcard.run(program, machine(program.base), engine="lowered", input=input_of(source), check="end")
     assert report.ok, report.why
     assert (report.result.output, report.result.status) == (expected(source), 0)

@@ -51,8 +51,9 @@ def file(architecture: str = "", code: bytes = CODE, flags: int = 0, kind: int =
 def test_an_executable() -> None:
     program = elf.load(file("rv32i2p1_m2p0_zmmul1p0", memory=100), "x.elf")
     assert program.segments == (Segment(0x10000, CODE, 100),)
-    assert (program.entry, program.base, program.source, dict(program.lines)) == (0x10000, 0, "x.elf", {})
-    assert program.needed_words == (0x10000 + 100) // 4
+    assert (program.entry, program.base, program.source, dict(program.lines)) == (0x10000, 0x10000, "x.elf", {})
+    assert program.arguments == ("x.elf",)
+    assert program.needed_words == (112 + 32) // 4
 
 
 def test_an_elf_file_that_is_written_is_read_again() -> None:
@@ -81,7 +82,8 @@ def test_bytes_go_where_the_file_wants_them_loaded() -> None:
 def test_where_the_memory_begins() -> None:
     assert elf.load(file(address=0x80010000)).base == 0x80000000
     assert elf.load(file(), base=0x10000).base == 0x10000
-    assert base_for([Segment(0xFFFFF0, b"x")]) == 0
+    assert base_for([Segment(0xFFFFF0, b"x")]) == 0xFFF000
+    assert base_for([Segment(0xFFC, b"x"), Segment(0x10000, b"x")]) == 0, "the first page is used"
     assert base_for([Segment(0x8FFFFFF0, b"x" * 32), Segment(0x90000400, b"x")]) == 0x8FC00000
 
 
@@ -158,11 +160,12 @@ def test_damaged_files_are_refused_or_read(data: st.DataObject) -> None:
 
 
 def test_a_segment_beyond_the_memory() -> None:
-    program = elf.load(file(), "x.elf")
+    program = elf.load(file(), "x.elf", base=0)
     with pytest.raises(ProgramError) as caught:
         program.words(1 << 10)
-    assert str(caught.value) == ("x.elf: the program needs 16386 words (up to address 0x10008), the memory has 1024: use a "
-                                 "memory of 16386 or more")
+    assert str(caught.value) == ("x.elf: the program needs 16386 words from 0x0 on (its segment at 0x10000 has 8 bytes, up "
+                                 "to 0x10008, and 32 bytes of arguments), the memory has 1024: use a memory of 16386 "
+                                 "or more")
 
 
 # Flat binaries

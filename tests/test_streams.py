@@ -12,12 +12,13 @@ import torch
 
 import punchcard
 from punchcard.engines import ENGINES, Controls, NoCopyWatch, prepare
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, SizeError
 from punchcard.machines import streams
 from punchcard.machines.checkpoint import CheckpointFile
 from punchcard.machines.streams import Writer, writer
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from tests.command_line import invoke
 
 WRITE = "loop: c (-1); one n end; zero zero loop\nend: zero zero (-1)\n. c:65 one:1 zero:0 n:40"
 """Writes 40 times the letter A."""
@@ -173,3 +174,51 @@ def test_every_cell_is_compared_after_every_loop(machine: VonNeumannMachine) -> 
         machine.layout.get(wrong, "counter", "scratchpad")[0] *= -1
         assert machine.differences(image, wrong, oracle)
     assert machine.differences(image, card, stale), "an interpreter that is elsewhere differs"
+
+
+ENDLESS = "loop: c (-1); zero zero loop\n. c:65 zero:0"
+
+
+def test_a_program_that_writes_for_ever_is_stopped_by_the_budget(
+    machine: VonNeumannMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "KEPT", 1 << 20)
+    with pytest.raises(SizeError, match=r"keeping the [0-9,]+ bytes that the program has written .* --max-memory"):
+        punchcard.run(assemble(ENDLESS), machine, check=False, max_steps=100_000)
+
+
+def test_a_run_that_is_only_printed_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--no-check without a checkpoint or JSON: the output goes on as long as the program does."""
+    monkeypatch.setattr(streams, "KEPT", 1 << 20)
+    path = tmp_path / "endless.asq"
+    path.write_text(ENDLESS)
+    run = ("run", path, "--bits", 8, "--memory", 32, "--max-steps", 40_000)
+    said = invoke(*run, "--no-check")
+    assert (said.exit_code, said.stdout) == (1, "A" * 20_000)
+    for more in (("--no-check", "--json"), ("--no-check", "--stats", tmp_path / "s"),
+                 ("--no-check", "--checkpoint", tmp_path / "c")):
+        said = invoke(*run, *more)
+        assert said.exit_code == 2
+        assert "bytes that the program has written needs about" in said.stderr
+
+
+def test_what_is_read_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "KEPT", 1 << 20)
+    kept = streams.KeptBytes(b"ab", "read")
+    kept.add(bytes(4000))
+    with pytest.raises(SizeError, match="bytes that the program has read"):
+        kept.add(bytes(1000))
+    none = streams.KeptBytes(b"ab", "read", forgets=True)
+    none.add(bytes(1 << 20))
+    assert bytes(none) == b"ab"
+
+
+def test_python_is_not_asked_where_the_program_has_not_ended() -> None:
+    program = punchcard.program(forever, memory=4096)
+    with pytest.raises(PunchcardError, match="it has not ended after 2,000 instructions"):
+        program.run(max_steps=2000)
+
+
+def forever() -> None:
+    while True:
+        print(1)  # noqa: T201

@@ -15,12 +15,16 @@ import numpy as np
 import pytest
 
 import punchcard
+from punchcard.errors import printable
 from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.von_neumann.isa import Image
 from punchcard.viewer import page as files
 from punchcard.viewer.html import write_html
 from punchcard.viewer.session import Session
+from tests import hostile
 from tests.browsing import Watched, browser, served, settled
 from tests.cases import EXAMPLES, soaked
+from tests.fuzzing import samples
 from tests.opened import Opened, opened
 
 INPUT = b"5 3\n"
@@ -366,6 +370,19 @@ def test_every_key_is_documented() -> None:
     guide = (EXAMPLES.parent / "docs" / "view.md").read_text(encoding="utf-8")
     named = {name for cell in re.findall(r"^\| (`.*?`) \|", guide, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
     assert {part for key in keys for part in key.split(" or ")} - named == {"with shift", "tab"}
+
+
+def test_names_are_text_on_the_page(watched: Watched) -> None:
+    """A file, a label and a line of the source that would be markup, or a control character, are shown as they are."""
+    name = hostile.NAME.replace("<b>", "<b id=made>")
+    image = Image((3, 4, 0, 1, 1), name, {name: 0}, lines=(1, 1, 1, 1, 1))
+    session = Session(samples.machine("von-neumann"), image, source=f"# {name}", name=hostile.FILE_NAME)
+    with served(session) as address:
+        page = watched.open(address)
+        assert printable(name) in (page.locator("#punchcard-view").text_content() or "")
+        assert page.locator("#made").count() == 0
+        assert not watched.foreign(address)  # every request has the token
+        assert not watched.problems
 
 
 def test_what_a_document_holds_cannot_end_its_script() -> None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 
+import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.viewer import page
-from punchcard.viewer.server import LONGEST_REQUEST, ViewServer
+from punchcard.viewer import server as server_module
+from punchcard.viewer import session as session_module
+from punchcard.viewer.server import LONGEST_REQUEST, MOST_WAITING, ViewServer
+from punchcard.viewer.session import Session
 from tests.opened import opened
 
 
@@ -24,15 +31,17 @@ def server() -> Iterator[ViewServer]:
     made.close()
 
 
-def ask(server: ViewServer, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """A request with headers as they are given; `Host` is the server's own unless it is among them."""
+def ask(server: ViewServer, method: str, path: str, body: Any = None, *, token: str | None = None, **headers: str
+        ) -> tuple[int, dict[str, str], bytes]:
+    """A request with headers as they are given; `Host` is the server's own unless it is among them, and so is the token."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
     sent = {"Host": f"127.0.0.1:{server.server_port}"}
     if content is not None:
         sent |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    begin = "" if path.startswith("http") else f"/{server.token}" if token is None else token
+    connection.putrequest(method, begin + path, skip_host=True, skip_accept_encoding=True)
     for name, value in sent.items():
         if value:
             connection.putheader(name, value)
@@ -49,9 +58,10 @@ def question(server: ViewServer, name: str, **given: Any) -> Any:
     return json.loads(content)
 
 
-def refused(server: ViewServer, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+def refused(server: ViewServer, method: str, path: str, body: Any = None, *, token: str | None = None, **headers: str
+            ) -> tuple[int, str]:
     """The status and the one line of an error."""
-    status, _, content = ask(server, method, path, body, **headers)
+    status, _, content = ask(server, method, path, body, token=token, **headers)
     message = json.loads(content)["error"]
     assert status >= 400
     assert "\n" not in message
@@ -172,3 +182,97 @@ def test_a_port_that_is_taken(server: ViewServer) -> None:
         ViewServer(server.session, server.server_port)
     with pytest.raises(PunchcardError, match="port 70000"):
         ViewServer(server.session, 70000)
+
+
+def test_every_address_needs_the_token(server: ViewServer) -> None:
+    for token in ("", "/", "/x", f"/{server.token[:-1]}", f"/{server.token}x", f"/{server.token.swapcase()}"):
+        for method, path in (("GET", "/"), ("HEAD", "/"), ("GET", "/page.js"), ("POST", "/api/about")):
+            status, _, content = ask(server, method, path, {} if method == "POST" else None, token=token)
+            assert status == 403, (method, token)
+            assert server.token.encode() not in content
+    assert server.address == f"http://127.0.0.1:{server.server_port}/{server.token}/"
+    host = f"Host: 127.0.0.1:{server.server_port}\r\n\r\n"
+    assert sent(server, f"GET /é{server.token}/ HTTP/1.1\r\n{host}")[1].startswith(b"HTTP/1.1 403 ")
+    assert len(server.token) >= 32
+    assert server.token not in refused(server, "GET", "/", Host="evil.example")[1]
+
+
+def test_an_address_with_its_host_is_read_as_one(server: ViewServer) -> None:
+    assert ask(server, "GET", f"{server.address}page.css")[0] == 200
+    for address in ("http://[::1/", "http://[/", "http://[x]/"):
+        assert refused(server, "GET", address)[0] == 400
+
+
+def sent(server: ViewServer, *parts: str, wait: float = 0.0) -> tuple[float, bytes]:
+    """Bytes as they are, with a pause between parts: the seconds until the connection is closed, and what came."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        begun, came = time.monotonic(), b""
+        with suppress(OSError):
+            for part in parts:
+                connection.sendall(part.encode())
+                time.sleep(wait)
+            while found := connection.recv(1 << 16):
+                came += found
+        return time.monotonic() - begun, came
+
+
+def head(server: ViewServer, length: int) -> str:
+    return (f"POST /{server.token}/api/about HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n")
+
+
+def test_a_question_that_does_not_come_whole(server: ViewServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "PATIENCE", 0.3)
+    seconds, came = sent(server, head(server, 10) + "{}")
+    assert came.startswith(b"HTTP/1.1 408 ")
+    assert 0.2 < seconds < 5
+    for parts in ((head(server, 1000), *" " * 1000), tuple(head(server, 0))):  # byte by byte, each of them in time
+        assert sent(server, *parts, wait=0.05)[0] < 5
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(f"{head(server, 10)}{{}}".encode())
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+
+
+def test_moments_far_away_are_the_last(server: ViewServer) -> None:
+    last = question(server, "state", moment=10**30)["moment"]
+    assert last == question(server, "find", what="halt", moment=0)["moment"]
+    for what in ("halt", "port", "branch"):
+        assert question(server, "find", what=what, moment=10**30, forward=False) == question(
+            server, "find", what=what, moment=last + 1, forward=False)
+
+
+def test_connections_that_say_nothing_keep_nobody_out(server: ViewServer) -> None:
+    before = threading.active_count()
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=20))
+                  for _ in range(3 * MOST_WAITING)]
+        begun = time.monotonic()
+        assert question(server, "explore", seconds=0)["loops"]
+        assert time.monotonic() - begun < 5
+        assert silent[0].recv(1) == b""  # the oldest was closed
+        while threading.active_count() > before + MOST_WAITING + 1:
+            assert time.monotonic() - begun < 5
+            time.sleep(0.01)
+
+
+def test_one_who_asks_much_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run without end, many ask for its end; another one is answered soon, and so are they."""
+    monkeypatch.setattr(session_module, "LONGEST_ANSWER", 0.4)
+    program = punchcard.assemble(".data\nx 0\n.code\nloop: subleq x, x, loop\n")
+    server = ViewServer(Session(punchcard.build(program), program, max_steps=10**12))
+    server.start()
+    try:
+        given = {"what": "halt", "moment": 0, "seconds": 60}
+        asking = [threading.Thread(target=question, args=(server, "find"), kwargs=given) for _ in range(12)]
+        begun = time.monotonic()
+        for thread in asking:
+            thread.start()
+        time.sleep(0.2)
+        assert question(server, "state", moment=0)["moment"] == 0
+        assert time.monotonic() - begun < 5
+        for thread in asking:
+            thread.join(timeout=20)
+        assert not any(thread.is_alive() for thread in asking)
+    finally:
+        server.close()

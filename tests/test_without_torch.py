@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "punchcard"
-NEED_TORCH = ("transformer/model.py", "trace.py", "engines/dense.py", "engines/scratchpad/",
+NEED_TORCH = ("transformer/model.py", "transformer/guarded.py", "trace.py", "engines/dense.py", "engines/scratchpad/",
               "engines/lowered/", "benchmark/", "machines/lockstep.py",
               "export/hugging_face_model.py", "export/layer.py", "export/differentiable.py", "python/arrays/layer.py")
 """The equation, what watches or measures it, and engines. They are imported when they are used."""

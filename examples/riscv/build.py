@@ -17,7 +17,9 @@ from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.languages import c, toolchain
 
 HERE = Path(__file__).parent
-SMALL = "-Os -g0 -Wall -Wextra -Werror"
+STACK = 1 << 12
+"""Bytes: the binaries are for small machines too."""
+SMALL = "-Os -g0 -Wall -Wextra -Werror -Wl,-z,max-page-size=16"
 
 
 def input_of(name: str) -> bytes:
@@ -45,7 +47,7 @@ def fibonacci(limit: int) -> Iterator[int]:
 def main() -> None:
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     for source in sorted(HERE.glob("*.c")):
-        elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE)
+        elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE, stack=STACK)
         write_whole(HERE / "bin" / f"{source.stem}.elf", elf)
         write_whole(HERE / "expected" / f"{source.stem}.txt", native_output(source))
         print(f"{source.stem}: {len(elf)} bytes")

@@ -24,7 +24,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
-from punchcard.errors import ArgumentError, did_you_mean
+from punchcard.errors import MOST_WRITTEN_BITS, ArgumentError, did_you_mean, shortened
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text", Path: "a path", bytes: "bytes",
@@ -81,8 +81,10 @@ def check_options(label: str, given: abc.Mapping[str, object], known: type) -> N
 
 
 def _check(label: str, name: str, value: object, hint: Any) -> None:
+    if isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS:
+        raise ArgumentError(f"{label}: {name}={shortened(value)}: an integer has at most {MOST_WRITTEN_BITS:,} bits here")
     if hint is not Any and not _fits(value, hint):
-        raise ArgumentError(f"{label}: {name}={_shown(value)}: it must be {_words(hint)}")
+        raise ArgumentError(f"{label}: {name}={' '.join(shortened(value, SHOWN).split())}: it must be {_words(hint)}")
 
 
 @cache
@@ -225,11 +227,3 @@ def _words(hint: Any) -> str:
         return f"a mapping of names, each value {_words(inside[1])}"
     kind = origin or hint
     return WORDS.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
-
-
-def _shown(value: Any) -> str:
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # whatever the caller's own class does
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

@@ -32,6 +32,10 @@ BYTES_OF_ENTRY = 40
 PACKED = 16
 """Peak of packing and running over the bytes of a packed card's fields, measured 9 to 20: copies, and what is looked up."""
 
+KEPT = 8
+"""Peak of a run over the bytes that its program wrote, measured 2 without a comparison and 3 with one: they are kept, in the
+mark and with the interpreter. Checkpoints and JSON are further copies."""
+
 _chosen: ContextVar[int | None] = ContextVar("punchcard.budget", default=None)
 
 
@@ -60,14 +64,14 @@ def limit() -> int:
     return _bytes(given, f"{VARIABLE}={given}") if given else DEFAULT
 
 
-def require(needed: int, what: str, *, least: bool = False) -> None:
+def require(needed: int, what: str, *, least: bool = False, instead: str = "take smaller sizes") -> None:
     """Refuse `what` when it needs more bytes than may be used; `least`: these and more, so no budget is suggested."""
     allowed = limit()
     if needed > allowed:
         size = format_bytes(needed).removesuffix(" or more") + " or more" if least else format_bytes(needed)
-        fix = f"take smaller sizes; {OPTION} raises the budget"
+        fix = f"{instead}; {OPTION} raises the budget"
         if needed < WORTH_RAISING and not least:
-            fix = f"take smaller sizes, or allow more with {OPTION} {_enough(needed)}"
+            fix = f"{instead}, or allow more with {OPTION} {_enough(needed)}"
         raise SizeError(f"{what} needs about {size} of memory, the budget is {format_bytes(allowed)}: {fix}")
 
 
@@ -79,6 +83,11 @@ def building(weights: int) -> int:
 def running(rows: int, columns: int) -> int:
     """About the bytes at the peak of punching a card as a tensor and running it."""
     return rows * columns * BYTES_OF_ENTRY
+
+
+def attending(columns: int, entry_bytes: int, cards: int = 1) -> int:
+    """About the bytes at the peak of attention as the equation has it: scores, weights and a copy of them, n by n each."""
+    return 3 * columns**2 * entry_bytes * cards
 
 
 def format_bytes(size: int) -> str:

@@ -7,21 +7,33 @@ message as it was given. The command line prints it and exits with status 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 
 LONGEST_NAME = 255
 MOST_COMPARED = 1000
 
+MOST_WRITTEN_BITS = 2048
+"""Of a longer integer a message has the number of bits: Python writes 640 digits at most where it is told to."""
 LONGEST = 1000
 """Characters of a message; of a longer one, which repeats a long input, the middle is left out."""
 
 
 def one_line(message: str) -> str:
     """A message in one line of sensible length, without characters that would change the terminal."""
-    plain = " ".join(_cut(message).splitlines())
-    return _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in plain))
+    return _cut(printable(" ".join(_cut(message).splitlines())))
+
+
+def printable(text: str, *, keep: str = "", instead: str | None = None) -> str:
+    r"""Text from outside (names, paths, lines of a source) as a terminal may show it.
+
+    Characters that would change the terminal, hide or reorder others, or cannot be encoded, are written as Python writes
+    them, such as \x1b; or as `instead`, to keep the width. Those in `keep` stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] if instead is None else instead for c in text)
 
 
 def _cut(message: str) -> str:
@@ -71,6 +83,10 @@ class FitError(PunchcardError):
 
 class PrecisionError(PunchcardError):
     """A number format that cannot hold the machine's arithmetic exactly."""
+
+
+class WeightsError(PunchcardError):
+    """Weights that are not numbers, or infinite: nothing can be said of what they compute."""
 
 
 class ProgramError(PunchcardError):
@@ -132,11 +148,32 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def shortened(value: object, most: int = 40) -> str:
-    """The value as a message repeats it: its repr, of which a long one is cut."""
+    """The value as a message repeats it: its repr, of which a long one is cut. What is cut off is not made."""
     if isinstance(value, str):
         return repr(value) if len(value) <= most else repr(value[:most] + "...")
-    text = repr(value)
-    return text if len(text) <= most else text[:most] + "..."
+    text = ""
+    for piece in _pieces(value):
+        text += piece
+        if len(text) > most:
+            return text[:most] + "..."
+    return text
+
+
+def _pieces(value: object) -> Iterator[str]:
+    """The repr of a value, one piece after the other: a list may hold itself many times over."""
+    if type(value) in (list, tuple) and isinstance(value, list | tuple):
+        yield "[" if isinstance(value, list) else "("
+        for at, item in enumerate(value):
+            yield ", " if at else ""
+            yield from _pieces(item)
+        yield "]" if isinstance(value, list) else ",)" if len(value) == 1 else ")"
+    elif isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS:
+        yield f"an integer of {value.bit_length():,} bits"
+    else:
+        try:
+            yield repr(value)
+        except Exception:  # whatever the class of a caller does
+            yield f"a {type(value).__name__}"
 
 
 class LoweringError(PunchcardError):

@@ -46,7 +46,7 @@ def check_readable(path: str | Path, what: str, *, limit: int = TENSORS_LIMIT) -
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError
         if not stat.S_ISREG(status.st_mode):
-            raise StorageError(f"{str(path)!r} is a pipe or a device, not a {what}: it must be a regular file")
+            raise _not_regular(path, what)
         os.close(os.open(path, os.O_RDONLY))
         if status.st_size > limit:
             raise StorageError(_too_long(path, what, limit))
@@ -106,6 +106,17 @@ def check_writable(path: str | Path) -> None:
             raise OSError(reason, os.strerror(reason))
         if not os.access(target if target.exists() else target.parent, os.W_OK):
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_regular(path: str | Path, what: str) -> None:
+    """Refuse a pipe or a device as the place of what is written again and again."""
+    with _named(path) as target:
+        if target.exists() and not target.is_file():
+            raise _not_regular(path, what)
+
+
+def _not_regular(path: str | Path, what: str) -> StorageError:
+    return StorageError(f"{str(path)!r} is a pipe or a device, not a {what}: it must be a regular file")
 
 
 def check_apart(output: str | Path | None, *others: str | Path | None) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, printable
 from punchcard.formatting import join_some
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
@@ -39,7 +39,7 @@ class Move(NamedTuple):
     target_column: int
 
     def __repr__(self) -> str:
-        return f"<{self.target} takes {self.weight:.3g} of {self.source}>"
+        return printable(f"<{self.target} takes {self.weight:.3g} of {self.source}>")
 
 
 @checked

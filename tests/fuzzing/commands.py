@@ -80,7 +80,8 @@ def line_of(rng: random.Random, main: click.Group, files: list[str]) -> list[str
     arguments, options = list[str](), list[list[str]]()
     for parameter in chosen.params:
         if isinstance(parameter, click.Argument):
-            for _ in range(rng.randrange(4) if parameter.nargs < 0 else 0 if rng.random() < 0.03 and name != "bench" else 1):
+            few = rng.randrange(4) if parameter.name != "given_files" or rng.random() < 0.05 else 0
+            for _ in range(few if parameter.nargs < 0 else 0 if rng.random() < 0.03 and name != "bench" else 1):
                 arguments.append(_value(rng, parameter, files, wild))
         elif isinstance(parameter, click.Option) and (
                 parameter.name in BOUNDED or rng.random() < OFTEN.get(str(parameter.name), USUALLY)):

@@ -1,4 +1,4 @@
-"""What counts as a fault: any exception but a PunchcardError, and an error that is not one short line."""
+"""What counts as a fault: any exception but a PunchcardError, an error that is not one short line, control characters."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ def fault_of(error: BaseException) -> str | None:
     return f"{type(error).__name__} at {'/'.join(parts)}:{own[-1].lineno} in {own[-1].name}: {_short(str(error))}"
 
 
-def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env: dict[str, str] | None = None) -> None:
-    """A command line; an exception that became a line of text is raised here as it was."""
-    status, left, stderr = _invoke(main, arguments, stdin, env or {})
+def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env: dict[str, str] | None = None,
+            writes: bool = True) -> None:
+    """A command line; an exception that became a line of text is raised here as it was. `writes`: a program's bytes."""
+    status, left, stdout, stderr = _invoke(main, arguments, stdin, env or {})
     pointed = "".join(f"\n{note}" for note in getattr(left, "__notes__", ()))  # a line of the source and a caret
     if left is not None:
         left.add_note(f"the command line: {arguments!r}")
     if left is not None and not isinstance(left, REFUSED):
         raise left
+    if raw := controls(stderr if writes else stdout + stderr):
+        raise Fault(f"a control character is printed: {raw[0]!r}, by {arguments!r}")
     if status not in STATUSES:
         raise Fault(f"status {status}: {_short(stderr)}")
     if status == 2 and (wrong := _unclear(stderr.removesuffix("\n").removesuffix(pointed))):
@@ -57,8 +60,8 @@ def command(main: click.Group, arguments: list[str], *, stdin: bytes = b"", env:
 
 def _invoke(
     main: click.Group, arguments: list[str], stdin: bytes, env: dict[str, str]
-) -> tuple[object, BaseException | None, str]:
-    """The exit status, what led to it, and what was written to standard error.
+) -> tuple[object, BaseException | None, str, str]:
+    """The exit status, what led to it, and what was written to standard output and to standard error.
 
     As click's CliRunner, but always with the same two streams: click keeps every stream that it has written to.
     """
@@ -73,8 +76,15 @@ def _invoke(
             status, left = end.code, end.__context__
         except BaseException as error:
             status, left = None, error
-        ERR.flush()
-    return status, left, ERR.buffer.getvalue().decode(errors="replace")
+    for stream in (OUT, ERR):
+        stream.flush()
+    stdout, stderr = (stream.buffer.getvalue().decode(errors="replace") for stream in (OUT, ERR))
+    return status, left, stdout, stderr
+
+
+def controls(text: str) -> list[str]:
+    """The characters of a text that no command may print of itself: those that are not printable, but newline and tab."""
+    return [character for character in text if not character.isprintable() and character not in "\n\t"]
 
 
 def _unclear(message: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import linecache
 import random
 import re
 from pathlib import Path
@@ -63,6 +64,31 @@ def _again(text: str, program: object) -> None:
         raise Fault(f"what disassemble wrote is refused: {error}") from None
     if again != text:
         raise Fault("what disassemble wrote is read as another program")
+
+
+def generated(folder: Path) -> Attempt:
+    """Programs in Python from a grammar, with large constants: refused by name, or the same as in CPython and NumPy."""
+    from tests.python_random import random_program
+    from tests.python_random_integers import Program
+    from tests.test_python_arrays import compare
+    from tests.test_python_integers import compare_random
+
+    path = folder / "input.py"
+
+    def attempt(rng: random.Random) -> None:
+        how, seed, large = rng.random(), rng.randrange(1 << 32), rng.choice((0.01, 0.03, 0.3))
+        if how < 0.6:
+            compare(seed, large)
+            linecache.clearcache()  # where the text of a made function is found
+        elif how < 0.75:
+            compare_random(seed, 16, large=large)
+        else:
+            text = random_program(seed, large) if how < 0.9 else Program(rng, 32, large).text
+            text = f"import numpy as np\nimport punchcard as pc\n{text}\ndef main():\n    print(f(1, 2, [3, 4, 5, 6]))\n"
+            path.write_bytes(mutated(rng, text.encode(), [text.encode()]))
+            command(samples.command_line(), ["asm", str(path), *rng.choice(([], ["--call", "made"], ["--call", "f"]))])
+
+    return attempt
 
 
 def expressions(folder: Path) -> Attempt:

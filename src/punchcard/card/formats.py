@@ -28,6 +28,11 @@ class NumberFormat:
     significand: int
     """Bits of the significand, with the hidden bit. Integers up to 2^significand are exact."""
 
+    @property
+    def least(self) -> float:
+        """The smallest positive number, below the normal ones."""
+        return self.tiny * self.eps
+
     def rounded(self, values: AnyArray) -> AnyArray:
         """The numbers of the format nearest to `values`. Narrow formats are reached by way of float32, as torch does it."""
         if self.name in ("float64", "float32"):

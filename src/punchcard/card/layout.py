@@ -261,7 +261,7 @@ class Layout:
         self.check_room()
         import torch
 
-        return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)))
+        return torch.zeros(self.width, self.columns, dtype=getattr(torch, name_of(dtype)), device="cpu")
 
     def check_room(self, why: str = "") -> None:
         """Refuse a card that is too large to run as a tensor; the message says `why` it is one."""

@@ -10,6 +10,7 @@ import click
 
 from punchcard.cli.options import (
     Added,
+    arguments_option,
     given_flags,
     given_options,
     language_options,
@@ -19,6 +20,7 @@ from punchcard.cli.options import (
     program_command,
     size_options,
 )
+from punchcard.cli.run import with_arguments
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
@@ -51,6 +53,7 @@ def bench_options(registry: Registry) -> Sequence[Added]:
 
 
 @program_command(bench_options, size_options, language_options)
+@arguments_option
 @click.option("--engine", "engines", callback=names, metavar="NAME,NAME,...",
               help="Engines to measure, beside dense.  [default: all]")
 @click.option("--max-steps", type=click.IntRange(1), help="With FILE: instructions per run.  [default: until it ends]")
@@ -63,8 +66,8 @@ def bench_options(registry: Registry) -> Sequence[Added]:
 @click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
 def bench(
-    registry: Registry, file: Path | None, machine: str | None, max_steps: int | None, as_json: bool, quick: bool,
-    **given: Any,
+    registry: Registry, file: Path | None, machine: str | None, arguments: tuple[str, ...], max_steps: int | None,
+    as_json: bool, quick: bool, **given: Any,
 ) -> None:
     """Measure engines on this computer: steps per second, and ratios to the dense engine and to plain interpreters.
 
@@ -75,7 +78,7 @@ def bench(
     shorter = {"seconds": 0.02, "repeats": 1} if quick else {}
     sizes = {name: value for name, value in given.items() if name.startswith("given_")}
     chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
-    if file is None and (flags := given_flags()):
+    if file is None and (flags := given_flags("arguments")):
         raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
     options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
     if file is not None and options.columns is not None:
@@ -85,7 +88,7 @@ def bench(
             raise PunchcardError("--max-steps needs a FILE: the built-in programs never end, use --seconds")
         records = _measured(options, registry)
     else:
-        records = _measured_program(file, given_options(sizes), options, max_steps, registry)
+        records = _measured_program(file, given_options(sizes), options, arguments, max_steps, registry)
     if as_json:
         print_json(records)
     else:
@@ -94,12 +97,13 @@ def bench(
 
 def _measured(options: Any, registry: Registry) -> list[Record]:
     from rich.console import Console
+    from rich.text import Text
 
     from punchcard.benchmark.measurements import measure
 
     records: list[Record] = []
     with Console(stderr=True, highlight=False).status("measuring") as status:
-        for group in measure(options, lambda text: status.update(f"measuring {text}"), remark, registry):
+        for group in measure(options, lambda text: status.update(Text(f"measuring {text}")), remark, registry):
             records += group
     if not records:
         raise PunchcardError("nothing to measure: no such design, no card of these columns, or a machine that has no "
@@ -108,12 +112,14 @@ def _measured(options: Any, registry: Registry) -> list[Record]:
 
 
 def _measured_program(
-    file: Path, given: Mapping[str, Any], options: Any, max_steps: int | None, registry: Registry
+    file: Path, given: Mapping[str, Any], options: Any, arguments: tuple[str, ...], max_steps: int | None, registry: Registry
 ) -> list[Record]:
     from punchcard.benchmark.measurements import measure_program
 
     records: list[Record] = []
     program, kind, _, sizes = registry.load_with(file, given)
+    if arguments:
+        program = with_arguments(program, arguments, kind)
     if options.machine not in (None, kind.name):
         raise PunchcardError(f"--machine {options.machine}: {str(file)!r} is a {kind.name} program")
     for design in options.designs or (None,):
@@ -124,16 +130,14 @@ def _measured_program(
 
 def show(records: Sequence[Record], registry: Registry, dense_columns: int) -> None:
     """The tables, and the notes below them."""
-    from rich.table import Table
-
-    from punchcard.cli.display import print_table
+    from punchcard.cli.display import PlainTable, print_table
 
     for kind in registry:
         own = [record for record in records if record["machine"] == kind.name]
         if not own:
             continue
         endless = kind.timing is not None and "steps" not in own[0]
-        table = Table(title=kind.timing.about if endless and kind.timing else f"{kind.name}: whole runs, one thread")
+        table = PlainTable(title=kind.timing.about if endless and kind.timing else f"{kind.name}: whole runs, one thread")
         for heading in headings(own):
             table.add_column(heading, justify="left" if heading in ("design", "program", "engine") else "right")
         last = None

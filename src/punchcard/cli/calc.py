@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard.cli.options import memory_option
+from punchcard.cli.terminal import out, print_json, remark, write_output
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.kind import DESIGNS
 
@@ -67,7 +68,7 @@ def calc(
     if show_program and not as_json:
         compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
                                           newton=newton)
-        click.echo(program_text(expression, compiled.program), nl=False)
+        write_output(program_text(expression, compiled.program), None)
         return 0
     result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
                        newton=newton, progress=_progress())
@@ -77,8 +78,6 @@ def calc(
 
 def _progress() -> Callable[[int, int], None]:
     """Says now and then how far a long run has come."""
-    from punchcard.cli.terminal import remark
-
     last = time.monotonic()
 
     def tell(done: int, instructions: int) -> None:
@@ -105,8 +104,6 @@ def _ends(name: str, text: str) -> tuple[str, str]:
 
 
 def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool) -> None:
-    from punchcard.cli.terminal import out, print_json
-
     machine = result.machine
     if as_json:
         facts = {
@@ -117,10 +114,10 @@ def _show(result: Calculation, *, terms: int, as_json: bool, with_program: bool)
         }
         print_json(facts | ({"program": result.text} if with_program else {}))
         return
-    relative = f", {result.error / abs(result.exact):.1e} of the value" if result.exact else ""
     out(f"value  {result.value!r}")
     out(f"exact  {result.exact!r}")
-    out(f"error  {result.error:.1e}{relative}; bound {result.bound:.1e}")
+    for name, size in (("error", result.error), ("bound", result.bound)):
+        out(f"{name}  {size:.1e}" + (f", {size / abs(result.exact):.1e} of the exact value" if result.exact else ""))
     out(f"{result.steps} instruction{'s' * (result.steps != 1)} in {result.report.result.loops} loops of a transformer with "
         f"{len(machine.weights.layers)} layers, {machine.layout.width} rows and {machine.layout.columns} columns")
     if not result.ok:

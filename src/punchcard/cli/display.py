@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
-from punchcard.cli.terminal import out, print_json, remark
+from punchcard.cli.terminal import log, out, print_json, remark
+from punchcard.errors import printable
 from punchcard.formatting import plural
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
@@ -56,15 +58,17 @@ class Progress:
         if now < self._next:
             return
         if not self._console.is_terminal:
-            self._console.print(f"{text}{more}")
+            log(f"{text}{more}")
             self._next = now + REMARK_EVERY
             return
+        text = printable(text)
         if self._line is None:
             from rich import progress
 
             bar = (progress.BarColumn(), progress.TextColumn("{task.percentage:>3.0f} %"), progress.TimeRemainingColumn())
             self._line = progress.Progress(
-                progress.SpinnerColumn(), progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+                progress.SpinnerColumn(),
+                progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
                 *(bar if total is not None else ()), console=self._console, transient=True)
             self._line.add_task(text, total=total)
             self._line.start()
@@ -84,7 +88,7 @@ class RunProgress(Progress):
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
-        self._console.print(f"loop {loop:>5}  {did}", markup=False)
+        log(f"loop {loop:>5}  {did}")
 
     def made(self, loops: int) -> None:
         """Called by the engine every now and then; time counts from the first call, when compiling is over."""
@@ -169,7 +173,7 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
     needed = f", {facts['needed_bits']} needed" if facts["needed_bits"] else ""
     layout = machine.layout
     columns = f"{layout.columns}: {', '.join(f'{region.name} {region.size}' for region in layout.regions)}"
-    table = Table("", "built", "paper", title=machine.title())
+    table = PlainTable("", "built", "paper", title=machine.title())
     for row in (
         ("layers", str(facts["layers"]), str(paper.get("layers", ""))),
         ("heads per layer", ", ".join(map(str, facts["heads"])), str(paper.get("heads", ""))),
@@ -179,10 +183,23 @@ def show_info(machine: AnyMachine, *, as_json: bool) -> None:
         ("parameters", f"{facts['parameters']:,}, of which {facts['nonzero']:,} are not zero", ""),
         ("temperature", f"{facts['temperature']:g} in hard heads", str(paper.get("temperature", ""))),
         ("number format", significand + needed, "real numbers"),
-        *((f"error bound of {name}", f"{bound:.1e}", "") for name, bound in facts.get("bounds", {}).items()),
+        *((f"error bound of {name}", f"{bound:.1e} over {facts['bounds_over'][name]}", "")
+          for name, bound in facts.get("bounds", {}).items()),
     ):
         table.add_row(*row)
     print_table(table)
+
+
+class PlainTable(Table):
+    """A table whose texts are shown as they are: nothing in them is markup."""
+
+    def __init__(self, *headers: str, title: str) -> None:
+        super().__init__(title=Text(printable(title), "table.title", justify="center"))
+        for header in headers:
+            self.add_column(header)
+
+    def add_row(self, *cells: Any, **styles: Any) -> None:
+        super().add_row(*(Text(printable(cell)) for cell in cells), **styles)
 
 
 def print_table(table: Table) -> None:

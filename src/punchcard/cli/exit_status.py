@@ -22,7 +22,7 @@ from typing import NamedTuple, NoReturn, TextIO
 
 import click
 
-from punchcard.errors import PunchcardError, one_line
+from punchcard.errors import PunchcardError, one_line, printable
 
 NO_ROOM = {errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT}
 """Why a stream cannot be written to."""
@@ -69,12 +69,12 @@ def end(error: BaseException, *, debug: bool = False) -> NoReturn:
     message, status = ending(error)
     with suppress(OSError):
         if debug and not isinstance(error, click.ClickException | BrokenPipeError):
-            traceback.print_exception(error)
+            click.echo(printable("".join(traceback.format_exception(error)), keep="\n\t"), nl=False, err=True)
         if message is not None:
             click.echo(f"punchcard: {one_line(message)}", err=True)
         if isinstance(error, PunchcardError) and not debug:  # a line of the source, and a caret below it
             for note in getattr(error, "__notes__", ()):
-                click.echo(note, err=True)
+                click.echo(printable(note, keep="\n"), err=True)
     for stream in (sys.stdout, sys.stderr):
         _settle(stream)
     sys.exit(status)

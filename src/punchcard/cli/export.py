@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from punchcard.cli.options import (
+    arguments_option,
     given_flags,
     given_options,
     kind_option,
@@ -37,9 +38,10 @@ KIND = "Without FILE: the kind of machine, with default sizes."
               help="; ".join(f"{target.name}: {target.about}" for target in TARGETS.values()) + ".")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
 @set_option
+@arguments_option
 def export(
     registry: Registry, file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...],
-    **given: Any,
+    arguments: tuple[str, ...], **given: Any,
 ) -> None:
     """Export a machine to a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
 
@@ -51,11 +53,12 @@ def export(
     require(target)  # what is not installed is said before a machine is built
     if file is None or kind_name is not None or file.suffix == SAVED:
         program = None
-        if settings:
-            raise PunchcardError(f"--set {settings[0]!r}: it needs a program as FILE")
+        for flag, values in (("--set", settings), ("--argument", arguments)):
+            if values:
+                raise PunchcardError(f"{flag} {values[0]!r}: it needs a program as FILE")
         machine = _alone(registry, file, kind_name, given_options(given))
     else:
-        program, machine = load_and_build(file, given_options(given), registry, settings)
+        program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
     for name in write(target, machine, output, program, **options):
         out(str(Path(output) / name))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.cli.options import MOST_DIGITS, json_option, memory_option, whole_numbers
-from punchcard.cli.terminal import interruptible, out, print_json, remark
+from punchcard.cli.terminal import interruptible, out, print_json, remark, write_output
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.machines.fleq.kind import DESIGNS
@@ -82,7 +82,7 @@ def learn(
     task |= {"hidden": widths, "epochs": epochs, "range": range_}
     data = table.columns(names), table.columns([target])
     if show_program:
-        click.echo(disassemble(learning.plan(*data, **task).program), nl=False)
+        write_output(disassemble(learning.plan(*data, **task).program), None)
         return 0
     with Progress() as bar, interruptible(keeps=True) as (interrupted, _):
 

@@ -40,6 +40,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                           help="Initial value of a cell, variable or label; may be repeated.")
 
+arguments_option = click.option("--argument", "arguments", multiple=True, metavar="TEXT",
+                                help="An argument of the program; may be repeated. Words after -- are arguments too.")
+
 
 def program_command(
     *options: Callable[[Registry], Sequence[Added]], required: bool = False
@@ -162,6 +165,8 @@ def _widest(choose: Callable[..., float], *bounds: float | None) -> float | None
 
 def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Added:
     flags = [option.spelling, f"{prefix}_{option.name}"]
+    if option.positional:
+        return click.argument(flags[1], nargs=-1, metavar=f"[{option.name.upper()}]...")
     shared: dict[str, Any] = {
         "cls": OwnedOption, "help": f"{', '.join(owner.name for owner in owners)}: {option.about}.",
         "marks": frozenset[str]().union(*(owner.marks for owner in owners))}
@@ -209,7 +214,8 @@ class OwnedOption(click.Option):
 class ProgramCommand(click.Command):
     """A command that is given a program. Its help groups options by the machines that have them.
 
-    Its option --call takes a name and all arguments that follow, up to the next option.
+    Its option --call takes a name and all arguments that follow, up to the next option. What comes after FILE and -- are
+    arguments of the program, where the command takes some.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -219,7 +225,17 @@ class ProgramCommand(click.Command):
             if first < last:
                 args = [*args[:first], shlex.join(args[first:last]) if last - first > 1 else args[first], *args[last:]]
         ctx.meta[WORDS] = list(args)
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, self._with_arguments(ctx, args))
+
+    def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words with what comes after -- as values of --argument; the first is FILE where there is none before."""
+        if "--" not in args or not any(parameter.name == "arguments" for parameter in self.params):
+            return args
+        at = args.index("--")
+        before, after = args[:at], args[at + 1 :]
+        has_file = isinstance(self.make_parser(ctx).parse_args(list(before))[0].get("file"), str)
+        file = [] if has_file else after[:1]
+        return [*before, *(f"--argument={word}" for word in after[len(file) :]), "--", *file]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options; then those of the FILE or the --machine on the command line; then the rest."""
@@ -238,7 +254,7 @@ class ProgramCommand(click.Command):
 
 def given_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What was given on the command line for machines and languages, by the names of their options."""
-    values = {name.removeprefix("given_"): value for name, value in parameters.items() if value is not None}
+    values = {name.removeprefix("given_"): value for name, value in parameters.items() if value not in (None, ())}
     return {"precision" if name == "dtype" else name: value for name, value in values.items()}
 
 
@@ -248,4 +264,5 @@ def given_flags(*names: str) -> list[str]:
     return ["FILE" if isinstance(parameter, click.Argument) else parameter.opts[0]
             for parameter in context.command.params
             if parameter.name and (parameter.name in names or parameter.name.startswith("given_"))
+            and context.params.get(parameter.name) != ()
             and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE]

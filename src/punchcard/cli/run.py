@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import given_flags, given_options, json_option, program_command, set_option
+from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -35,6 +35,7 @@ TRACED_DENSELY = 512
 
 @program_command()
 @set_option
+@arguments_option
 @click.option("--max-steps", type=click.IntRange(0),
               help="Stop after this many instructions.  [default: set by the machine]")
 @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
@@ -48,9 +49,9 @@ TRACED_DENSELY = 512
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 def run(
-    registry: Registry, file: Path | None, settings: tuple[str, ...], max_steps: int | None, engine: str | None,
-    input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool, as_json: bool,
-    stats: str | None, check: bool, no_check: bool, **given: Any,
+    registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
+    engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
+    as_json: bool, stats: str | None, check: bool, no_check: bool, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
@@ -65,7 +66,7 @@ def run(
     elif every is not None and checkpoint is None:
         raise PunchcardError("--every needs --checkpoint FILE")
     else:
-        program, machine = load_and_build(file, given_options(given), registry, settings)
+        program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
         from punchcard.machines.checkpoint import begin
 
         saved = begin(program, machine)
@@ -82,7 +83,8 @@ def run(
         engine = "dense"
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
                           check="lockstep" if check else False if no_check else None)
-    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json)
+    forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
+    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
 
     from punchcard.cli import display
 
@@ -96,7 +98,8 @@ def run(
                                name=str(file or resume))
 
 
-def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool) -> Report[Any]:
+def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool,
+         forgets: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
@@ -112,17 +115,19 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
                             progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
-        output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer)
+        output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer, forgets=forgets)
         return resume(saved, checkpoint, input=read, output=output, controls=controls)
 
 
 def load_and_build(
-    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = ()
+    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = (), arguments: tuple[str, ...] = ()
 ) -> tuple[Any, AnyMachine]:
-    """The program in a file with the values of `--set`, and a machine for it."""
+    """The program in a file with the values of `--set`, called with arguments, and a machine for it."""
     program, kind, language, options = registry.load_with(file, given)
     if settings:
         program = with_settings(program, settings, kind, language)
+    if arguments:
+        program = with_arguments(program, arguments, kind)
     return program, kind.machine_class().for_program(program, **options)
 
 
@@ -141,11 +146,18 @@ def open_machine(registry: Registry, file: Path | None, kind_name: str | None, g
 
 def _saved(path: str, registry: Registry) -> Checkpoint:
     """The run in a checkpoint, whose program and machine are what they are."""
-    if flags := given_flags("file", "settings", "design", "dtype"):
+    if flags := given_flags("file", "settings", "arguments", "design", "dtype"):
         raise PunchcardError(f"{flags[0]} cannot be used with --resume: the checkpoint has the program and the machine")
     from punchcard.machines.checkpoint import load
 
     return load(path, machines=registry)
+
+
+def with_arguments(program: Any, arguments: tuple[str, ...], kind: Kind) -> Any:
+    """The program, called with arguments."""
+    if not kind.arguments:
+        raise ProgramError(f"--argument {arguments[0]!r}: {kind.name} programs take no arguments")
+    return program.with_arguments(arguments)
 
 
 def with_settings(program: Any, settings: tuple[str, ...], kind: Kind, language: Language) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import click
 
 from punchcard.cli.exit_status import end
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
 from punchcard.machines.streams import END_OF_INPUT
 
@@ -100,13 +100,18 @@ def open_streams() -> None:
 
 
 def out(text: str) -> None:
-    """A line of the result."""
-    print(text)  # noqa: T201
+    """A line of the result, or several."""
+    print(printable(text, keep="\n\t"))  # noqa: T201
+
+
+def log(text: str) -> None:
+    """A line that is not the result's."""
+    print(printable(text), file=sys.stderr)  # noqa: T201
 
 
 def remark(text: str) -> None:
-    """A line that is not the result's."""
-    print(f"punchcard: {text}", file=sys.stderr)  # noqa: T201
+    """A line of the command about what it does."""
+    log(f"punchcard: {text}")
 
 
 def print_json(data: Any) -> None:
@@ -114,9 +119,9 @@ def print_json(data: Any) -> None:
 
 
 def write_output(content: str | bytes, output: str | None) -> None:
-    """Write to a file, or to standard output."""
+    """Write to a file, or to standard output; there a text has no control characters, and bytes are as they are."""
     if output is None or output == "-":
-        click.echo(content, nl=False)
+        click.echo(printable(content, keep="\n\t") if isinstance(content, str) else content, nl=False)
     else:
         write_whole(output, content)
 

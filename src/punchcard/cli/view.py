@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import given_options, program_command, set_option
+from punchcard.cli.options import arguments_option, given_options, program_command, set_option
 from punchcard.cli.run import load_and_build
 from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
@@ -30,6 +30,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-steps", type=click.IntRange(0),
                      help="End the run after this many instructions.  [default: set by the machine]"),
         set_option,
+        arguments_option,
     ):
         function = option(function)
     return function
@@ -84,10 +85,10 @@ def debug(registry: Registry, file: Path, **given: Any) -> None:
     debugger.debug(open_session(registry, file, **given))
 
 
-def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], max_steps: int | None, input_: str | None,
-                 **given: Any) -> Session:
+def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], arguments: tuple[str, ...],
+                 max_steps: int | None, input_: str | None, **given: Any) -> Session:
     """The session of a program in a file, on a machine for it."""
-    program, machine = load_and_build(file, given_options(given), registry, settings)
+    program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
 

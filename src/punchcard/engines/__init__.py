@@ -10,9 +10,9 @@ from punchcard.engines import auto
 from punchcard.engines.base import Engine, EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
-from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.errors import PunchcardError, WeightsError, did_you_mean
 from punchcard.lazy import call_name
-from punchcard.transformer.weights import Model, as_module
+from punchcard.transformer.weights import Model, Weights, as_module
 
 ENGINES: dict[str, Engine] = {
     "dense": partial(call_name, "punchcard.engines.dense:Dense"),
@@ -33,7 +33,7 @@ GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
 """The same with `device="cuda"`."""
 
 __all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
-           "Runner", "Watch", "check_engine", "prepare", "prepare_batch", "takes_packed"]
+           "Runner", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -42,8 +42,10 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
 
     `loops` is how many are expected, None for many. An engine that does not apply raises a `LoweringError`, and one that
     declines a loop ends the run; with `fall_back` a slower engine takes its place, and a note says so. `cache` is where
-    prepared code is looked for and kept, beyond what is on disk.
+    prepared code is looked for and kept, beyond what is on disk. Weights that are not finite are refused for every engine;
+    `model(card)` is still the equation.
     """
+    check_finite(model)
     if not takes_packed(name):
         model, card = as_module(model), as_tensor(card)
     engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
@@ -61,6 +63,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     `LoweringError` says why. "auto" gives such cards to a slower engine.
     """
     check_engine(name)
+    check_finite(model)
     if not cards:
         raise PunchcardError("the batch is empty: give one card or more")
     if threads is not None and threads < 1:
@@ -75,6 +78,13 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
         return batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
     return SequentialBatchRunner(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
+
+
+def check_finite(model: Model) -> None:
+    """Refuse weights that are not numbers, or infinite: a card of such a model says nothing."""
+    found = Weights.of(model).non_finite()
+    if found is not None:
+        raise WeightsError(f"{found}: a run needs finite weights")
 
 
 def takes_packed(name: str) -> bool:

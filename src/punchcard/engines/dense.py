@@ -13,11 +13,12 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from punchcard.budget import require
+from punchcard.budget import attending, require
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
 from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
 from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
 from punchcard.transformer.model import LoopedTransformer
+from punchcard.transformer.torch_settings import equation_settings
 
 FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
@@ -58,7 +59,8 @@ class Stepping(Runner):
 
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
-        with torch.no_grad(), threads(1 if self.one_thread else torch.get_num_threads()):
+        one = 1 if self.one_thread else torch.get_num_threads()
+        with torch.no_grad(), equation_settings(self.view.device), threads(one):
             for loop in range(1, loops + 1):
                 self.loop()
                 if watch is not None:
@@ -105,8 +107,8 @@ class Dense(Stepping):
     def __init__(self, model: LoopedTransformer, layout: Layout | None, card: Tensor, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         super().__init__("dense", layout, card, one_thread=card.shape[-1] <= FEW_COLUMNS)
-        # scores, weights and a copy of them are n by n for each card
-        require(3 * card.shape[-1] * card.numel() // card.shape[-2] * card.element_size(),
+        cards = card.numel() // (card.shape[-1] * card.shape[-2])
+        require(attending(card.shape[-1], card.element_size(), cards),
                 f"attention over {card.shape[-1]} columns on the dense engine")
         self._model, self._card = model, card
 

@@ -1,6 +1,7 @@
 """The loops of a machine as a function with derivatives: of any order, forward and reverse, with little memory.
 
-Three things differ from `model(model(...))`, and none of them changes a value.
+Three things differ from `model(model(...))`, and none of them changes a value. Derivatives too are computed under the
+settings of the equation, whatever torch is set to when they are asked for (see `transformer/torch_settings.py`).
 
 relu'(0) = 1/2. Weights set by formula pass a number on as relu(x) - relu(-x), and clear a row by x - relu(x) + relu(-x).
 With torch's relu'(0) = 0 the first has the derivative 0 at x = 0, where it is 1, and the second 1, where it is 0. So a
@@ -24,7 +25,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from punchcard.errors import PunchcardError
+from punchcard.transformer.guarded import GuardedLayer
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
+from punchcard.transformer.torch_settings import are_equations, equation_settings
 
 Cards = Callable[[Tensor], Tensor]
 """A function from cards to cards."""
@@ -32,7 +36,7 @@ SHORT = 256
 """Up to so many loops there is one level of segments, of which there are 16 at most."""
 
 
-class FrozenLayer(TransformerLayer):
+class FrozenLayer(GuardedLayer):
     """A layer whose weights are buffers, so that no optimiser can change them. They are the model's own tensors."""
 
     def __init__(self, layer: TransformerLayer) -> None:
@@ -65,8 +69,10 @@ class DifferentiableLoops(nn.Module):
 
     def forward(self, card: Tensor, loops: int, *, checkpoint: bool = True) -> Tensor:
         """The card after so many loops; with `checkpoint`, for the derivative most cards are made again."""
+        if not checkpoint and are_equations(card.device):
+            return plainly_differentiated(self._in_turn(self.loop, loops, card))
         if not checkpoint:
-            return self._in_turn(self.loop, loops, card)
+            return self._in_turn(partial(recomputed, self.loop), loops, card)
         return self._in_segments(loops, 1 if loops <= SHORT else 2, card)
 
     def _in_segments(self, loops: int, levels: int, card: Tensor) -> Tensor:
@@ -102,19 +108,53 @@ class Recomputed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
-        pull_back = torch.func.vjp(ctx.function, *outside_transforms(ctx.saved_tensors))[1]
-        return None, pull_back(*cotangents)[0]
+        given = outside_transforms(ctx.saved_tensors)
+        with equation_settings(given[0].device):
+            pull_back = torch.func.vjp(ctx.function, *given)[1]
+            return None, pull_back(*cotangents)[0]
 
     @staticmethod
     def jvp(ctx: Any, _: None, tangent: Tensor) -> Tensor:
-        pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
-        return pushed
+        with equation_settings(tangent.device):
+            pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
+            return pushed
 
 
 def recomputed(function: Cards, card: Tensor) -> Tensor:
     """What a function makes of a card, and for the derivative makes again."""
     made: Tensor = Recomputed.apply(function, card)  # type: ignore[no-untyped-call]
     return made
+
+
+class PlainlyDifferentiated(torch.autograd.Function):
+    """A card as it is. Torch computes its derivative by itself, under the settings of whoever asks for it."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(card: Tensor) -> Tensor:
+        return card.view_as(card)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Tensor) -> Tensor:
+        if not are_equations(cotangent.device):
+            raise PunchcardError("the gradient is asked for under autocast or with narrower float32 products, and the "
+                                 "loops were made without: call backward as forward was called, or use checkpoint=True")
+        return cotangent
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        return tangent.view_as(tangent)
+
+
+def plainly_differentiated(card: Tensor) -> Tensor:
+    """A card whose derivative is refused under settings that are not the equation's."""
+    checked: Tensor = PlainlyDifferentiated.apply(card)  # type: ignore[no-untyped-call]
+    return checked
 
 
 def outside_transforms(saved: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 from safetensors.numpy import save as to_bytes
 
 from punchcard import __version__
+from punchcard.budget import attending, require
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
 from punchcard.export.circuit_builder import circuit as circuit_of
@@ -69,6 +70,9 @@ def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation
         raise PunchcardError("an export to ground-truth has cards of a program: name the program's file")
     if pairs < 1 or loops < 1:
         raise PunchcardError(f"pairs={pairs}, loops={loops}: both must be 1 or more")
+    columns = machine.layout.columns
+    require(attending(columns, np.dtype(machine.weights.format.array).itemsize, cards=2),
+            f"attention over {columns} columns, as the equation has it, for pairs of cards")
     disguise = Disguise(rotation, idle_rows, idle_heads, float(noise), seed)  # type: ignore[arg-type]
     circuit = circuit_of(machine)
     maker = PairMaker(machine, program, Evaluator(circuit), loops)

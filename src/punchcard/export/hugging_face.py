@@ -6,12 +6,14 @@ They are defined in `hugging_face_model.py`, which is copied into the folder.
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
 from punchcard.export.folder import summary, write_folder
 from punchcard.export.targets import require
+from punchcard.files import write_whole
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import installed
@@ -68,7 +70,8 @@ def model(machine: Machine[Any, Any]) -> PunchcardModel:
     config = PunchcardConfig(
         hidden_size=machine.layout.width, shapes=shapes, halting=about["halting"], events=about["events"],
         machine={name: about[name] for name in ("title", "facts")}, dtype=machine.precision.name)
-    made: PunchcardModel = PunchcardModel(config).to(machine.precision.dtype)
+    with torch.device("cpu"):
+        made: PunchcardModel = PunchcardModel(config).to(machine.precision.dtype)
     with torch.no_grad():
         made.load_state_dict({name: tensor.clone() for name, tensor in machine.model.state_dict().items()})
     made.eval()
@@ -126,8 +129,11 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # one file is written, which takes no time
     try:
-        model(machine).save_pretrained(folder)
-        processor(machine, program).save_pretrained(folder)
+        with TemporaryDirectory() as private:  # what safetensors writes, nobody else may read
+            model(machine).save_pretrained(private)
+            processor(machine, program).save_pretrained(private)
+            for path in Path(private).iterdir():
+                write_whole(folder / path.name, path.read_bytes())
     finally:
         if shown:
             logging.enable_progress_bar()

@@ -101,7 +101,7 @@ class PunchcardModel(PreTrainedModel):
         self, inputs_embeds: Tensor, loops: int = 1, output_hidden_states: bool | None = None,
         output_attentions: bool | None = None, return_dict: bool | None = None, **ignored: Any,
     ) -> BaseModelOutput | tuple[Any, ...]:
-        """So many loops on cards of (batch, columns, rows).
+        """So many loops on cards of (batch, columns, rows), outside autocast.
 
         `hidden_states` are the cards before the first layer and after every layer, `attentions` one for each layer: (batch,
         heads, column that takes, column that it takes from).
@@ -111,6 +111,10 @@ class PunchcardModel(PreTrainedModel):
                              f"{self.config.hidden_size} rows")
         wants_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
         wants_attentions = self.config.output_attentions if output_attentions is None else output_attentions
+        if torch.is_autocast_enabled(kind := inputs_embeds.device.type):
+            with torch.autocast(kind, enabled=False):
+                return self.forward(inputs_embeds, loops, wants_states, wants_attentions, return_dict)
+        require_full_products(inputs_embeds)
         card = inputs_embeds.transpose(-1, -2)
         states, attentions = [inputs_embeds], []
         for _ in range(loops):
@@ -142,6 +146,15 @@ class PunchcardModel(PreTrainedModel):
             made += going
             going &= ~matches(cards, [*self.config.halting, *self.config.events])
         return PunchcardRun(last_hidden_state=cards, loops=made, halted=self.halted(cards))
+
+
+def require_full_products(cards: Tensor) -> None:
+    """Refuse TF32 and bfloat16 for products of float32: they drop bits of the weights, and the program would go wrong."""
+    kind = torch.backends.cuda if cards.is_cuda else torch.backends.mkldnn
+    precision = getattr(getattr(kind, "matmul", None), "fp32_precision", None) or torch.get_float32_matmul_precision()
+    if cards.dtype == torch.float32 and precision not in ("ieee", "none", "highest"):
+        raise RuntimeError(f"torch computes products of float32 in {precision}, which drops bits of the weights: call "
+                           "torch.set_float32_matmul_precision('highest') first, or use a machine in float64")
 
 
 def matches(cards: Tensor, patterns: Sequence[Mapping[str, Any]]) -> Tensor:
@@ -283,7 +296,7 @@ def _put(card: Tensor, place: Mapping[str, Any], value: Any) -> None:
     start, rows, column, columns = place["start"], place["rows"], place["column"], place["columns"]
     name = place["name"]
     if place["kind"] == "numbers":
-        matrix = torch.as_tensor(value, dtype=card.dtype)
+        matrix = torch.as_tensor(value, dtype=card.dtype, device=card.device)
         matrix = matrix.reshape(1, 1) if matrix.ndim == 0 else matrix
         if tuple(matrix.shape) != (rows, columns):
             raise ValueError(f"{name}: a value of shape {tuple(matrix.shape)}, the program's is {(rows, columns)}")

@@ -25,6 +25,7 @@ from punchcard.machines.base import Machine
 from punchcard.machines.display_values import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
+from punchcard.transformer.torch_settings import equation_settings
 
 
 @checked
@@ -75,10 +76,10 @@ class ProgramLayer(nn.Module):
         self.machine = machine
         self.places: Mapping[str, RealVariable] = machine.real_variables(self.program)
         if not self.places:  # bits alone: nothing has a derivative, so no card is needed
-            self.register_buffer("card", torch.zeros((), dtype=getattr(torch, machine.precision.name)), persistent=False)
+            self.register_buffer("card", torch.zeros((), dtype=machine.precision.dtype, device="cpu"), persistent=False)
             return
         self.register_buffer("card", machine.punch(self.program), persistent=False)
-        real = torch.zeros(self.card.shape, dtype=torch.bool)
+        real = torch.zeros_like(self.card, dtype=torch.bool)
         for place in self.places.values():
             for rows in place.rows:
                 real[rows, place.columns] = True
@@ -200,7 +201,7 @@ class ProgramLayer(nn.Module):
                                    "max_steps= if it needs more")
         kind = next((t.dtype for t in given if t.is_floating_point()), torch.int64)
         outputs = tuple(
-            torch.tensor(np.array([result.memory[name] for result in results], dtype=np.float64), dtype=torch.float64)
+            torch.from_numpy(np.array([result.memory[name] for result in results], dtype=np.float64))
             .reshape((*leading, *self.shape(name))).to(self.card.device, kind) for name in self.outputs)
         return outputs, max((result.loops for result in results), default=0)
 
@@ -243,8 +244,9 @@ class FastRun(torch.autograd.Function):
         given = outside_transforms(ctx.saved_tensors)
         if not ctx.layer.places:  # of bits: a step function of the inputs, flat between its jumps
             return (None, None, *(torch.zeros_like(tensor) if tensor.is_floating_point() else None for tensor in given))
-        pull_back = torch.func.vjp(lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), *given)[1]
-        return (None, None, *pull_back(cotangents))
+        with equation_settings(ctx.layer.card.device):
+            pull_back = torch.func.vjp(lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors), *given)[1]
+            return (None, None, *pull_back(cotangents))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
@@ -253,9 +255,10 @@ class FastRun(torch.autograd.Function):
                       for tensor, tangent in zip(given, tangents[2:], strict=True))
         if not ctx.layer.places:
             return tuple(torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in ctx.like)
-        pushed: tuple[Tensor, ...] = torch.func.jvp(
-            lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors, checkpoint=False), given, moved)[1]
-        return pushed
+        with equation_settings(ctx.layer.card.device):
+            pushed: tuple[Tensor, ...] = torch.func.jvp(
+                lambda *tensors: ctx.layer.unrolled(ctx.loops, *tensors, checkpoint=False), given, moved)[1]
+            return pushed
 
     @staticmethod
     def vmap(info: Any, dims: tuple[int | None, ...], layer: ProgramLayer, counted: LoopCount,

@@ -23,6 +23,7 @@ from punchcard.export.folder import stops, write_folder
 from punchcard.export.targets import require
 from punchcard.files import write_whole
 from punchcard.machines.base import Machine
+from punchcard.transformer.torch_settings import equation_settings
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -62,9 +63,9 @@ def model(machine: Machine[Any, Any]) -> ModelProto:
     import torch
 
     rows, columns = machine.layout.width, machine.layout.columns
-    cards = torch.zeros(2, rows, max(2, columns), dtype=machine.precision.dtype)  # 1 would be taken for a constant
+    cards = torch.zeros(2, rows, max(2, columns), dtype=machine.precision.dtype, device="cpu")  # 1 would be a constant
     sizes = {0: torch.export.Dim("batch"), 2: torch.export.Dim("columns", min=2)}
-    with _quietly(), torch.no_grad():
+    with _quietly(), torch.no_grad(), equation_settings(cards.device), torch.device("cpu"):
         program = torch.onnx.export(_loop(machine).eval(), (cards,), dynamo=True, dynamic_shapes=(sizes,), verbose=False,
                                     input_names=["card"], output_names=["next"])
     if program is None:

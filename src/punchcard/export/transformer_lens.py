@@ -83,10 +83,11 @@ def state(weights: Weights, columns: int) -> dict[str, Tensor]:
     sizes, dtype = config(weights, columns), getattr(torch, weights.dtype)
 
     def zeros(*shape: int) -> Tensor:
-        return torch.zeros(*shape, dtype=dtype)
+        return torch.zeros(*shape, dtype=dtype, device="cpu")
 
     found = {"embed.weight": zeros(1, weights.width), "pos_embed.weight": zeros(columns, weights.width),
-             "unembed.weight": torch.eye(weights.width, dtype=dtype), "unembed.bias": zeros(weights.width)}
+             "unembed.weight": torch.eye(weights.width, dtype=dtype, device="cpu"),
+             "unembed.bias": zeros(weights.width)}
     for number, module in enumerate(weights.module.layers):
         assert isinstance(module, TransformerLayer)
         found |= {f"blocks.{number}.{name}": tensor for name, tensor in _layer(module, sizes, zeros).items()}
@@ -106,7 +107,7 @@ def _layer(layer: TransformerLayer, sizes: Mapping[str, Any], zeros: Callable[..
         attention["k"][keys] = layer.key[head]
         attention["q"][keys] = layer.temperature[head] * SCALE * layer.query[head]
         moved = layer.value[head].any(dim=1).nonzero()[:, 0]
-        places = torch.arange(start, start + len(moved))
+        places = torch.arange(start, start + len(moved), device="cpu")
         attention["v"][places] = layer.value[head][moved]
         attention["o"][moved, places] = 1.0
     w1, b1, w2 = zeros(units, width), zeros(units), zeros(width, units)

@@ -147,11 +147,16 @@ class Machine(ABC, Generic[Program, State]):
         for pattern in self.halting:
             self.layout.check_pattern(pattern)
 
+    @classmethod
+    def check_design(cls, design: str) -> None:
+        """Raise an error for an unknown design."""
+        if design not in cls.designs:
+            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, cls.designs)}: "
+                                 f"there are {', '.join(cls.designs)}")
+
     def check_options(self, design: str, options: Mapping[str, Any]) -> None:
         """Raise an error for an unknown design, and for an option with a value that its kind does not allow."""
-        if design not in self.designs:
-            raise PunchcardError(f"unknown design {design!r}{did_you_mean(design, self.designs)}: "
-                                 f"there are {', '.join(self.designs)}")
+        self.check_design(design)
         for option in self.kind.options:
             if option.name in options or not option.many:  # a list may hold objects, which the machine looks at itself
                 option.check(options.get(option.name))

@@ -24,7 +24,7 @@ from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import NO_CONTROLS, Controls, NoCopyWatch, check_engine
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import sweep
+from punchcard.files import check_regular, sweep
 from punchcard.machines import storage
 from punchcard.machines.base import NO_LIMIT, AnyMachine
 from punchcard.machines.comparison import Check
@@ -100,6 +100,7 @@ class CheckpointFile:
     """Writes the checkpoints of one run to one file, each over the last."""
 
     def __init__(self, path: str | Path, machine: AnyMachine, program: Any, plan: Plan) -> None:
+        check_regular(path, "checkpoint")
         self.path = Path(path)
         self._fixed = {
             "format": FORMAT, "machine": machine.describe(), "weights": _digest(machine.weights),

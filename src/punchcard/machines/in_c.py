@@ -12,7 +12,7 @@ from array import array
 from functools import cache
 from pathlib import Path
 
-from punchcard.errors import CompilerError
+from punchcard.errors import CompilerError, shortened
 
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = ("-O3", "-shared", "-fPIC", "-w", "-x", "c")
@@ -20,7 +20,11 @@ OPTIONS = ("-O3", "-shared", "-fPIC", "-w", "-x", "c")
 
 def compiler() -> list[str] | None:
     """The system's C compiler: what the environment names as CC, or else the first of the usual ones."""
-    named = shlex.split(os.environ.get("CC", ""))
+    given = os.environ.get("CC", "")
+    try:
+        named = shlex.split(given)
+    except ValueError as error:
+        raise CompilerError(f"CC={shortened(given)}: {error}: write a command as a shell takes it, such as CC=gcc") from None
     if named and shutil.which(named[0]):
         return named
     return next(([found] for name in COMPILERS if (found := shutil.which(name))), None)

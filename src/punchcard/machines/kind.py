@@ -30,6 +30,7 @@ class Option:
     least, most   bounds of a number, default: none
     choices       the allowed texts, default: any
     many          True: a list of values, separated by commas on the command line
+    positional    True, of one with many values: they have no flag on the command line, and come after FILE
     """
 
     name: str
@@ -40,6 +41,7 @@ class Option:
     most: float | None = None
     choices: tuple[str, ...] = ()
     many: bool = False
+    positional: bool = False
 
     @property
     def spelling(self) -> str:
@@ -148,6 +150,8 @@ class Kind:
     resolve       function from the given sizes to all sizes, so that a program's text can be checked against them
     parse_value   function from the text of `--set NAME=VALUE` to a value, or None if programs have no named values
     timing        what `punchcard bench` measures without a FILE, or None
+    refused       extensions of files that look like programs of this kind, with the reason why they are not
+    arguments     whether programs are called with arguments, by `with_arguments`
     machine       the class of its machines, or "module:Class"
     """
 
@@ -163,6 +167,8 @@ class Kind:
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     parse_value: Callable[[str], Any] | None = None
     timing: Timing | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+    arguments: bool = False
     machine: str | type[AnyMachine] = field(default="", repr=False)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
 from punchcard.errors import PunchcardError
-from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write
+from punchcard.machines.streams import END_OF_INPUT, KeptBytes, Read, Traffic, Write, Writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
@@ -31,8 +31,11 @@ class Host(ABC):
 
     ended: Literal["halted", "fault", "interrupted"] | None = None
     fault: Any = None
-    errors: bytes = b""
     status: int | None = None
+
+    @property
+    def errors(self) -> bytes:
+        return b""
 
     @property
     @abstractmethod
@@ -62,7 +65,10 @@ class StreamHost(Host):
         self._layout, self._patterns = machine.layout, machine.design.events(machine.sizes)
         self._scratch = machine.layout.region("scratchpad").start
         self._from, self._to, self._last = read, write, last
-        self._read, self._written = bytearray(begin.traffic.read), bytearray(begin.traffic.written)
+        forgets = isinstance(write, Writer) and write.forgets
+        self._read = KeptBytes(begin.traffic.read, "read", forgets=forgets)
+        self._written = KeptBytes(begin.traffic.written, "written", forgets=forgets)
+        self._complaints = KeptBytes(b"", "written to standard error", forgets=forgets)
         self._waiting, self._input_ended = begin.traffic.waiting, begin.traffic.input_ended
         self._served, self._over = begin.loops, begin.ended
 
@@ -73,6 +79,10 @@ class StreamHost(Host):
     @property
     def traffic(self) -> Traffic:
         return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._input_ended)
+
+    @property
+    def errors(self) -> bytes:
+        return bytes(self._complaints)
 
     def events(self, card: Card) -> list[str]:
         """The names of the events on a card."""

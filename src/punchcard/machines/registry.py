@@ -117,6 +117,9 @@ class Registry:
                 for language in kind.languages:
                     if language.magic and data.startswith(language.magic):
                         return kind, language
+            for kind in self:
+                if suffix in kind.refused:
+                    raise ProgramError(f"{str(path)!r}: {kind.refused[suffix]}")
             read_text(path)
             known = ", ".join(f"{extension} ({some[0][1].about})" for extension, some in self._languages.items())
             raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from punchcard.card.layout import Card, CardHolder, Layout
-from punchcard.errors import PunchcardError, shortened
+from punchcard.errors import PunchcardError, printable, shortened
 from punchcard.formatting import format_value, join_some, plural
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Result(CardHolder, Generic[State]):
         values = f"; {join_some(parts)}" if parts else ""
         written = f"; output {shortened(self.output)}" if self.output else ""
         fault = f": {self.fault}" if self.fault is not None else ""
-        return f"<Result: {self.summary()} on the {self.engine} engine{fault}{values}{written}>"
+        return printable(f"<Result: {self.summary()} on the {self.engine} engine{fault}{values}{written}>")
 
     def _repr_html_(self) -> str:
         from punchcard.viewer.tables import result_html

@@ -23,6 +23,7 @@ _TOKEN = re.compile(r"""
   | (?P<number>[0-9][0-9A-Za-z_]*)
   | (?P<mark>[,:+\-])
 """, re.VERBOSE)
+_STRETCH = re.compile(r"[^\n]+")
 MAX_DIGITS = 40  # no word is that long
 MAX_TOKENS = 1 << 21
 """The most words, numbers and marks of a text; a line counts as one more. Numbers that are taken as a run do not count."""
@@ -51,11 +52,15 @@ class Token(NamedTuple):
 
 
 class Line:
-    """The tokens of one line, taken from left to right; `ahead` is the next one, an empty one at the end of the line."""
+    """The tokens of one line, taken from left to right; `ahead` is the next one, an empty one at the end of the line.
+
+    A line may hold the line ends of a string.
+    """
 
     def __init__(self, content: str, number: int, scanner: _Scanner) -> None:
-        self._content, self._scanner = content, scanner
-        self._end = Token("end", "", number, len(content.rstrip()) + 1, scanner.source)
+        self._content, self._number, self._scanner = content, number, scanner
+        last = content.rstrip()
+        self._end = Token("end", "", number + last.count("\n"), len(last) - last.rfind("\n"), scanner.source)
         self._tokens = scanner.tokens(content, number)
         self._second: Token | None = None
         self.ahead = next(self._tokens, self._end)
@@ -89,10 +94,10 @@ class Line:
 
     def take_run(self, pattern: re.Pattern[str]) -> str:
         """What a pattern finds from the next token on, all at once; it ends where a token does."""
-        start = self.ahead.column - 1
+        start = self.ahead.column - 1  # no string is before it
         end = match.end() if (match := pattern.match(self._content, start)) else start
         if end > start:
-            self._tokens = self._scanner.tokens(self._content, self._end.line, end)
+            self._tokens = self._scanner.tokens(self._content, self._number, end)
             self.ahead, self._second = next(self._tokens, self._end), None
         return self._content[start:end]
 
@@ -133,23 +138,28 @@ class Line:
         return self.ahead.error(f"{found}: {rule}")
 
 
-def lines(text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN) -> Iterator[Line]:
-    """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens."""
+def lines(
+    text: str, source: str = "", pattern: re.Pattern[str] = _TOKEN, stretch: re.Pattern[str] = _STRETCH
+) -> Iterator[Line]:
+    """The lines that hold more than blanks and comments; the groups of `pattern` are the kinds of tokens.
+
+    `stretch` finds how far a line goes, where that is not the next line end.
+    """
     scanner = _Scanner(source, pattern)
-    for number, content in numbered_lines(text):
+    for number, content in numbered_lines(text, stretch):
         line = Line(content, number, scanner)
         if line.ahead.kind != "end":
             yield line
 
 
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+def numbered_lines(text: str, stretch: re.Pattern[str] = _STRETCH) -> Iterator[tuple[int, str]]:
     """The lines of a text that are not empty, with their numbers, counted from 1. A line ends with CR, LF or both."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     number, place = 1, 0
-    for match in re.finditer(r"[^\n]+", text):
+    for match in stretch.finditer(text):
         number += text.count("\n", place, match.start())
-        place = match.end()
+        place = match.start()
         yield number, match.group()
 
 
@@ -209,17 +219,21 @@ class _Scanner:
         self._count = 0
 
     def tokens(self, content: str, number: int, place: int = 0) -> Iterator[Token]:
+        """The tokens from a place on, before which no line ends."""
         match_at, length = self._pattern.match, len(content)
+        start = 0  # of the line; a string may have moved it
         self._checked(Token("", "", number, 1, self.source))
         while place < length:
             match = match_at(content, place)
             if match is None:
-                unexpected = Token("", content[place], number, place + 1, self.source)
+                unexpected = Token("", content[place], number, place - start + 1, self.source)
                 raise unexpected.error(f"unexpected character {content[place]!r}")
             kind = match.lastgroup or ""
             if kind not in _SKIPPED:
-                yield self._checked(Token(kind, match.group(), number, place + 1, self.source))
+                yield self._checked(Token(kind, match.group(), number, place - start + 1, self.source))
             place = match.end()
+            if kind == "string" and "\n" in match.group():
+                number, start = number + match.group().count("\n"), content.rfind("\n", 0, place) + 1
 
     def _checked(self, token: Token) -> Token:
         self._count += 1

@@ -52,7 +52,8 @@ def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: M
     import torch
     from safetensors.torch import save as tensors_to_bytes
 
-    write_whole(path, tensors_to_bytes({name: torch.as_tensor(t).contiguous() for name, t in tensors.items()}, metadata))
+    held = {name: torch.as_tensor(tensor, device="cpu").contiguous() for name, tensor in tensors.items()}
+    write_whole(path, tensors_to_bytes(held, metadata))
 
 
 def read_sealed(path: str | Path, key: str, what: str, form: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
 
+from punchcard.budget import KEPT, limit, require
+
 HOLD_SECONDS = 0.05
 """How long a byte may wait for others before it is handed to a file: a person sees no delay."""
 HOLD_BYTES = 1 << 13
@@ -34,6 +36,29 @@ class Traffic:
     waiting: bool = False
     input_ended: bool = False
     kept: tuple[int, ...] = ()
+
+
+class KeptBytes:
+    """Bytes that have passed, kept for the result, the comparison and checkpoints, as far as the memory budget goes.
+
+    `forgets`: nobody asks for them, so that a program may go on for ever.
+    """
+
+    def __init__(self, begun: bytes, what: str, *, forgets: bool = False) -> None:
+        self._bytes, self._what, self._forgets = bytearray(begun), what, forgets
+        self._most = limit() // KEPT
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._bytes)
+
+    def add(self, more: bytes) -> None:
+        """Take what has passed; what would be too much to keep ends the run."""
+        if self._forgets:
+            return
+        self._bytes += more
+        if len(self._bytes) > self._most:
+            require(len(self._bytes) * KEPT, f"keeping the {len(self._bytes):,} bytes that the program has {self._what}",
+                    instead="stop the run earlier with --max-steps, keep nothing with --no-check")
 
 
 def reader(source: Input, done: int = 0) -> Read:
@@ -70,19 +95,22 @@ class TimedInput:
 class Writer:
     """Takes bytes; `flush` hands on what it still holds, `flush_if_due` does so when that was held long enough.
 
-    `errors` is a second stream, for machines whose programs have one; by default it goes nowhere.
+    `errors` is a second stream, for machines whose programs have one; by default it goes nowhere. `forgets`: the result
+    need not have the bytes.
     """
 
     def __init__(self, take: Write, flush: Callable[[], None] = lambda: None,
-                 flush_if_due: Callable[[], None] = lambda: None, errors: BinaryIO | None = None) -> None:
+                 flush_if_due: Callable[[], None] = lambda: None, errors: BinaryIO | None = None, *,
+                 forgets: bool = False) -> None:
         self._take, self.flush, self.flush_if_due, self._errors = take, flush, flush_if_due, errors
+        self.forgets = forgets
 
     def __call__(self, byte: int) -> None:
         self._take(byte)
 
     def seen_by(self, take: Write) -> Writer:
         """A writer whose bytes go to `take` first, which hands them on to this one."""
-        return Writer(take, self.flush, self.flush_if_due, self._errors)
+        return Writer(take, self.flush, self.flush_if_due, self._errors, forgets=self.forgets)
 
     def complain(self, message: bytes) -> None:
         """Bytes for the second stream, after all that was written to the first."""
@@ -115,13 +143,13 @@ class _Buffer:
             self._due = time.monotonic() + HOLD_SECONDS
 
 
-def writer(target: Output | None, errors: BinaryIO | None = None) -> Writer:
+def writer(target: Output | None, errors: BinaryIO | None = None, *, forgets: bool = False) -> Writer:
     """A writer to a function, which takes each byte at once, or to a file, which may be some bytes behind."""
     if isinstance(target, Writer):
         return target
     if target is None:
-        return Writer(lambda byte: None, errors=errors)
+        return Writer(lambda byte: None, errors=errors, forgets=forgets)
     if callable(target):
-        return Writer(target, errors=errors)
+        return Writer(target, errors=errors, forgets=forgets)
     buffer = _Buffer(target)
-    return Writer(buffer.take, buffer.flush, buffer.flush_if_due, errors)
+    return Writer(buffer.take, buffer.flush, buffer.flush_if_due, errors, forgets=forgets)

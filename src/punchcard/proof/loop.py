@@ -17,7 +17,6 @@ from typing import overload
 
 import numpy as np
 
-from punchcard.errors import ProofError
 from punchcard.proof.attention import Attention, LayerHead
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
@@ -26,20 +25,22 @@ from punchcard.proof.relus import Relus
 from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
 from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.weights import NAMES, LayerArrays, sparse_rows
+from punchcard.transformer.sums import Bounds, HeadMatrices, LayerSums
+from punchcard.transformer.weights import LayerArrays
 
 Row = list[tuple[int, Fraction]]
 NEVER = Fraction(1 << 64)
 """A lead that no score has."""
 
 
-def _least_lead(dtype: str, temperature: float, key: Array, query: Array, sizes: Array) -> Fraction:
+def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction:
     """By how much a score of entries up to these sizes must lead so that nothing is left of another.
 
     That scores are exact is a claim of its own.
     """
-    largest = float((np.abs(key.astype(np.float64)) @ sizes) @ (np.abs(query.astype(np.float64)) @ sizes))
-    lead = hard_lead(dtype, temperature, Scores(largest))
+    card = Bounds(-sizes[:, None], sizes[:, None], np.ones(len(sizes)), np.zeros(len(sizes), np.bool_))
+    with np.errstate(over="ignore", invalid="ignore"):
+        lead = hard_lead(dtype, head.temperature, Scores(float(head.matched(card)[2][0][0])))
     return Fraction(lead) if math.isfinite(lead) else NEVER
 
 
@@ -57,18 +58,14 @@ class Layer:
     """The weights of a layer as exact fractions."""
 
     def __init__(self, arrays: LayerArrays, dtype: str, sizes: Array) -> None:
-        for name in NAMES:
-            if not np.isfinite(getattr(arrays, name)).all():
-                raise ProofError(f"the weights {name!r} have an entry that is not finite: there is nothing to prove")
+        sums = LayerSums(arrays)
         self.heads = [
-            HeadWeights(sparse_rows(key, Fraction), sparse_rows(query, Fraction), sparse_rows(value, Fraction),
-                        _least_lead(dtype, float(temperature), key, query, sizes))
-            for key, query, value, temperature in zip(arrays.key, arrays.query, arrays.value, arrays.temperature,
-                                                      strict=True)
+            HeadWeights(head.key.by_row(Fraction), head.query.by_row(Fraction), head.value.by_row(Fraction),
+                        _least_lead(dtype, head, sizes))
+            for head in sums.heads
         ]
-        self.w1, self.w2 = sparse_rows(arrays.w1, Fraction), sparse_rows(arrays.w2, Fraction)
-        self.b1 = [Fraction(float(b)) for b in arrays.b1.ravel()]
-        self.b2 = [Fraction(float(b)) for b in arrays.b2.ravel()]
+        self.w1, self.w2 = sums.w1.by_row(Fraction), sums.w2.by_row(Fraction)
+        self.b1, self.b2 = (list(map(Fraction, bias.tolist())) for bias in (sums.b1, sums.b2))
 
 
 class LazyRows(Sequence[Form]):

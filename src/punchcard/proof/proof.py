@@ -5,6 +5,7 @@
     entries  when a later layer begins, every entry is an integer within its limit
     step     after the loop every block holds what the machine's meaning says, or is as it was, or 0
     facts    the facts hold again
+    overflow no sum is beyond the largest number of the format, and none has terms below its smallest one
     bits     no sum is ever rounded: the number format has the bits that the sums need
 
 So the claims hold after every loop, by induction, for every program and any number of loops.
@@ -12,7 +13,8 @@ So the claims hold after every loop, by induction, for every program and any num
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -28,14 +30,14 @@ from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.certificate import Claims, Progress
 from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
-from punchcard.proof.loop import NEVER, Layer
+from punchcard.proof.loop import Layer
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
-from punchcard.transformer.build import LayerWeights
-from punchcard.transformer.exactness import entry_sizes, needed_bits
+from punchcard.transformer.exactness import bits_of, entry_sizes, loop_sums
 from punchcard.transformer.expression import Array
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.sums import LayerSums, Sums
+from punchcard.transformer.weights import Weights
 
 
 class Proof:
@@ -53,6 +55,8 @@ class Proof:
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
+        if (wrong := self.weights.non_finite()) is not None:
+            raise ProofError(f"{wrong}: there is nothing to prove of such weights")
         if not self.weights.layers:
             raise ProofError("a model without layers: there is nothing to prove")
         self._check_stages()
@@ -112,7 +116,7 @@ class Proof:
                 if self._only is None or (case if isinstance(case, str) else case.name) in self._only:
                     self._show(stage, case)
         if not self.has_reals:
-            self.check_bits()
+            self.check_sums()
 
     def _show(self, stage: Stage, case: Case | str | None = None) -> None:
         if case is not None or stage is not self.stages[0] or self.obligation.name is not None:
@@ -127,31 +131,50 @@ class Proof:
                 self.promises += [f"{rows} is an integer, up to {float(tolerance):g}"
                                   for rows, tolerance in meaning.promised.items()]
             if case is not None or not meaning.cases:
-                self._check_bits_beside_reals()
+                self._check_sums_beside_reals()
 
     # The sums
 
-    def _check_bits_beside_reals(self) -> None:
-        bits, name = self.weights.format.significand, self.obligation.claim_name("bits")
-        sums = BitSums(self.obligation.loop, self.weights.layers, bits, name.removesuffix(": bits"))
+    def _layer_sums(self) -> list[LayerSums]:
+        """The sums of all layers, by what was shown of the heads so far."""
+        return [LayerSums(arrays, number, shares)
+                for number, (arrays, shares) in enumerate(zip(self.weights.layers, self.shares, strict=True), start=1)]
+
+    def _check_sums_beside_reals(self) -> None:
+        limits, claim_name = self.weights.format, self.obligation.claim_name
+        where = claim_name("bits").removesuffix(": bits")
+        sums = BitSums(self.obligation.loop, self.weights.layers, limits.significand, where)
+        self._check_range(claim_name("overflow"), sums.all(self._layer_sums(), limits.eps))
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
-        with self.claims.claim(name, lambda: about.format(sums.needed, self.weights.dtype, bits)):
+        with self.claims.claim(claim_name("bits"), lambda: about.format(sums.needed, limits.name, limits.significand)):
             sums.check()
 
-    def check_bits(self) -> None:
-        """Show that no sum is rounded, by what was shown of the heads."""
-        bits = self.weights.format.significand
-        layers = [_with_winners(arrays, shares) for arrays, shares in zip(self.weights.layers, self.shares, strict=True)]
-        needed = max(needed_bits(layers, stage.begin) for stage in self.stages)
-        for number, layer in enumerate(self.layers, start=1):
-            for head, weights in enumerate(layer.heads, start=1):
-                if weights.gap >= NEVER:
-                    raise Failed(f"bits: {self.weights.dtype} holds the products of scores and temperature in layer "
-                                 f"{number}, head {head}", None)
-        about = f"sums need {needed} bits, {self.weights.dtype} has {bits}"
+    def check_sums(self) -> None:
+        """Show that no sum leaves the number format, and that none is rounded, by what was shown of the heads."""
+        limits, layers = self.weights.format, self._layer_sums()
+        sums = [each for stage in self.stages for each in loop_sums(layers, stage.begin)]
+        self._check_range("overflow", sums)
+        needed = bits_of(sums)
+        about = f"sums need {needed} bits, {limits.name} has {limits.significand}"
         with self.claims.claim("bits", about):
-            if needed > bits:
+            if needed > limits.significand:
                 raise Failed(f"bits: {about}", None)
+
+    def _check_range(self, name: str, sums: Iterable[Sums]) -> None:
+        """Show that nothing overflows or underflows."""
+        limits, reach, finest = self.weights.format, 0.0, math.inf
+
+        def about() -> str:
+            return (f"sums are {reach:.3g} at most, {limits.name} holds {limits.max:.3g}; their terms are multiples of "
+                    f"{finest:.3g}, its smallest number is {limits.least:.3g}")
+
+        with self.claims.claim(name, about):
+            for each in sums:
+                found = each.violation(limits)
+                if found is not None:
+                    raise Failed(f"{name}: no sum leaves the number format, and {found}", None)
+                reach = max(reach, float(each.totals.max(initial=0.0)))
+                finest = min(finest, float(each.grids.min(initial=math.inf)))
 
 
 def check_whole(layout: Layout) -> None:
@@ -170,10 +193,3 @@ def real_sizes(layout: Layout) -> Array:
             found[layout.rows(block.name)] = max(1.0, block.limit)
     return found
 
-
-def _with_winners(arrays: LayerArrays, shares: list[int]) -> LayerWeights:
-    """A layer's arrays with what was shown of its heads."""
-    key, query, value, w1, b1, w2, b2 = (np.asarray(getattr(arrays, name), dtype=np.float64)
-                                         for name in ("key", "query", "value", "w1", "b1", "w2", "b2"))
-    return LayerWeights(key, query, value, np.ones(len(shares)), np.array(shares, dtype=np.float64), (None,) * len(shares),
-                        w1, b1.ravel(), w2, b2.ravel())

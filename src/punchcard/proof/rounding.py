@@ -12,7 +12,7 @@ more things happen:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,6 +26,7 @@ from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.expression import Array
 from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.sums import Bounds, LayerSums, Sums
 from punchcard.transformer.weights import LayerArrays
 
 GATE = 2.0**32
@@ -78,6 +79,15 @@ class BitSums:
                     if len(column.later) > number:
                         self._feed_forward(number, layer, column)
 
+    def all(self, layers: Sequence[LayerSums], eps: float) -> Iterator[Sums]:
+        """All sums, of bits and of real numbers, layer by layer."""
+        for number, layer in enumerate(layers):
+            columns = [column for found in self.loop.columns.found.values() for column in found]
+            before = [self.entries(each, number) for each in columns if number == 0 or len(each.later) >= number]
+            yield from layer.attention(_bounds(before, eps))
+            yield from layer.feed_forward(_bounds(
+                [self.entries(each, number, heads=True) for each in columns if len(each.later) > number], eps))
+
     def _fail(self, where: str) -> None:
         raise Failed(f"{self.name}: bits: {where} is exact, with {self.bits} significand bits", None)
 
@@ -105,7 +115,7 @@ class BitSums:
         for row in range(len(forms)):
             form = forms[row]
             low, high = self.loop.relus.span(form)
-            found.low[row], found.high[row] = float(low), float(high)
+            found.low[row], found.high[row] = _as_float(low), _as_float(high)
             if not self.loop.relus.is_real(form):
                 found.grid[row] = _grid(form)
                 continue
@@ -286,6 +296,22 @@ class BitSums:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
         return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
+
+
+def _bounds(columns: Sequence[RowBounds], eps: float) -> Bounds:
+    """What is known of several columns together."""
+    grids = np.array([np.where(rows.real | (rows.grid == 0), eps, rows.grid) for rows in columns])
+    real = np.any([rows.real | (rows.grid == 0) for rows in columns], axis=0)
+    return Bounds(np.stack([rows.low for rows in columns], axis=1), np.stack([rows.high for rows in columns], axis=1),
+                  grids.min(axis=0), real, eps)
+
+
+def _as_float(value: Fraction) -> float:
+    """The nearest float64, infinite where it is beyond all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _parts(matrix: Array, rows: RowBounds) -> tuple[Array, Array]:

@@ -7,17 +7,32 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
 import shlex
-from collections.abc import Callable, Mapping
+import sys
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from punchcard.errors import ProgramError, did_you_mean, shortened
+from punchcard.errors import ProgramError, PunchcardError, did_you_mean, printable, shortened
+from punchcard.lazy import import_name
+from punchcard.python.limits import LARGE, Limits, Refusal
 from punchcard.python.program import HOMES, machine_for, of_source
-from punchcard.python.source import OPERATORS, FunctionSource, Unsupported, lines_of, literal_value
+from punchcard.python.source import (
+    OPERATORS,
+    FunctionSource,
+    UnknownValue,
+    Unsupported,
+    check_integers,
+    error_at,
+    lines_of,
+    literal_value,
+    parsed,
+    short_name,
+)
 
 if TYPE_CHECKING:
     from punchcard.machines.fleq.isa import FleqProgram
@@ -26,9 +41,9 @@ if TYPE_CHECKING:
     from punchcard.python.integers.program import IntegerProgram
 
 KNOWN_MODULES = ("numpy", "punchcard", "punchcard.arrays", "math")
-MOST_ITEMS = 1 << 16
-MOST_BITS = 64
 MOST_TEXT = 1 << 20
+NAME = "program.py"
+"""What a text without a file is called."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +58,7 @@ class EntryPoint:
     @property
     def machine(self) -> str:
         """The kind of machine that it is for."""
-        machine = self.options.get("machine")
-        if machine is not None and machine not in HOMES:
-            self.source.fail(self.source.node, f"machine={machine!r}", "it must be 'fleq' or 'von-neumann'")
-        return str(machine) if machine is not None else machine_for(self.source)
+        return str(self.options.get("machine") or machine_for(self.source))
 
 
 def assemble(
@@ -88,7 +100,7 @@ def is_for_arrays(text: str, source: str = "", *, call: str | None = None, **oth
 
 def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
     """The function of a file that is to run."""
-    file = PythonFile.parsed(text, source)
+    file = read(text, source)
     if call is None:
         found = file.default()
         return EntryPoint(found, [], file.decorated.get(found.name) or {}, found.name != "main")
@@ -132,12 +144,13 @@ class PythonFile:
 
     def __init__(self, tree: ast.Module, source: str, lines: list[str]) -> None:
         self.source = source
+        self.limits = Limits()
         self.names: dict[str, object] = {}
         self.functions: dict[str, FunctionSource] = {}
         self.decorated: dict[str, dict[str, object]] = {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
-                found = FunctionSource.parsed(node, source or "program.py", lines, self.names)
+                found = FunctionSource.parsed(node, source or NAME, lines, self.names)
                 self.functions[node.name] = self.names[node.name] = found
                 self._decorators(node, found)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -165,7 +178,7 @@ class PythonFile:
                 del self.names[name]  # as it is where nothing was called so
 
     def _lose(self, name: str) -> None:
-        self.names[name] = _UNKNOWN
+        self.names[name] = EXECUTED
         self.functions.pop(name, None)
         self.decorated.pop(name, None)
 
@@ -182,22 +195,6 @@ class PythonFile:
                 self.names[alias.asname or package] = imported if alias.asname else import_module(package)
             elif hasattr(imported, alias.name):
                 self.names[alias.asname or alias.name] = getattr(imported, alias.name)
-
-    @classmethod
-    def parsed(cls, text: str, source: str) -> PythonFile:
-        if len(text) > MOST_TEXT:
-            raise ProgramError(f"{source}: the file has {len(text):,} characters: a program in Python has at most "
-                               f"{MOST_TEXT:,}, since its tree takes some hundred times as many bytes")
-        lines = lines_of(text)
-        try:
-            return cls(ast.parse(text), source, lines)
-        except SyntaxError as error:
-            line, column = error.lineno or 1, error.offset or 1
-            shown = lines[line - 1] if 0 < line <= len(lines) else ""
-            raise Unsupported(f"this is not Python: {error.msg}", file=source or "program.py", line=line,
-                              column=max(column, 1), text=shown) from None
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
 
     def default(self) -> FunctionSource:
         """main(), or the one decorated function without parameters."""
@@ -216,19 +213,24 @@ class PythonFile:
             if ast.unparse(called).rpartition(".")[2] != "program":
                 found.fail(decorator, "the only decorator of a function in a program file is @program")
             given = decorator.keywords if isinstance(decorator, ast.Call) else []
+            if isinstance(decorator, ast.Call) and decorator.args:
+                found.fail(decorator.args[0], "@program takes its options by name", "write word_bits=24, or range=8")
             options = {}
             for keyword in given:
                 value = self._value(keyword.value)
-                if keyword.arg is None or value is _UNKNOWN:
-                    found.fail(decorator, "an option of @program must be a constant in a file that is not executed")
+                if keyword.arg is None or isinstance(value, UnknownValue):
+                    why = f": this {value.why}" if isinstance(value, UnknownValue) and value != EXECUTED else ""
+                    found.fail(keyword.value, f"an option of @program must be a constant in a file that is only read{why}",
+                               "write it out, such as memory=4096")
                 options[str(keyword.arg)] = value
+            _check_options(found, decorator, options)
             self.decorated[node.name] = options
 
     def _constants(self, node: ast.Assign | ast.AnnAssign) -> None:
         if node.value is None:
             return
         value = self._value(node.value)
-        if value is _UNKNOWN:
+        if isinstance(value, UnknownValue):
             self._forget(node.value)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -247,43 +249,90 @@ class PythonFile:
             self._forget(target)
 
     def _value(self, node: ast.expr) -> object:
-        """The value of a constant expression; `_UNKNOWN` where it is not one, or too large."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
+        """The value of a constant expression; an `UnknownValue` where it is not one, or too large."""
+        try:
+            return self._computed(node)
+        except Refusal as refusal:
+            return UnknownValue(f"is too large: {refusal.message}")
+        except (ArithmeticError, ValueError, TypeError):
+            return EXECUTED  # it raises when the file is executed
+
+    def _computed(self, node: ast.expr) -> object:
+        self.limits.spend()
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str | None):
             return node.value
         if isinstance(node, ast.Name):
-            found = self.names.get(node.id, _UNKNOWN)
-            return _UNKNOWN if isinstance(found, FunctionSource) else found
+            found = self.names.get(node.id, EXECUTED)
+            return EXECUTED if isinstance(found, FunctionSource) else found
         if isinstance(node, ast.List | ast.Tuple):
-            items = [self._value(item) for item in node.elts]
-            return _UNKNOWN if _UNKNOWN in items else items if isinstance(node, ast.List) else tuple(items)
+            items = [self._computed(item) for item in node.elts]
+            unknown = next((item for item in items if isinstance(item, UnknownValue)), None)
+            return unknown or self.limits.known(items if isinstance(node, ast.List) else tuple(items))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            value = self._value(node.operand)
-            return -value if isinstance(value, int | float) else _UNKNOWN
+            value = self._computed(node.operand)
+            return -value if isinstance(value, int | float) else EXECUTED
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div | ast.MatMult):
-            return self._combined(OPERATORS[type(node.op)][1], self._value(node.left), self._value(node.right))
+            return self._combined(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and (
                 "range" not in self.names and not node.keywords and 1 <= len(node.args) <= 3):
-            ends = [end for end in map(self._value, node.args) if type(end) is int]
-            if len(ends) == len(node.args) and (len(ends) < 3 or ends[2]):
-                found = range(*ends)
-                return tuple(found) if found[:MOST_ITEMS] == found else _UNKNOWN
-        return _UNKNOWN
+            ends = [end for end in map(self._computed, node.args) if type(end) is int]
+            if len(ends) == len(node.args):
+                return tuple(self.limits.known(range(*ends)))
+        return EXECUTED
 
-    @staticmethod
-    def _combined(combine: Callable[[Any, Any], Any], left: object, right: object) -> object:
-        if not isinstance(right, int):
-            return _UNKNOWN
-        if combine is operator.mul and isinstance(left, list):
-            return left * right if len(left) * right <= MOST_ITEMS else _UNKNOWN
-        if not isinstance(left, int) or max(abs(left).bit_length(), abs(right).bit_length()) > MOST_BITS or (
-                combine in (operator.lshift, operator.pow) and not 0 <= right <= MOST_BITS) or (
-                combine is operator.rshift and right < 0) or (combine in (operator.floordiv, operator.mod) and not right):
-            return _UNKNOWN
-        return combine(left, right)
+    def _combined(self, node: ast.BinOp) -> object:
+        """An operator on integers, and a list that is repeated."""
+        left, right = self._computed(node.left), self._computed(node.right)
+        for unknown in (left, right):
+            if isinstance(unknown, UnknownValue):
+                return unknown
+        sign, compute = OPERATORS[type(node.op)]
+        if not isinstance(right, int) or not (isinstance(left, int) or (sign == "*" and isinstance(left, list))):
+            return EXECUTED
+        found = self.limits.combined(sign, compute, left, right)
+        return found if isinstance(found, int | list) else EXECUTED
 
 
-_UNKNOWN = type("computed when the file is executed", (), {})()
-"""What is not known of a file that is only parsed; an error says so by the name of its type."""
+EXECUTED = UnknownValue("is computed when the file is executed, and it is only read here")
+
+
+@lru_cache(maxsize=1)
+def read(text: str, source: str) -> PythonFile:
+    """The functions and constants of a text. Each reader of a file asks for it again: it is parsed, and warned of, once."""
+    if len(text) > MOST_TEXT:
+        raise ProgramError(f"{source}: the file has {len(text):,} characters: a program in Python has at most "
+                           f"{MOST_TEXT:,}, since its tree takes some hundred times as many bytes")
+    lines, file = lines_of(text), source or NAME
+    try:
+        tree, said = parsed(text)
+        check_integers(tree, partial(error_at, file=short_name(file), lines=lines))
+        found = PythonFile(tree, source, lines)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        why, instead = f"this is not Python: {error.msg}", ""
+        if "int_max_str_digits" in why:
+            why, instead = f"an integer of more than {sys.get_int_max_str_digits():,} digits: {LARGE}", "use a smaller one"
+        raise Unsupported(why, file=file, line=line, column=max(column, 1), instead=instead,
+                          text=lines[line - 1] if 0 < line <= len(lines) else "") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
+    for each in said:
+        plain = lines[each.lineno - 1].strip().isprintable() if each.lineno <= len(lines) else False
+        shown = printable(file) if plain else f"<{printable(file)}>"  # a line of the file would be printed as it is
+        warnings.warn_explicit(each.message, each.category, shown, each.lineno)
+    return found
+
+
+def _check_options(found: FunctionSource, decorator: ast.expr, options: Mapping[str, object]) -> None:
+    """Refuse options that the kind of program does not have, and values that they cannot have."""
+    machine = options.get("machine", machine_for(found))
+    if machine not in HOMES:
+        found.fail(decorator, f"machine={shortened(machine)}", "it must be 'fleq' or 'von-neumann'")
+    own = {name: value for name, value in options.items() if name != "machine"}
+    try:
+        import_name(HOMES[str(machine)]).checked_options(own)
+    except PunchcardError as error:
+        found.fail(decorator, str(error).removeprefix("program: "))
 
 
 def _is_main_guard(node: ast.stmt) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeAlias, 
 import numpy as np
 
 from punchcard.arguments import check_options
+from punchcard.engines import check_engine
 from punchcard.errors import ArgumentError, ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.checkpoint import begin, resume
@@ -29,6 +30,7 @@ from punchcard.machines.comparison import Check
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 from punchcard.machines.streams import Input
+from punchcard.python.limits import Limits
 from punchcard.python.source import FunctionSource, bind_arguments, defaults_of, literal_value, parameters_of
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
@@ -44,6 +46,11 @@ class ProgramOptions:
 
     engine: str = DEFAULT_ENGINE
     max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        check_engine(self.engine)
+        if self.max_steps is not None and self.max_steps < 0:
+            raise ArgumentError(f"program: max_steps={self.max_steps}: it must be 0 or more")
 
 
 class CompiledCall(Protocol):
@@ -70,14 +77,19 @@ class PythonProgram(ABC, Generic[Options, Compiled]):
     option_type: ClassVar[type[ProgramOptions]]
 
     def __init__(self, source: FunctionSource, function: Callable[..., Any] | None = None, **options: object) -> None:
-        check_options("program", options, self.option_type)
         self.source, self.function = source, function
-        self.options: Options = self.option_type(**options)  # type: ignore[assignment, arg-type]
+        self.options: Options = self.checked_options(options)  # type: ignore[assignment]
         self.defaults = self._default_values()
         if function is not None:
             update_wrapper(self, function)
         else:
             self.__name__ = source.name
+
+    @classmethod
+    def checked_options(cls, options: Mapping[str, object]) -> ProgramOptions:
+        """The options of a program; unknown ones, and values that they cannot have, are refused."""
+        check_options("program", options, cls.option_type)
+        return cls.option_type(**options)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<program {self.source.name} of {self.about}, {self.source.file}:{self.source.line(self.source.node)}>"
@@ -172,8 +184,11 @@ Snapshot: TypeAlias = tuple[tuple[str, object], ...]
 def snapshot(source: FunctionSource, seen: frozenset[int] = frozenset()) -> Snapshot:
     """What the names outside a function mean now, in a form that can be compared."""
     found: dict[str, object] = {}
+    limits = Limits()
     for node in ast.walk(source.node):
         if isinstance(node, ast.Name) and node.id in source.names:
+            with source.refusing(node):
+                limits.known(source.names[node.id], repr(node.id))
             found[node.id] = _state(source.names[node.id], seen)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = source.names.get(node.value.id)

@@ -14,13 +14,19 @@ import operator
 import re
 import textwrap
 import types
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, did_you_mean, printable, shortened
+from punchcard.python.limits import LARGE, MOST_BITS, Refusal
 
 T = TypeVar("T")
+MODULES = {"np": "import numpy as np", "pc": "import punchcard as pc", "numpy": "import numpy",
+           "punchcard": "import punchcard", "math": "import math"}
+"""Names of modules that a program may use, and how they are imported."""
 SHOWN = 120
 """Characters of a source line that an error shows."""
 OPERATORS: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -71,13 +77,20 @@ class Unsupported(ProgramError):
         stripped = self.text.lstrip()
         first = self.column - 1 - (len(self.text) - len(stripped))
         start = 0 if first < SHOWN else first - SHOWN // 2
-        shown = "".join(c if c.isprintable() else " " for c in stripped[start : start + SHOWN])
+        shown = printable(stripped[start : start + SHOWN], instead=" ")
         return f"    {shown}\n    {' ' * max(0, first - start)}^"
 
     @property
     def shown(self) -> str:
         """The message, then the line and the caret."""
         return f"{self}\n{self.pointed}" if self.text else str(self)
+
+
+@dataclass(frozen=True)
+class UnknownValue:
+    """What a name of a file means that is parsed and not executed, where that is not known; `why` follows its name."""
+
+    why: str
 
 
 class Outside(Mapping[str, object]):
@@ -134,7 +147,7 @@ class FunctionSource:
         text = textwrap.dedent("".join(lines))
         indent = len(lines[0]) - len(lines[0].lstrip())
         try:
-            tree = ast.parse(text)
+            tree, _ = parsed(text)  # Python has warned of its text already
         except SyntaxError:
             raise ProgramError(f"program: the source of {name!r} ({file}:{first}) is not a function of its own: write it "
                                "with def") from None
@@ -142,13 +155,14 @@ class FunctionSource:
         if not isinstance(node, ast.FunctionDef):
             raise ProgramError(f"program: {name!r} ({file}:{first}) is not written with def: a lambda or an async function "
                                "cannot be compiled")
-        names = Outside(function)
-        return cls(node, _short(file), tuple(lines_of(text)), first - 1, indent, names)
+        made = cls(node, short_name(file), tuple(lines_of(text)), first - 1, indent, Outside(function))
+        check_integers(node, made.error)
+        return made
 
     @classmethod
     def parsed(cls, node: ast.FunctionDef, file: str, lines: Sequence[str], names: Mapping[str, object]) -> FunctionSource:
         """A function of a parsed file, whose lines are those of the whole file."""
-        return cls(node, _short(file), lines, names=names)
+        return cls(node, short_name(file), lines, names=names)
 
     @property
     def name(self) -> str:
@@ -165,18 +179,45 @@ class FunctionSource:
 
     def error(self, node: ast.AST, message: str, instead: str = "") -> Unsupported:
         """An error at a node; `instead` says what to write."""
-        number = int(getattr(node, "lineno", self.node.lineno))
-        text = self.lines[number - 1] if 0 < number <= len(self.lines) else ""
-        before = text.encode()[: int(getattr(node, "col_offset", 0))].decode(errors="replace")  # columns count bytes
-        return Unsupported(message, file=self.file, line=number + self.offset, column=len(before) + 1 + self.indent,
-                           text=" " * self.indent + text, instead=instead)
+        return error_at(node if hasattr(node, "lineno") else self.node, message, instead, file=self.file, lines=self.lines,
+                        offset=self.offset, indent=self.indent)
 
     def fail(self, node: ast.AST, message: str, instead: str = "") -> NoReturn:
         raise self.error(node, message, instead)
 
+    @contextmanager
+    def refusing(self, node: ast.AST) -> Iterator[None]:
+        """What is refused is refused at a node."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.fail(node, refusal.message, refusal.instead)
+
     def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
         """The error for a name that nothing defines."""
+        if node.id in MODULES:
+            return self.error(node, f"unknown name {node.id!r}", f"write `{MODULES[node.id]}` at the top of the file")
         return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+
+    def outside(self, node: ast.Name, known: Sequence[str] = ()) -> object:
+        """What a name means outside the function."""
+        if node.id not in self.names:
+            raise self.unknown(node, known)
+        found = self.names[node.id]
+        if isinstance(found, UnknownValue):
+            self.fail(node, f"{node.id!r} {found.why}", "write a constant, or give it as an argument")
+        return found
+
+
+
+def error_at(node: ast.AST, message: str, instead: str = "", *, file: str, lines: Sequence[str], offset: int = 0,
+             indent: int = 0) -> Unsupported:
+    """An error at a node of a text, whose lines were taken out of a file: see `FunctionSource`."""
+    number = int(getattr(node, "lineno", 1))
+    text = lines[number - 1] if 0 < number <= len(lines) else ""
+    before = text.encode()[: int(getattr(node, "col_offset", 0))].decode(errors="replace")  # columns count bytes
+    return Unsupported(message, file=file, line=number + offset, column=len(before) + 1 + indent, text=" " * indent + text,
+                       instead=instead)
 
 
 # Parameters, and which argument each of them gets, by Python's rules and in its words
@@ -222,10 +263,26 @@ def bind_arguments(source: FunctionSource, given: Sequence[T], named: Mapping[st
     return {name: found[name] for name in names if name in found}
 
 
+def parsed(text: str) -> tuple[ast.Module, list[warnings.WarningMessage]]:
+    """The tree of a text, and what Python's parser warns of in it, which it would print without the file's name."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        return ast.parse(text), said
+
+
+def check_integers(tree: ast.AST, error: Callable[[ast.AST, str, str], Unsupported]) -> None:
+    """Refuse integers that are too large for every machine: no message could even repeat them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value.bit_length() > MOST_BITS:
+            raise error(node, f"{shortened(node.value)}: {LARGE}", "use a smaller one")
+
+
 def literal_value(written: str | ast.expr, otherwise: object = None) -> object:
     """The value of something that is written out, such as -3 or [1, 2], or `otherwise` if it is computed."""
     try:
-        return ast.literal_eval(written)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(written)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return otherwise
 
@@ -235,6 +292,6 @@ def lines_of(text: str) -> list[str]:
     return re.split(r"\r\n|\r|\n", text)
 
 
-def _short(file: str) -> str:
+def short_name(file: str) -> str:
     """The file's own name: an error is read beside its source."""
     return file.replace("\\", "/").rsplit("/", 1)[-1]

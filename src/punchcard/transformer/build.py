@@ -13,7 +13,6 @@ else: to set t to f, the feed-forward adds f - t.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,8 +23,8 @@ from numpy.typing import NDArray
 from punchcard.errors import FormulaError, PrecisionError
 from punchcard.transformer.expression import Array, Expression, Rows
 from punchcard.transformer.precision import Precision
-from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.weights import LayerArrays, Weights
+from punchcard.transformer.sums import Bounds, LayerSums, violation
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 if TYPE_CHECKING:
     from punchcard.transformer.model import LoopedTransformer
@@ -132,6 +131,11 @@ class LayerWeights:
     def hidden(self) -> int:
         return len(self.b1)
 
+    def arrays(self, temperature: Array | None = None) -> LayerArrays:
+        """The same matrices, with a temperature for each head; default: 1."""
+        return LayerArrays(self.key, self.query, self.value, np.ones(len(self.key)) if temperature is None else temperature,
+                           self.w1, self.b1[:, None], self.w2, self.b2[:, None])
+
 
 def compile_layer(part: Part, width: int) -> LayerWeights:
     """K, Q, V of the heads, and W1, b1, W2, b2 of all assignments together."""
@@ -159,25 +163,22 @@ def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTran
 
 def to_weights(layers: Sequence[LayerWeights], width: int, precision: Precision) -> Weights:
     """Cast compiled layers to the number format."""
-    return Weights(width, precision.name, [_cast(layer, precision) for layer in layers])
+    return Weights(width, precision.name, [_cast(layer, number, precision) for number, layer in enumerate(layers, start=1)])
 
 
-def _cast(weights: LayerWeights, precision: Precision) -> LayerArrays:
+def _cast(weights: LayerWeights, number: int, precision: Precision) -> LayerArrays:
     temperature = np.array([precision.temperature_for(gap) if own is None else own
                             for gap, own in zip(weights.gaps, weights.temperatures, strict=True)])
-    _check_scores(weights, temperature, precision)
-    return LayerArrays(*map(precision.format.rounded, (
-        weights.key, weights.query, weights.value, temperature,
-        weights.w1, weights.b1[:, None], weights.w2, weights.b2[:, None])))
+    arrays = weights.arrays(temperature)
+    _check_sums(LayerSums(arrays, number), len(arrays.b2), precision)
+    return LayerArrays(*(precision.format.rounded(getattr(arrays, name)) for name in NAMES))
 
 
-def _check_scores(weights: LayerWeights, temperatures: Array, precision: Precision) -> None:
-    """Refuse a temperature whose products with the scores of ±1 entries are not finite in the number format."""
-    for key, query, temperature in zip(weights.key, weights.query, temperatures.tolist(), strict=True):
-        largest = float(np.abs(key).sum(axis=1) @ np.abs(query).sum(axis=1))
-        if math.isinf(hard_lead(precision.name, temperature, Scores(largest))):
-            raise PrecisionError(f"temperature {temperature:g} makes scores up to {largest * max(1.0, temperature):g}, "
-                                 f"{precision.name} holds {precision.format.max:g}: use a lower one")
+def _check_sums(layer: LayerSums, width: int, precision: Precision) -> None:
+    """Refuse a temperature, or another constant, with which sums of ±1 entries leave the number format."""
+    found = violation(layer.all(Bounds.of_size(1.0, width, precision.format.eps)), precision.format)
+    if found is not None:
+        raise PrecisionError(f"{found}: use a wider number format, or a lower temperature or gate than {precision!r} has")
 
 
 FeedForward: TypeAlias = tuple[Array, Array, Array, Array, tuple[tuple[int, ...], ...]]

@@ -50,9 +50,10 @@ Hook: TypeAlias = Callable[[Output, AnyArray], AnyArray]
 def stages(layers: Sequence[LayerArrays], card: AnyArray, hook: Hook | None = None) -> list[AnyArray]:
     """One loop: the card before each layer and after its attention, and after the last layer."""
     found = [card]
-    for number, layer in enumerate(layers):
-        for step in (attend, feed_forward):
-            found.append(step(layer, found[-1], number, hook or _unchanged))
+    with silent():
+        for number, layer in enumerate(layers):
+            for step in (attend, feed_forward):
+                found.append(step(layer, found[-1], number, hook or _unchanged))
     return found
 
 
@@ -77,19 +78,28 @@ def head_output(layer: LayerArrays, head: int, card: AnyArray) -> AnyArray:
     rows, values = moved(layer, head, card)
     keys, found = layer.key[head] @ card, np.zeros_like(card)
     for part in columns_at_once(card.shape[1], card.shape[1]):
-        found[rows, part] = values @ weights_of(layer, head, keys, card[:, part])[1]
+        take(found[:, part], rows, values, weights_of(layer, head, keys, card[:, part])[1])
     return found
 
 
 def moved(layer: LayerArrays, head: int, card: AnyArray) -> tuple[AnyArray, AnyArray]:
     """V X without its rows of zeros: the rows that a head writes to, and what each column offers to them."""
+    if not np.isfinite(card).all():  # 0 times what is not a number is not 0
+        return np.arange(len(card)), layer.value[head] @ card
     rows, sources = (np.flatnonzero(layer.value[head].any(axis=axis)) for axis in (1, 0))
     return rows, layer.value[head][np.ix_(rows, sources)] @ card[sources]
 
 
+def take(columns: AnyArray, rows: AnyArray, values: AnyArray, weights: AnyArray) -> None:
+    """Add to some columns what they take: to these rows values, and to all others 0, by weights that may not be numbers."""
+    columns[rows] += values @ weights
+    columns += np.zeros(len(weights), columns.dtype) @ weights
+
+
 def attention(layer: LayerArrays, head: int, card: AnyArray, part: slice = EVERY_COLUMN) -> tuple[AnyArray, AnyArray]:
     """Scores and softmax weights of a head, for the columns of `part`: both are columns that give by columns that take."""
-    return weights_of(layer, head, layer.key[head] @ card, card[:, part])
+    with silent():
+        return weights_of(layer, head, layer.key[head] @ card, card[:, part])
 
 
 def weights_of(layer: LayerArrays, head: int, keys: AnyArray, taking: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -113,6 +123,11 @@ def columns_at_once(taking: int, giving: int) -> Iterator[slice]:
 
 def _unchanged(output: Output, computed: AnyArray) -> AnyArray:
     return computed
+
+
+def silent() -> AbstractContextManager[object]:
+    """No warnings of what overflows: it is infinite, or not a number, as the equation has it."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 @cache

@@ -89,11 +89,13 @@ class LoopedTransformer(nn.Module):
     A card has d rows and n columns; batch dimensions may come first: (..., d, n).
     """
 
+    layer_class = TransformerLayer
+
     def __init__(self, width: int, shapes: Sequence[LayerShape], dtype: torch.dtype = torch.float64) -> None:
         super().__init__()
         self.width = width
         self.dtype = dtype
-        self.layers = nn.ModuleList(TransformerLayer(width, shape, dtype) for shape in shapes)
+        self.layers = nn.ModuleList(self.layer_class(width, shape, dtype) for shape in shapes)
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""

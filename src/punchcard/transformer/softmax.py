@@ -62,7 +62,7 @@ def score_roundings(key: Array, query: Array, numbers: npt.NDArray[np.bool_]) ->
 def hard_product(dtype: str) -> float:
     """The least temperature * lead of computed scores at which a weight is exactly 0: ln(2 / eta), with slack."""
     limits = FORMATS[dtype]
-    return (math.log(2.0) - math.log(limits.tiny * limits.eps)) * (1 + SLACK * limits.eps)
+    return (math.log(2.0) - math.log(limits.tiny) - math.log(limits.eps)) * (1 + SLACK * limits.eps)
 
 
 def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:

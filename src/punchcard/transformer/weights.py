@@ -6,10 +6,11 @@ The equation itself is `model.py`, which needs torch. To describe, save or compi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 Model: TypeAlias = "LoopedTransformer | Weights"
 """What an engine runs."""
-Number = TypeVar("Number")
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,12 @@ class Weights:
         """The model as an `nn.Module`; from now on it holds the weights."""
         import torch
 
-        from punchcard.transformer.model import LayerShape, LoopedTransformer
+        from punchcard.transformer.guarded import GuardedTransformer
+        from punchcard.transformer.model import LayerShape
 
         shapes = [LayerShape(layer.heads, layer.key_size, layer.hidden) for layer in self._layers]
-        model = LoopedTransformer(self.width, shapes, getattr(torch, self.dtype))
+        with torch.device("cpu"):  # whatever torch's default is
+            model = GuardedTransformer(self.width, shapes, getattr(torch, self.dtype))
         model.load_state_dict({name: torch.from_numpy(array) for name, array in self.state()})
         return model
 
@@ -121,6 +123,19 @@ class Weights:
         """How many parameters there are, and how many are not zero."""
         arrays = [array for _, array in self.state()]
         return sum(a.size for a in arrays), sum(int(np.count_nonzero(a)) for a in arrays)
+
+    def non_finite(self) -> str | None:
+        """The first weight that is not a number, or infinite, in words; None where all are finite."""
+        held = self.module.state_dict().items() if self.has_module else self.state()
+        with np.errstate(all="ignore"):
+            for name, values in held:
+                # a sum is quicker, and may overflow; a tensor on the device "meta" has no numbers
+                if getattr(values, "is_meta", False) or math.isfinite(float(values.sum())):
+                    continue
+                array = as_array(values)
+                for place in np.argwhere(~np.isfinite(array))[:1].tolist():
+                    return f"{name}{place} is {array[tuple(place)]}"
+        return None
 
     def digest(self) -> bytes:
         """A name for the weights as they are now."""
@@ -154,15 +169,3 @@ def as_module(model: Model) -> LoopedTransformer:
     """The module of any kind of model."""
     return model.module if isinstance(model, Weights) else model
 
-
-def sparse_rows(matrix: AnyArray, number: Callable[[float], Number]) -> list[list[tuple[int, Number]]]:
-    """For each row the places that are not 0, in order, and the entries there, made numbers by `float` or `Fraction`.
-
-    Every number of a format up to float64 is a float64 and a fraction with a power of two below, so nothing is rounded.
-    """
-    found: list[list[tuple[int, Number]]] = [[] for _ in matrix]
-    rows, columns = np.nonzero(matrix)
-    entries = matrix[rows, columns].astype(np.float64)
-    for row, column, entry in zip(rows.tolist(), columns.tolist(), entries.tolist(), strict=True):
-        found[row].append((column, number(entry)))
-    return found

@@ -54,8 +54,7 @@ class ColumnSubset:
         self.weights, self.layout = weights, layout
         self.layers = weights.layers
         self._card: Card | None = None
-        numbers = FORMATS[weights.dtype]
-        self._least = numbers.tiny * numbers.eps / 2  # what the number format rounds to 0
+        self._least = weights.format.least / 2  # what the number format rounds to 0
         self._keys = [[self._head(layer, head) for head in range(layer.heads)] for layer in self.layers]
         self._spans = [layout.region(region.name) for region in layout.regions]
         self.witnesses = np.unique([range(span.start, span.stop)[at] for span in self._spans
@@ -71,7 +70,7 @@ class ColumnSubset:
         """A loop from a card, in the wanted columns and all that they need."""
         self.take(card)
         columns = np.union1d(wanted, self.witnesses).astype(np.intp)
-        with equation.one_thread():
+        with equation.one_thread(), equation.silent():
             return self._closed(card, columns)
 
     def _closed(self, card: Card, columns: Columns) -> LoopStages:
@@ -108,7 +107,7 @@ class ColumnSubset:
                 if not known.all():
                     missing.append(sources[~known])
                 else:
-                    attended[rows, part] += values[:, place] @ weights
+                    equation.take(attended[:, part], rows, values[:, place], weights)
         return attended, np.unique(np.concatenate(missing))
 
     def weights_of(self, number: int, head: int, card: AnyArray, columns: Columns,
@@ -123,7 +122,7 @@ class ColumnSubset:
         keys.matrix[:, columns] = before
         lead = hard_lead(self.weights.dtype, float(layer.temperature[head]),
                          Scores(largest, self.weights.width + len(keys.dimensions)))
-        near = (scores >= scores.max(axis=0) - lead).T
+        near = ~(scores < scores.max(axis=0) - lead).T  # all columns, where scores are not numbers
         sources = np.unique(np.concatenate([np.flatnonzero(row) for row in near]))
         weights = equation.softmax(layer.temperature[head] * scores[sources])
         weights = np.where(weights < self._least, 0, weights)

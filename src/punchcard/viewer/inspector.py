@@ -16,6 +16,7 @@ import numpy as np
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.packed import PackedCard
+from punchcard.engines import check_finite
 from punchcard.errors import PunchcardError
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import DisplayValue
@@ -51,6 +52,7 @@ class LoopInspector:
 
     def __init__(self, machine: Machine[Any, Any], program: object, given: bytes, max_steps: int | None,
                  values: Sequence[DisplayValue]) -> None:
+        check_finite(machine.weights)
         self.machine, self.layout, self._display_values = machine, machine.layout, values
         self.exact = (machine.needed_bits > 0 and machine.precision.temperature is None
                       and machine.precision.name in ("float64", "float32"))
@@ -210,7 +212,8 @@ class LoopInspector:
             scores, weights = equation.attention(self.machine.weights.layers[layer], head, card, part)
             return HeadAttention(inside.columns, weights, scores)
         self._subset.take(self.timeline.served(loop).card)
-        return HeadAttention(*self._subset.weights_of(layer, head, card, inside.columns, part))
+        with equation.silent():
+            return HeadAttention(*self._subset.weights_of(layer, head, card, inside.columns, part))
 
     def head_outputs(self, loop: int, layer: int, column: int) -> list[AnyArray]:
         """What each head of a layer adds to a column: all rows."""

@@ -19,7 +19,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, printable
 from punchcard.machines.base import Machine
 from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
 from punchcard.viewer.excerpt import MOST, CardExcerpt, excerpt
@@ -38,6 +38,8 @@ MATRIX = 96
 """Columns of the largest card whose attention is drawn as a matrix."""
 GAP = 0.6
 """Between two regions, in columns."""
+TEXT: Any = {"color": INK, "parse_math": False, "usetex": False}
+"""How text is drawn: as it is, also where it has the signs of TeX."""
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
@@ -57,7 +59,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
     figure = Picture(figsize=(width, height), layout="constrained", facecolor="white")
     if title:
-        figure.suptitle(title, fontsize=10, color=INK)
+        figure.suptitle(printable(title, keep="\n"), fontsize=10, **TEXT)
     return figure
 
 
@@ -111,16 +113,16 @@ def draw_card(axes: Axes, shown: CardExcerpt, *, with_changes: bool, names: Name
         axes.imshow(scaled[:, first:first + size], cmap=colours, vmin=-1, vmax=1, interpolation="none", aspect="auto",
                     extent=(left, left + size, height, 0))
         folded = f"\n+ {group.folded:,} folded" if group.folded else ""
-        axes.text(left + size / 2, -0.6, group.region.name + folded, ha="center", va="bottom", fontsize=7, color=INK,
+        axes.text(left + size / 2, -0.6, group.region.name + folded, ha="center", va="bottom", fontsize=7, **TEXT,
                   rotation=0 if size * 7 > len(group.region.name) * 2 else 40)
         for line in range(1, size):
             axes.axvline(left + line, color="white", linewidth=0.6)
         ticks += [left + i + 0.5 for i in range(size)]
-        labels += [names(column) for column in group.columns]
+        labels += [printable(names(column)) for column in group.columns]
         left, first = left + size + GAP, first + size
     axes.set_xlim(0, max(1.0, left - GAP))
     axes.set_ylim(max(1, height), 0)
-    axes.set_xticks(ticks, labels, rotation=90, fontsize=6, color=INK)
+    axes.set_xticks(ticks, labels, rotation=90, fontsize=6, **TEXT)
     _bands(axes, shown)
     if with_changes:
         _mark_changes(axes, shown, [tick - 0.5 for tick in ticks])
@@ -136,7 +138,7 @@ def _bands(axes: Axes, shown: CardExcerpt) -> None:
         labels.append(band.name + (f" (to ±{band.scale:.3g})" if band.scale != 1 else ""))
         top += size
     crowded = any(len(band.entries) < 2 for band in shown.bands)
-    axes.set_yticks(ticks, labels, fontsize=5 if crowded else 7, color=INK)
+    axes.set_yticks(ticks, labels, fontsize=5 if crowded else 7, **TEXT)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -187,9 +189,9 @@ def _arrows(axes: Axes, columns: Sequence[int], moves: Sequence[Move], names: Na
     axes.set_ylim(-0.4, 1.1)
     axes.set_xlim(-0.6, max(1, len(columns)) - 0.4)
     axes.set_yticks([])
-    axes.set_xticks(range(len(columns)), [names(column) for column in columns], rotation=90, fontsize=6, color=INK)
+    axes.set_xticks(range(len(columns)), [printable(names(column)) for column in columns], rotation=90, fontsize=6, **TEXT)
     if not moves:
-        axes.text(0.5, 0.6, "no column takes from another", transform=axes.transAxes, ha="center", fontsize=8, color=INK)
+        axes.text(0.5, 0.6, "no column takes from another", transform=axes.transAxes, ha="center", fontsize=8, **TEXT)
     for side in axes.spines.values():
         side.set_visible(False)
 
@@ -201,7 +203,7 @@ def _matrix(axes: Axes, matrix: AnyArray, names: Names) -> None:
     columns = range(len(matrix))
     axes.imshow(matrix, cmap=LinearSegmentedColormap.from_list("weights", [ZERO, ABOVE]), vmin=0, vmax=1,
                 interpolation="none", aspect="auto")
-    axes.set_xticks(columns, [names(column) for column in columns], rotation=90, fontsize=6, color=INK)
-    axes.set_yticks(columns, [names(column) for column in columns], fontsize=6, color=INK)
-    axes.set_xlabel("takes", fontsize=7, color=INK)
-    axes.set_ylabel("gives", fontsize=7, color=INK)
+    axes.set_xticks(columns, [printable(names(column)) for column in columns], rotation=90, fontsize=6, **TEXT)
+    axes.set_yticks(columns, [printable(names(column)) for column in columns], fontsize=6, **TEXT)
+    axes.set_xlabel("takes", fontsize=7, **TEXT)
+    axes.set_ylabel("gives", fontsize=7, **TEXT)

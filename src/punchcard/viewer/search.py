@@ -29,7 +29,8 @@ def find(session: Session, what: str, moment: int, *, forward: bool, instruction
         raise PunchcardError(f"unknown event {what!r}{did_you_mean(what, KINDS)}: there are {', '.join(KINDS)}")
     if not 0 < seconds <= 60:
         raise PunchcardError(f"seconds={seconds:g}: it must be more than 0, and at most 60")
-    loop = session.place(moment)[0]
+    loop, stage = session.place(moment)
+    moment = min(moment, loop * session.per_loop + stage + 1)  # however far beyond the end of the run
     deadline = time.monotonic() + seconds
     if what == "halt":
         return _halt(session, moment, forward=forward, seconds=seconds)

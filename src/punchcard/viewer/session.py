@@ -12,7 +12,6 @@ The replies are those of `protocol.py`. Cards between loops come from `timeline.
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
@@ -25,7 +24,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, printable
 from punchcard.files import read_whole
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
@@ -48,12 +47,15 @@ from punchcard.viewer.protocol import (
 )
 from punchcard.viewer.stages import Columns, entries_of
 from punchcard.viewer.timeline import PATIENCE
+from punchcard.viewer.turns import Turns
 
 COUNTER = "program counter"
 LEAST_WEIGHT = 1 / 64
 MATRIX_COLUMNS = 128
 """Cards of so many columns show attention as a matrix."""
 MOST_LINES = MOST_INSTRUCTIONS = 20_000
+LONGEST_ANSWER = 5.0
+"""Seconds that a question of a page may look ahead."""
 LOOKED_BACK = 64
 """Loops that are searched for the line that uses a routine without lines of its own."""
 QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
@@ -74,7 +76,7 @@ class Session:
                  source: str | None = None, name: str = "") -> None:
         self.machine, self.program, self.layout = machine, program, machine.layout
         named = name or str(getattr(program, "source", "") or machine.kind.name)
-        self.name = named.encode("utf-8", "replace").decode("utf-8")  # a file's name may be any bytes
+        self.name = printable(named)  # a file's name may be any bytes
         self.layers = len(machine.weights.layers)
         self.per_loop = 2 * self.layers
         self.input, self._source = bytes(input), source
@@ -84,20 +86,27 @@ class Session:
         self.inspector = LoopInspector(machine, program, self.input, max_steps, self.shown)
         self.timeline = self.inspector.timeline
         self._lines: dict[int, int | None] = {}
-        self._lock = threading.Lock()
+        self._turns = Turns()
         self.searched = 0
 
     def __repr__(self) -> str:
         return f"<Session of {self.name} on {self.machine!r}>"
 
     def answer(self, name: str, given: Sequence[Any] = (), named: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """The reply to one of the `QUESTIONS`. A server asks in several threads: it is answered one at a time."""
+        """The reply to one of the `QUESTIONS`. A server asks in several threads: they are answered one after the other.
+
+        The more wait, the less time each may take, so that nobody waits long.
+        """
         ask = getattr(self, name)
         try:
             bound = inspect.signature(ask).bind(*given, **(named or {}))
         except TypeError as error:
             raise PunchcardError(f"{name}: {error}") from None
-        with self._lock:
+        bound.apply_defaults()
+        with self._turns as waiting:
+            self.timeline.patience = PATIENCE / (1 + waiting)
+            if isinstance(bound.arguments.get("seconds"), int | float):
+                bound.arguments["seconds"] = min(bound.arguments["seconds"], LONGEST_ANSWER / (1 + waiting))
             found = ask(*bound.args, **bound.kwargs)
             return {"moment": found, "searched": self.searched} if name == "find" else found
 
@@ -118,11 +127,14 @@ class Session:
     def formula_texts(self) -> Formulas:
         return Formulas(self.machine)
 
+    def column_name(self, column: int) -> str:
+        """What a column is called in this program."""
+        return printable(self.machine.column_name(column, self.program))
+
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
         machine, layout, shown = self.machine, self.layout, self.inspector.columns_shown.tolist()
-        names = {column: name for column in shown
-                 if (name := machine.column_name(column, self.program)) != layout.column_name(column)}
+        names = {column: name for column in shown if (name := self.column_name(column)) != layout.column_name(column)}
         layers: list[LayerReply] = [
             {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
              "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
@@ -275,7 +287,7 @@ class Session:
         if stage == 0:
             now = entries_of(self.timeline.served(loop).card, np.array([column]))[:, 0]
             host, after = bool(differ(now, after).any()), now
-        return {"moment": moment, "column": column, "name": self.machine.column_name(column, self.program),
+        return {"moment": moment, "column": column, "name": self.column_name(column),
                 "before": encoded(before[:, None]), "after": encoded(after[:, None]), "formulas": formulas, "host": host}
 
     def formulas(self, layer: int) -> FormulasReply:

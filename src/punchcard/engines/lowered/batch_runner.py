@@ -29,6 +29,7 @@ from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Point
 from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model
 
 JOBS_A_THREAD = 2
@@ -292,6 +293,7 @@ def cores() -> int:
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
+    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None) -> None:
         self.engine, self.threads = "lowered", threads or cores()
@@ -304,6 +306,7 @@ class LoweredBatchRunner(CompiledBatchRunner):
         group, row = self.places[number]
         group.states[row].take(card)
 
+    @small_numbers_kept()
     def run(
         self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:

@@ -22,6 +22,7 @@ from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
 from punchcard.engines.lowered.pattern_table import OutputLog, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model, Weights
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Lowered(Runner):
 
     takes_packed: ClassVar[bool] = True
 
+    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
@@ -81,6 +83,7 @@ class Lowered(Runner):
         for state, one in zip(self.states, _single(card), strict=True):
             state.take(as_packed(self.states[0].compiled_model.layout, one))
 
+    @small_numbers_kept()
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         watch = controls.watch
         self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)

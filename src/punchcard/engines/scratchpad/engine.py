@@ -18,7 +18,9 @@ from punchcard.engines.base import EngineCache
 from punchcard.engines.dense import Stepping
 from punchcard.engines.scratchpad.incremental import Incremental, TooLarge
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
-from punchcard.transformer.weights import active_columns
+from punchcard.transformer.sums import LayerSums, largest_entry
+from punchcard.transformer.torch_settings import equation_settings
+from punchcard.transformer.weights import Weights, active_columns
 
 FEW_COLUMNS = 1 << 17
 """Up to here one thread is faster: a loop is many small steps. Three loops of 65,571 columns, the first among them, take 2 s
@@ -39,9 +41,11 @@ class Scratchpad(Stepping):
             self._in_full = "no facts about the card: full softmax in all heads"
         elif len(active) == card.shape[-1]:
             self._in_full = "every column is active: full softmax in all heads"
+        elif (limit := _limit(model)) < 0:
+            self._in_full = "sums may leave the number format: full softmax in all heads"
         else:
-            with torch.no_grad():
-                self._incremental = Incremental(model, card, active)
+            with torch.no_grad(), equation_settings(card.device):
+                self._incremental = Incremental(model, card, active, limit)
         self._whole = card if self._incremental is None else card.new_empty(0)
         self.notes = self.own_notes
 
@@ -70,6 +74,12 @@ class Scratchpad(Stepping):
     @property
     def own_notes(self) -> tuple[str, ...]:
         return (self._in_full,) if self._incremental is None else self._incremental.notes
+
+
+def _limit(model: LoopedTransformer) -> float:
+    """Entries up to here keep all that a loop computes within the number format."""
+    weights = Weights.of(model)
+    return largest_entry([LayerSums(layer) for layer in weights.layers], weights.width, weights.format)
 
 
 def whole_loop(model: LoopedTransformer, card: Tensor) -> Tensor:

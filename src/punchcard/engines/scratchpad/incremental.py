@@ -21,7 +21,6 @@ Shapes are as in `winners`: P cards of n columns, N columns in all.
 
 from __future__ import annotations
 
-import math
 import mmap
 import sys
 import warnings
@@ -106,17 +105,16 @@ class Incremental:
 
     The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
     rows that never change are held once. Rows of the store that are not `held` are 0 in all passive columns: memory
-    that was never written to.
+    that was never written to. `limit`: entries up to here keep all sums within the number format.
     """
 
-    def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor) -> None:
-        self.batch = card.shape[:-2]
+    def __init__(self, model: LoopedTransformer, card: Tensor, active: Tensor, limit: float) -> None:
+        self.batch, self.limit = card.shape[:-2], limit
         self.height = card.shape[-2]
         cards = card.reshape(-1, *card.shape[-2:])
         self.columns = BatchColumns.of(len(cards), card.shape[-1], active)
         self.dirty = self.columns.is_passive.clone()
         layers = [layer for layer in model.layers if isinstance(layer, TransformerLayer)]
-        self.limit = min((_limit(layer) for layer in layers), default=math.inf)
         written = [_written(layer) for layer in layers]
         self.store = _zeros(self.height + sum(map(len, written)), len(self.dirty), card)
         self.held = torch.zeros(len(self.store), dtype=torch.bool, device=card.device)
@@ -406,17 +404,3 @@ def _without_zeros(matrix: Tensor) -> Tensor:
         warnings.simplefilter("ignore")
         return matrix.to_sparse_csr()
 
-
-def _limit(layer: TransformerLayer) -> float:
-    """Entries up to here make finite keys, queries, values, scores and hidden units, and a finite result."""
-    largest = float(torch.finfo(layer.w1.dtype).max) / 4
-    units, results = (float(w.double().abs().sum(1).amax()) if w.numel() else 0.0 for w in (layer.w1, layer.w2))
-    offsets = [float(b.double().abs().amax()) if b.numel() else 0.0 for b in (layer.b1, layer.b2)]
-    beside = offsets[0] * max(1.0, results) + offsets[1]
-    attended = 1.0 + sum(float(value.double().abs().sum(1).amax()) for value in layer.value)
-    limits = [(largest - beside) / (attended * (1.0 + units * max(1.0, results)))]
-    for key, query, value, temperature in zip(layer.key, layer.query, layer.value, layer.temperature, strict=True):
-        sizes = [x.double().abs().sum(1) for x in (key, query, value)]
-        scores = float(sizes[0] @ sizes[1]) * max(1.0, abs(float(temperature)))
-        limits += [math.sqrt(largest / max(scores, 1.0)), largest / max(1.0, *(float(s.max()) for s in sizes if len(s)))]
-    return min(limits)

@@ -27,7 +27,7 @@ from punchcard.errors import ProgramError
 from punchcard.learning.programs.backprop import apply_sums, backward, declare, forward, output_error
 from punchcard.learning.programs.network import Memory, Network
 from punchcard.machines.fleq.builder import Builder
-from punchcard.machines.fleq.counter import RADIX, Counter, declare_constants
+from punchcard.machines.fleq.counter import Counter, declare_constants, radix_within
 from punchcard.machines.fleq.functions import Function
 from punchcard.machines.fleq.isa import Array, FleqProgram
 
@@ -60,7 +60,7 @@ def learning_program(
     p.matrix("units", np.ones((network.outputs, 1)))
     _declare_ones(p, network)
     declare(p, network, memory)
-    counter = Counter(p, "n", epochs, radix=RADIX if limit >= RADIX - 1 else 2)
+    counter = Counter(p, "n", epochs, radix=radix_within(limit))
 
     _load(p, network)
     forward(p, network)

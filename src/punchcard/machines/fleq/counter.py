@@ -7,18 +7,36 @@ digit, each from -2 to 1, or where the range is below 2 from -1 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 from punchcard.errors import ProgramError
-from punchcard.machines.fleq.builder import Builder, Place
 
 RADIX = 3
 _CONSTANTS = {"one": 1.0, "zero": 0.0, "minus_one": -1.0, "minus_two": -2.0}
 _STARTS = ("zero", "minus_one", "minus_two")
 
 
-def declare_constants(p: Builder) -> None:
+class ProgramWriter(Protocol):
+    """What a counter is written with: a `Builder`, or the assembler of a text."""
+
+    @property
+    def values(self) -> Container[str]: ...
+
+    def scalar(self, name: str, value: float) -> Any: ...
+
+    def label(self, name: str) -> str: ...
+
+    def call(self, function: str, *operands: Any, into: Any, goto: str | None = None, if_leq: Any = None) -> Any: ...
+
+
+def radix_within(limit: float) -> int:
+    """The radix of a counter whose digits stay within a range."""
+    return RADIX if limit >= RADIX - 1 else 2
+
+
+def declare_constants(p: ProgramWriter) -> None:
     """The constants of every counter, declared once in a program that has some."""
     for name, value in _CONSTANTS.items():
         if name not in p.values:
@@ -31,7 +49,7 @@ class Counter:
     A digit that comes to 1 is set back to -2 (or -1), and the next one moves on.
     """
 
-    def __init__(self, p: Builder, name: str, rounds: int, radix: int = RADIX) -> None:
+    def __init__(self, p: ProgramWriter, name: str, rounds: int, radix: int = RADIX) -> None:
         if rounds < 1:
             raise ProgramError(f"{rounds} rounds: a loop makes at least one")
         self.p, self.rounds, self.radix = p, rounds, radix
@@ -54,7 +72,7 @@ class Counter:
     def again(self, target: str) -> None:
         """Go back to `target` until all rounds are made."""
         for i, place in enumerate(self.places):
-            self.p.add(place, "one", into=place, goto=target, if_leq=place)
+            self.p.call("add", place, "one", into=place, goto=target, if_leq=place)
             if i + 1 < len(self.places):
                 self._set(place, self.radix - 1)
 
@@ -65,8 +83,8 @@ class Counter:
             if i == last or digit != self.radix - 1:
                 self._set(place, digit)
 
-    def _set(self, place: Place, digit: int) -> None:
-        self.p.add(_STARTS[digit], "zero", into=place)
+    def _set(self, place: Any, digit: int) -> None:
+        self.p.call("add", _STARTS[digit], "zero", into=place)
 
     @property
     def steps(self) -> int:

@@ -151,11 +151,24 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         tell(self.design, card.reals)
 
     def bound(self, function: str) -> float:
-        """The error bound of a function: for each entry of its result, if operands and result are within the range."""
+        """The error bound of a function, for each entry of its result, if the result is within the range.
+
+        It is for operands as `bound_over` says: within the range, or the domain of the function.
+        """
+        return float(self._known_block(function).bound(self.scale))
+
+    def bound_over(self, function: str) -> str:
+        """The operands that the error bound of a function is for, such as `[-16, 16]`.
+
+        `positive` has no bound for operands in its dead zone, where its result is anything from 0 to 1.
+        """
+        return self._known_block(function).enclosure(self.scale).over
+
+    def _known_block(self, function: str) -> Block:
         if function not in self.blocks:
             raise PunchcardError(f"the machine has no function {function!r}{did_you_mean(function, self.blocks)}: it has "
                                  f"{', '.join(self.blocks)}")
-        return float(self.blocks[function].bound(self.scale))
+        return self.blocks[function]
 
     def check_mark(self, program: FleqProgram, mark: Mark) -> None:
         """As `Machine.check_mark`: the next instruction must be one of the program, with valid pointers."""
@@ -299,7 +312,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             "statement": "Theorem (unified), section 5.2: 9 + max l_i layers",
         }
         return found | {"scratchpad": self.sizes.scratchpad, "paper": paper,
-                        "bounds": {name: self.bound(name) for name in self.blocks}}
+                        "bounds": {name: self.bound(name) for name in self.blocks},
+                        "bounds_over": {name: self.bound_over(name) for name in self.blocks}}
 
     def trace_line(self, program: FleqProgram, before: Card, after: Card) -> str:
         number, following = self.design.counter(before), self.design.counter(after)

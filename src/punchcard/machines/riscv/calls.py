@@ -9,11 +9,13 @@ A call that ends the program changes nothing: the program counter stays at the `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from punchcard.machines.riscv.isa import WORD_BYTES
+from punchcard.machines.riscv.program import STACK_POINTER, RiscvProgram
 from punchcard.machines.streams import END_OF_INPUT, Read, Write
 
-STACK_POINTER, A0, A1, A2, A7 = 2, 10, 11, 12, 17
+A0, A1, A2, A7 = 10, 11, 12, 17
 ESRCH, EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE, ENOSYS = 3, 9, 14, 22, 25, 29, 38
 """Errors, as Linux numbers them."""
 
@@ -64,19 +66,28 @@ class Calls:
     complain        takes what is written to file 2
     memory          the byte addresses that there are
     brk_start       where the heap begins; `brk` is where it ends now
+    brk_end         where it must end: at the arguments, or with the memory
     input_ended     the end of the input was read, so nobody is asked for more
     status          the exit status, once the program has `ended`
     """
 
     def __init__(
-        self, read: Read, write: Write, *, memory: range, brk_start: int, brk: int | None = None, input_ended: bool = False,
-        complain: Callable[[bytes], None] = lambda message: None,
+        self, read: Read, write: Write, *, memory: range, brk_start: int, brk_end: int | None = None, brk: int | None = None,
+        input_ended: bool = False, complain: Callable[[bytes], None] = lambda message: None,
     ) -> None:
         self._read, self._write, self._memory, self._complain = read, write, memory, complain
-        self.brk_start = brk_start
+        self.brk_start, self._brk_end = brk_start, memory.stop if brk_end is None else brk_end
         self.brk = brk_start if brk is None else brk
         self.input_ended = input_ended
         self.status: int | None = None
+
+    @classmethod
+    def of(cls, program: RiscvProgram, memory: int, read: Read, write: Write, **more: Any) -> Calls:
+        """The calls of a program in a memory of so many words."""
+        addresses = range(program.base, program.base + WORD_BYTES * memory)
+        stack = program.stack_pointer(memory)
+        return cls(read, write, memory=addresses, brk_start=program.heap_start,
+                   brk_end=stack if stack >= program.heap_start else None, **more)
 
     @property
     def ended(self) -> bool:
@@ -177,7 +188,7 @@ class Calls:
     def set_brk(self, guest: Guest, wanted: int, *rest: int) -> int:
         """Move the end of the heap, if there is room for that; the result is where it is then."""
         stack = guest.register(STACK_POINTER)
-        limit = stack - STACK_ROOM if self.brk_start < stack <= self._memory.stop else self._memory.stop
+        limit = stack - STACK_ROOM if self.brk_start < stack <= self._memory.stop else self._brk_end
         if self.brk_start <= wanted <= limit:
             self.brk = wanted
         return self.brk

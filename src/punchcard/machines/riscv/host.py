@@ -88,8 +88,8 @@ class RiscvHost(StreamHost):
         self._sizes, self._taken, kept = machine.sizes, bytearray(), begin.traffic.kept
         base = self._sizes.base
         self._program = program or RiscvProgram((Segment(base, bytes(WORD_BYTES)),), base, base)
-        self._calls = Calls(self._take, self._give, memory=range(base, self._sizes.end), brk_start=self._program.heap_start,
-                            brk=kept[0] if kept else None, input_ended=begin.traffic.input_ended, complain=self._complain)
+        self._calls = Calls.of(self._program, self._sizes.memory, self._take, self._give, brk=kept[0] if kept else None,
+                               input_ended=begin.traffic.input_ended, complain=self._complain)
 
     @property
     def traffic(self) -> Traffic:
@@ -132,7 +132,7 @@ class RiscvHost(StreamHost):
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
             return
-        self._read += self._taken
+        self._read.add(bytes(self._taken))
         self._waiting = False
         self._layout.put_number_at(card, "event.call", self._scratch, 0)
 
@@ -143,11 +143,11 @@ class RiscvHost(StreamHost):
         return value
 
     def _give(self, byte: int) -> None:
-        self._written.append(byte)
+        self._written.add(bytes((byte,)))
         self._to(byte)
 
     def _complain(self, message: bytes) -> None:
-        self.errors += message
+        self._complaints.add(message)
         writer(self._to).complain(message)
 
 

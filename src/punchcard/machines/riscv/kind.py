@@ -8,7 +8,6 @@ from punchcard.machines.riscv.languages.assembly import assembler
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.source import parse_integer
 
-DEFAULT_MEMORY = 1 << 16
 DESIGNS = ("three-layer", "two-layer")
 
 RISCV = Kind(
@@ -16,7 +15,7 @@ RISCV = Kind(
     languages=(
         Language("RISC-V assembly", (".s",), assembler.assemble, takes=("base",)),
         Language("RISC-V executable", (".elf",), elf.load, takes=("base",), binary=True, magic=elf.MAGIC),
-        Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder")),
+        Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder", "memory")),
         Language("Intel hex", (".hex", ".ihex"), intel_hex.assemble, takes=("base",)),
         Language("flat binary", (".bin",), flat.load, takes=("base",), binary=True),
     ),
@@ -32,5 +31,7 @@ RISCV = Kind(
     timing=Timing("RISC-V, one thread: a sieve of primes; python translates blocks of the program first",
                   "punchcard.machines.riscv.workloads:workloads", columns=(163, 4131, 65571), designs=DESIGNS,
                   quick="three-layer"),
+    refused=c.REFUSED,
+    arguments=True,
     machine="punchcard.machines.riscv.machine:RiscvMachine",
 )

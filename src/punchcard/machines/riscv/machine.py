@@ -32,9 +32,9 @@ from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
-from punchcard.machines.riscv.kind import DEFAULT_MEMORY, RISCV
+from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
-from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine
+from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.running import Mark, RunOutcome
@@ -78,9 +78,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     @classmethod
     def sizes_for(cls, program: RiscvProgram) -> dict[str, Any]:
         """Room for the program, a stack and a heap: 2^16 words, or twice what the program takes."""
+        most = min(1 << MOST_BITS, (END_OF_ADDRESSES - program.base) // WORD_BYTES)
+        if program.needed_words > most:
+            raise ProgramError(f"{program.where}the program needs {program.extent}, and a machine has {most} at most")
         wanted = max(DEFAULT_MEMORY, 1 << (2 * program.needed_words - 1).bit_length())
-        return {"memory": max(min(wanted, 1 << MOST_BITS), program.needed_words), "base": program.base,
-                "multiply": multiplies(program)}
+        return {"memory": min(wanted, most), "base": program.base, "multiply": multiplies(program)}
 
     def title(self) -> str:
         return (f"riscv, design {self.design.name!r}: {self.sizes.memory} words of memory from {self.sizes.base:#x} on, "
@@ -92,11 +94,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         if program.base != self.sizes.base:
             raise ProgramError(f"{program.where}the program's memory begins at {program.base:#x}, the machine's at "
                                f"{self.sizes.base:#x}: build it with base={program.base:#x}")
-        program.words(self.sizes.memory)
+        program.check_fits(self.sizes.memory)
 
     def content(self, program: RiscvProgram) -> RiscvContent:
-        return RiscvContent(program.words(self.sizes.memory)[: program.needed_words], program.registers(self.sizes.memory),
-                            program.entry)
+        words = np.trim_zeros(np.frombuffer(program.image(self.sizes.memory), dtype="<u4"), "b")
+        return RiscvContent(words.astype(np.int64), program.registers(self.sizes.memory), program.entry)
 
     def states(self, cards: Cards) -> list[RiscvState]:
         found = self.design.read(self.sizes, self.layout, cards)
@@ -143,8 +145,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return replace(found, steps=max(0, found.steps - 1)) if refused else found
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
-        memory = range(self.sizes.base, self.sizes.end)
-        calls = Calls(read, write, memory=memory, brk_start=program.heap_start)
+        calls = Calls.of(program, self.sizes.memory, read, write)
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
 
@@ -232,7 +233,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         """Bytes, names and source lines."""
         segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
         return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
-                           "multiply": program.multiply,
+                           "multiply": program.multiply, "arguments": program.arguments,
                            "symbols": dict(program.symbols),
                            "lines": [[address, *line] for address, line in program.lines.items()]})
 
@@ -243,12 +244,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
                              for address, data, size in kept["segments"])
             lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
-                                kept["multiply"])
+                                kept["multiply"], tuple(kept["arguments"]))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source "
-                               "and multiply") from None
+            raise ProgramError("the program is not an object with segments, entry, base, symbols, lines, source, "
+                               "multiply and arguments") from None
 
 
 def multiplies(program: RiscvProgram) -> bool:

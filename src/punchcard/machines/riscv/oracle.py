@@ -17,7 +17,7 @@ from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import MASK, STALL, WORD_BYTES, Decoded, decode
-from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.program import PAGE, STACK_POINTER, RiscvProgram
 from punchcard.machines.riscv.semantics import NAMES, OPERANDS
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.streams import reader
@@ -43,16 +43,18 @@ class RiscvFault:
     instruction: int | None = None
     place: str = field(default="", compare=False)
     """Where that is: a symbol and a source line."""
+    cause: str = field(default="", compare=False)
+    """What an address outside the memory comes from, where that can be told."""
 
     def __str__(self) -> str:
         where = self.place or f"{self.program_counter:#x}"
         if self.instruction is None:
-            return f"{self.kind} at {where}: there is no memory at address {self.address:#x}"
+            return f"{self.kind} at {where}: there is no memory at address {self.address:#x}{self.cause}"
         if self.kind == "illegal instruction":
             return f"illegal instruction {self.instruction:#010x} at {where}"
         if self.kind == "breakpoint":
             return f"breakpoint (ebreak) at {where}"
-        return f"{self.kind} at {where}: {text_of(self.instruction)} uses address {self.address:#x}"
+        return f"{self.kind} at {where}: {text_of(self.instruction)} uses address {self.address:#x}{self.cause}"
 
 
 def place_of(program: RiscvProgram, address: int) -> str:
@@ -110,7 +112,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         self.program = program
         self._addresses = range(program.base, program.base + WORD_BYTES * memory)
         self._written = bytearray()
-        self.calls = calls or Calls(reader(b""), self._written.append, memory=self._addresses, brk_start=program.heap_start)
+        self.calls = calls or Calls.of(program, memory, reader(b""), self._written.append)
         self._extensions = {"I", "Zifencei"} | ({"M"} if multiply else set())
         self._looked_at: tuple[int, RiscvFault | None] | None = None
         self._served_at = -1
@@ -209,7 +211,15 @@ class RiscvInterpreter(Interpreter[RiscvState]):
 
     def _refuse(self, kind: FaultKind, address: int, word: int | None) -> RiscvFault:
         counter = self.program_counter
-        return RiscvFault(kind, address, counter, word, place_of(self.program, counter))
+        cause = self._cause(address) if kind.endswith("out of range") else ""
+        return RiscvFault(kind, address, counter, word, place_of(self.program, counter), cause)
+
+    def _cause(self, address: int) -> str:
+        """Why an address may be outside the memory."""
+        stack, first, end = self.registers[STACK_POINTER], self._addresses.start, self._addresses.stop
+        if stack and not first <= stack <= end:
+            return f" (the stack is full: sp is {stack:#x}, and the memory is {first:#x} to {end - 1:#x})"
+        return " (a null pointer)" if address < min(first, PAGE) else ""
 
     # What an instruction does.
 

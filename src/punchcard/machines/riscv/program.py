@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from punchcard.arguments import checked
-from punchcard.errors import ProgramError, did_you_mean
+from punchcard.errors import ProgramError, did_you_mean, printable
 from punchcard.formatting import plural
+from punchcard.machines.riscv import argument_vector
+from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
 
 if TYPE_CHECKING:
@@ -19,8 +23,13 @@ if TYPE_CHECKING:
     """Known to the type checker alone: at run time nobody looks at each line, so a table can be read when it is used."""
 
 END_OF_ADDRESSES = 1 << 32
-STACK_POINTER = 2
-STACK_ALIGNMENT = 16
+DEFAULT_MEMORY = 1 << 16
+"""Words of a machine's memory, unless the program needs more."""
+PAGE = 1 << 12
+"""The first page: a program that is loaded above it runs in a memory that does not have address 0, the null pointer."""
+STACK_POINTER, ARGUMENT_VECTOR = 2, 11
+LEAST_STACK = 1024
+"""Bytes for a stack, without which the end of the memory is not the place for it."""
 
 
 class SourceLine(NamedTuple):
@@ -72,6 +81,7 @@ class RiscvProgram:
     lines      source lines by the address of the instruction
     source     name of the program in error messages
     multiply   whether the program needs the M extension. Default: found from its instructions
+    arguments  what the program is called with: its name, and the arguments after it. Default: nothing, not even a name
     """
 
     segments: tuple[Segment, ...]
@@ -81,6 +91,7 @@ class RiscvProgram:
     lines: SourceLines = field(default_factory=dict, compare=False)
     source: str = ""
     multiply: bool | None = field(default=None, compare=False)
+    arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))
@@ -102,10 +113,14 @@ class RiscvProgram:
             raise ProgramError(f"{self.where}the entry {self.entry:#x}: it must be a multiple of {WORD_BYTES}")
         if not any(segment.address <= self.entry < segment.end for segment in segments):
             raise ProgramError(f"{self.where}the entry {self.entry:#x} is in none of the program's segments")
+        try:
+            argument_vector.size_of(self.arguments)
+        except ProgramError as error:
+            raise ProgramError(f"{self.where}{error}") from None
 
     def __repr__(self) -> str:
-        size = sum(segment.size for segment in self.segments)
-        return (f"<RiscvProgram: {self.where}{plural(size, 'byte')} from {self.segments[0].address:#x} to {self.end:#x}, "
+        size = plural(sum(segment.size for segment in self.segments), "byte")
+        return (f"<RiscvProgram: {printable(self.where)}{size} from {self.segments[0].address:#x} to {self.end:#x}, "
                 f"{plural(len(self.symbols), 'name')}, begins at {self.entry:#x}>")
 
     @property
@@ -125,26 +140,66 @@ class RiscvProgram:
 
     @property
     def needed_words(self) -> int:
-        """The least number of memory words for all segments."""
-        return -(-(self.end - self.base) // WORD_BYTES)
+        """The least number of memory words for all segments, and for the arguments."""
+        above = self._argument_bytes > self._room_below
+        return -(-((self.heap_start + self._argument_bytes if above else self.end) - self.base) // WORD_BYTES)
+
+    def check_fits(self, count: int) -> None:
+        """Raise an error if the program does not fit a memory of so many words."""
+        if self.needed_words > count:
+            raise ProgramError(f"{self.where}the program needs {self.extent}, the memory has {count}: use a memory of "
+                               f"{self.needed_words} or more")
+
+    @property
+    def extent(self) -> str:
+        """How much memory the program needs, and why, for messages."""
+        last = self.segments[-1]
+        called = f", and {plural(self._argument_bytes, 'byte')} of arguments" if self.arguments else ""
+        return (f"{self.needed_words} words from {self.base:#x} on (its segment at {last.address:#x} has "
+                f"{plural(last.size, 'byte')}, up to {last.end:#x}{called})")
+
+    def image(self, count: int) -> bytes:
+        """A memory of so many words with the program and its arguments in it. Raises an error if it does not fit."""
+        self.check_fits(count)
+        content = bytearray(WORD_BYTES * count)
+        stack = self.stack_pointer(count)
+        pieces = [(segment.address, segment.data) for segment in self.segments]
+        for address, data in (*pieces, (stack, argument_vector.block_at(stack, self.arguments))):
+            content[address - self.base : address - self.base + len(data)] = data
+        return bytes(content)
 
     def words(self, count: int) -> list[int]:
-        """A memory of so many words with the program in it. Raises an error if it does not fit."""
-        if self.needed_words > count:
-            raise ProgramError(f"{self.where}the program needs {self.needed_words} words (up to address {self.end:#x}), the "
-                               f"memory has {count}: use a memory of {self.needed_words} or more")
-        content = bytearray(WORD_BYTES * self.needed_words)
-        for segment in self.segments:
-            start = segment.address - self.base
-            content[start : start + len(segment.data)] = segment.data
-        own = [int.from_bytes(content[i : i + WORD_BYTES], "little") for i in range(0, len(content), WORD_BYTES)]
-        return own + [0] * (count - len(own))
+        """The same as numbers."""
+        return list(struct.unpack(f"<{count}I", self.image(count)))
 
     def registers(self, count: int) -> list[int]:
-        """The initial registers: sp is the end of a memory of so many words, all others are 0."""
+        """The initial registers: sp is where the stack begins in a memory of so many words, a1 is argv. All others are 0."""
         found = [0] * len(REGISTERS)
-        found[STACK_POINTER] = (self.base + WORD_BYTES * count) // STACK_ALIGNMENT * STACK_ALIGNMENT & MASK
+        found[STACK_POINTER] = self.stack_pointer(count) & MASK
+        if self.arguments:
+            found[ARGUMENT_VECTOR] = (self.stack_pointer(count) + WORD_BYTES) & MASK
         return found
+
+    def stack_pointer(self, count: int) -> int:
+        """Where the stack begins: below the arguments, at the end of the memory, or below a program that is there itself."""
+        end = (self.base + WORD_BYTES * count) // STACK_ALIGNMENT * STACK_ALIGNMENT
+        above = end - self.end
+        if above < self._argument_bytes + LEAST_STACK and above < self._room_below:
+            end = self.base + self._room_below
+        return end - self._argument_bytes
+
+    @property
+    def _room_below(self) -> int:
+        """Bytes of the memory below the first segment, from the base on."""
+        return max(0, self.segments[0].address // STACK_ALIGNMENT * STACK_ALIGNMENT - self.base)
+
+    @cached_property
+    def _argument_bytes(self) -> int:
+        return argument_vector.size_of(self.arguments)
+
+    def with_arguments(self, arguments: Sequence[str]) -> RiscvProgram:
+        """A copy of the program that is called with these, after its name: `argv[1]` is the first of them."""
+        return replace(self, arguments=(name_in(self.source), *arguments))
 
     def with_values(self, values: Mapping[str, int]) -> RiscvProgram:
         """A copy of the program with other words at the named addresses."""
@@ -181,6 +236,11 @@ class RiscvProgram:
         return names[index] if offset == 0 else f"{names[index]}+{offset}"
 
 
+def name_in(source: str) -> str:
+    """What a program is called, by the file that it came from: argv[0]."""
+    return Path(source).name or "program"
+
+
 NEAR = 1 << 24
 WINDOW = 1 << 22
 MOST_ZEROS = 63
@@ -188,11 +248,15 @@ MOST_ZEROS = 63
 
 
 def base_for(segments: Sequence[Segment]) -> int:
-    """The first address of a memory for these: 0 where they end within 16 MiB, else a multiple of 4 MiB below them."""
-    used = [segment for segment in segments if segment.size]
-    if not used or max(segment.end for segment in used) <= NEAR:
-        return 0
-    return min(segment.address for segment in used) // WINDOW * WINDOW
+    """The first address of a memory for these: their first page where they begin within 16 MiB, else a multiple of 4 MiB.
+
+    At the end of the addresses it is as far below as a usual memory needs.
+    """
+    first = min((segment.address for segment in segments if segment.size), default=0)
+    if first >= END_OF_ADDRESSES - WINDOW:
+        return min(first // PAGE * PAGE, END_OF_ADDRESSES - WORD_BYTES * DEFAULT_MEMORY)
+    step = PAGE if first < NEAR else WINDOW
+    return first // step * step
 
 
 def segments_of(pieces: Iterable[tuple[int, int, bytes | None]]) -> Iterator[Segment]:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from punchcard.arguments import checked
-from punchcard.errors import ProgramError, did_you_mean, shortened
+from punchcard.errors import ProgramError, did_you_mean, printable, shortened
 from punchcard.formatting import join_some, plural
 from punchcard.machines.assembler import Operation, Symbol
 
@@ -120,7 +120,8 @@ class Program:
 
     def __repr__(self) -> str:
         cells = join_some([f"{name} {value}" for name, value in self.named(self.memory).items()])
-        return f"<Program: {plural(len(self.instructions), 'instruction')}, {plural(len(self.memory), 'cell')}: {cells}>"
+        size = f"{plural(len(self.instructions), 'instruction')}, {plural(len(self.memory), 'cell')}"
+        return printable(f"<Program: {size}: {cells}>")
 
     def cell_names(self) -> list[str]:
         """The names of all memory cells. The cells of an array `list` are called `list`, `list+1`, ..."""

@@ -88,7 +88,7 @@ class VonNeumannHost(StreamHost):
         self._waiting = False
         sign, byte = 1 if self._dialect.ports_branch else -1, BYTE & (1 << self._sizes.word_bits) - 1
         written = bytes(sign * word & byte for word in words)
-        self._written += written
+        self._written.add(written)
         for byte in written:
             self._to(byte)
 
@@ -106,7 +106,7 @@ class VonNeumannHost(StreamHost):
             self.ended = "interrupted"
             return False
         if value != END_OF_INPUT:
-            self._read.append(value)
+            self._read.add(bytes((value,)))
         if minuend:  # the store that follows is lost: the next input takes its place
             put(card, "memory", self._ports[port], value % (1 << sizes.word_bits))
         if source != port:

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from punchcard.arguments import checked
-from punchcard.errors import ProgramError, SizeError, did_you_mean
+from punchcard.errors import ProgramError, SizeError, did_you_mean, printable
 from punchcard.formatting import join_some, plural
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Image:
 
     def __repr__(self) -> str:
         labels = join_some([f"{name} at {place}" for name, place in self.labels.items()])
-        return f"<Image: {self._where}{plural(len(self), 'word')}{f'; {labels}' * bool(labels)}>"
+        return printable(f"<Image: {self._where}{plural(len(self), 'word')}{f'; {labels}' * bool(labels)}>")
 
     def with_values(self, values: Mapping[str, int]) -> Image:
         """A copy of the image with other words at the named addresses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,6 @@ from punchcard.python.arrays.values import (
     WHOLE,
     ArrayValue,
     Kinds,
-    Refusal,
     Shape,
     counted,
     filled,
@@ -23,6 +22,7 @@ from punchcard.python.arrays.values import (
     promoted,
     shown,
 )
+from punchcard.python.limits import Refusal
 
 MOST_POWER = 16
 
@@ -45,6 +45,7 @@ class Arithmetic:
         rows, columns = matrix_shape(shape)
         if (operand.rows, operand.columns) == (rows, columns):
             return operand
+        self.builder.limits.make(rows * columns, "an array")
         if isinstance(operand, Const):
             return Const.of(np.broadcast_to(operand.value, (rows, columns)))
         if operand.rows == operand.columns == 1:
@@ -143,6 +144,14 @@ class Arithmetic:
         if len(a.shape) != 1 or len(b.shape) != 1:
             raise Refusal(f"outer of {shown(a.shape)} and {shown(b.shape)}: both must be vectors")
         return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape), promoted(a.kinds, b.kinds))
+
+    def identity(self, size: int, columns: Sequence[int] | None = None) -> Const:
+        """The identity matrix, or some of its columns."""
+        chosen = range(size) if columns is None else columns
+        self.builder.limits.make(size * len(chosen), "an identity matrix")
+        found = np.zeros((size, len(chosen)))
+        found[list(chosen), range(len(chosen))] = 1.0
+        return Const.of(found)
 
     # Reductions
 

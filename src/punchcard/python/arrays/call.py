@@ -28,6 +28,7 @@ from punchcard.python.arrays.dry_run import Ran
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.front_end import snapshot
+from punchcard.python.limits import Limits
 
 if TYPE_CHECKING:
     from punchcard.python.arrays.program import ArrayProgram
@@ -51,6 +52,10 @@ class ArrayCall:
     def __init__(self, owner: ArrayProgram, given: tuple[object, ...], named: dict[str, object]) -> None:
         self.owner = owner
         arguments = owner.bind(given, named)
+        limits = Limits()
+        with owner.source.refusing(owner.source.node):
+            for name, value in arguments.items():
+                limits.known(value, f"{owner.source.name}(): {name}={shortened(value)}")
         constants = {name: value for name, value in arguments.items() if is_constant(value)}
         data = {name: as_data(name, value) for name, value in arguments.items() if not is_constant(value)}
         self.shapes = shapes = {name: array.shape for name, array in data.items()}

@@ -13,8 +13,9 @@ import numpy as np
 from punchcard import arrays as functions
 from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, described
-from punchcard.python.arrays.intrinsics import MAKERS, METHODS, Primitive, call, named
+from punchcard.python.arrays.intrinsics import METHODS, Primitive, call, named
 from punchcard.python.arrays.ir import Const
+from punchcard.python.arrays.makers import MAKERS, made
 from punchcard.python.arrays.statements import compile_function
 from punchcard.python.arrays.values import (
     REAL,
@@ -22,12 +23,12 @@ from punchcard.python.arrays.values import (
     Known,
     LoopVariable,
     NeedsConstant,
-    Refusal,
     TupleValue,
     Value,
     items_of,
 )
 from punchcard.python.front_end import PythonProgram, default_values
+from punchcard.python.limits import MOST_BITS, Refusal
 from punchcard.python.program import machine_for
 from punchcard.python.source import FunctionSource, bind_arguments, parameters_of
 
@@ -39,7 +40,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
         if isinstance(given, types.ModuleType):
             if not hasattr(given, node.attr):
                 frame.fail(node, f"{given.__name__} has no {node.attr!r}")
-            return Known(getattr(given, node.attr))
+            return Known(frame.limits.known(getattr(given, node.attr), f"{given.__name__}.{node.attr}"))
         if isinstance(given, np.ndarray) and node.attr in ("T", "shape", "ndim", "size"):
             return Known(getattr(given, node.attr))
         frame.fail(node, f".{node.attr} of {described(given)}")
@@ -98,7 +99,7 @@ def _called(frame: Frame, node: ast.Call, function: object, values: list[Value],
         name = named().get(function)
     except TypeError:
         name = None
-    if name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
+    if name is not None and name in MAKERS and not (name == "diag" and values and not isinstance(values[0], Known)):
         return _made(frame, node, name, values, options)
     if name is not None:
         return _intrinsic(frame, node, name, values, options, ours=getattr(functions, name, None) is function)
@@ -118,8 +119,13 @@ def _program(frame: Frame, node: ast.Call, source: FunctionSource, defaults: Map
 
 
 def _python(frame: Frame, node: ast.AST, function: Callable[..., object], values: list[Value]) -> Value:
+    given = [frame.limits.known(value.value) for value in values if isinstance(value, Known)]
+    if function is round and len(given) == 2 and isinstance(given[1], int) and given[1] < -MOST_BITS:
+        frame.fail(node, f"round to {given[1]} digits: Python would compute 10 ** {-given[1]}", "round to fewer")
     try:
-        return Known(function(*(value.value for value in values if isinstance(value, Known))))
+        return Known(frame.limits.known(function(*given)))
+    except Refusal:
+        raise
     except Exception as error:
         frame.fail(node, f"{function.__name__}: {error}")
 
@@ -159,13 +165,8 @@ def _made(frame: Frame, node: ast.Call, name: str, values: list[Value], options:
             raise NeedsConstant(value.loop, name)
         if not isinstance(value, Known):
             frame.fail(node, f"{name} of something that is computed", "its arguments are constants, or sizes such as len(A)")
-    try:
-        found = np.asarray(getattr(np, name)(*(v.value for v in values if isinstance(v, Known)),
-                                             **{k: v.value for k, v in options.items() if isinstance(v, Known)}))
-    except Exception as error:
-        frame.fail(node, f"{name}: {error}")
-    if found.dtype.kind not in "buif" or found.ndim > 2 or not 0 < found.size <= 1 << 20:
-        raise Refusal(f"{name} gives an array of the shape {found.shape}: real numbers in one or two dimensions are wanted")
+    found = made(frame.limits, name, [v.value for v in values if isinstance(v, Known)],
+                 {k: v.value for k, v in options.items() if isinstance(v, Known)})
     return ArrayValue(Const.of(found), found.shape, kinds=frame.kinds(found, node))
 
 

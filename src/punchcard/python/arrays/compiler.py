@@ -53,8 +53,9 @@ def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[st
           constants: Mapping[str, object]) -> LoweredFunction:
     """The operations of a function for data of these shapes and types, and these constants."""
     builder = OperationBuilder()
-    parameters = {name: builder.register(*matrix_shape(shape), name=name, integral=kinds[name] != REAL)
-                  for name, shape in shapes.items()}
+    with source.refusing(source.node):
+        parameters = {name: builder.register(*matrix_shape(shape), name=name, integral=kinds[name] != REAL)
+                      for name, shape in shapes.items()}
     arguments: dict[str, Value] = {
         **{name: ArrayValue(Ref(parameters[name]), shape, kinds=kinds[name]) for name, shape in shapes.items()},
         **{name: Known(value) for name, value in constants.items()}}
@@ -67,9 +68,10 @@ def lower(source: FunctionSource, shapes: Mapping[str, Shape], kinds: Mapping[st
     if isinstance(value, Known) and value.value is None:
         source.fail(last, "the function returns nothing", "end it with return and the values that are wanted")
     items = items_of(value)
-    reals = [frame.real(item, last) for item in ((value,) if items is None else items)]
-    results = [builder.register(*matrix_shape(real.shape), name="result" if len(reals) == 1 else f"result{number}")
-               for number, real in enumerate(reals, start=1)]
+    with source.refusing(last):
+        reals = [frame.real(item, last) for item in ((value,) if items is None else items)]
+        results = [builder.register(*matrix_shape(real.shape), name="result" if len(reals) == 1 else f"result{number}")
+                   for number, real in enumerate(reals, start=1)]
     returns = [node for node in ast.walk(source.node) if isinstance(node, ast.Return)]
     builder.moves([(register, real.operand) for register, real in zip(results, reals, strict=True)],
                   frame.line(returns[-1] if returns else last))

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from punchcard.errors import ConvergenceError
+from punchcard.errors import ConvergenceError, shortened
 from punchcard.python.arrays import ir
 from punchcard.python.arrays.ir import Array, Const, Operand, Ref, Register
 from punchcard.python.arrays.operation_builder import EXACT, LIMITED, computed
 from punchcard.python.intervals import Interval
+from punchcard.python.limits import MOST_RUN_WORK, MOST_STATEMENTS, Limits, Refusal
 
-MOST_STATEMENTS = 5_000_000
 NONE = Interval(math.inf, -math.inf)
 
 
@@ -77,7 +77,7 @@ class Ran:
         self.domains: dict[str, Extent] = {}
         self.closest: tuple[float, ir.SourcePlace] | None = None
         self.closest_of_all: tuple[float, ir.SourcePlace] | None = None
-        self.operations = 0
+        self.operations, self.limits = 0, Limits(MOST_RUN_WORK)
         self._rounds: dict[int, int] = {}
         for statement in ir.walk(code):  # constants of branches that are not taken are on the card, too
             if isinstance(statement, ir.Op | ir.Moves):
@@ -134,6 +134,9 @@ class Ran:
         elif loop.count is not None:
             count = round(float(self._value(loop.count)[0, 0]))
         made = 0
+        if MOST_STATEMENTS < count < math.inf and not any(isinstance(inner, ir.Leave) for inner in ir.walk(loop.body)):
+            loop.line.fail(f"a loop of {shortened(loop.count)} rounds: a program of arrays makes at most "
+                           f"{MOST_STATEMENTS:,} operations", "use fewer rounds")
         while made < count:
             self._rounds[id(loop)] = made
             if loop.index is not None:
@@ -161,6 +164,13 @@ class Ran:
                 self.closest_of_all = least, op.line
             if op.target in self.inexact and (self.closest is None or least < self.closest[0]):
                 self.closest = least, op.line
+        try:
+            self.limits.spend(op.target.rows * op.target.columns + sum(value.size for value in values))
+            if op.function == "matmul":
+                self.limits.multiply(op.target.rows, values[0].shape[1], op.target.columns)
+        except Refusal:
+            op.line.fail("the program computes too much: it is run in NumPy first, to see how large values get",
+                         "use smaller arrays, or fewer rounds")
         self.values[op.target] = computed(op.function, values, index)
         self._size(self.values[op.target], op.line, op.function)
 

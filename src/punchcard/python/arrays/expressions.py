@@ -12,11 +12,11 @@ import numpy as np
 from punchcard.python.arrays.arithmetic import BINARY
 from punchcard.python.arrays.frame import NUMBERS, Frame, Handlers, described
 from punchcard.python.arrays.values import TRUTH, Known, LoopVariable, Missing, NeedsConstant, TupleValue, Value
+from punchcard.python.limits import Refusal
 from punchcard.python.source import COMPARISONS, OPERATORS, SIGNS
 
 BUILTINS = {function.__name__: function for function in (
     len, range, abs, float, int, max, min, zip, enumerate, sum, tuple, round, bool)}
-MOST_EXPONENT = 1024
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:
@@ -31,17 +31,15 @@ def _name(frame: Frame, node: ast.Name) -> Value:
         if isinstance(found, Missing):
             frame.fail(node, found.why)
         return found
-    if node.id in frame.source.names:
-        return Known(frame.source.names[node.id])
-    if node.id in BUILTINS:
+    if node.id in BUILTINS and node.id not in frame.source.names:
         return Known(BUILTINS[node.id])
-    raise frame.source.unknown(node, [*frame.env])
+    return Known(frame.limits.known(frame.source.outside(node, [*frame.env]), repr(node.id)))
 
 
 def _tuple(frame: Frame, node: ast.Tuple | ast.List) -> Value:
     items = tuple(frame.evaluate(item) for item in node.elts)
     if all(isinstance(item, Known) for item in items):
-        return Known(tuple(item.value for item in items if isinstance(item, Known)))
+        return Known(frame.limits.known(tuple(item.value for item in items if isinstance(item, Known))))
     return TupleValue(items)
 
 
@@ -69,7 +67,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         chain.append(chain[-1].left)
     value = frame.evaluate(chain[-1].left)
     for each in reversed(chain):
-        with frame.refusing(each):
+        with frame.source.refusing(each):
             right = frame.evaluate(each.right)
             frame.at(each)
             value = combine(frame, each, type(each.op), value, right)
@@ -84,7 +82,7 @@ def combine(frame: Frame, node: ast.AST, kind: type, left: Value, right: Value) 
     if isinstance(left, Known) and isinstance(right, Known):
         return fold(frame, node, sign, compute, left.value, right.value)
     if isinstance(left, Known | LoopVariable) and isinstance(right, Known | LoopVariable):
-        moved = _shifted(sign, left, right)
+        moved = _shifted(frame, sign, left, right)
         if moved is not None:
             return moved
     if sign == "**":
@@ -105,15 +103,13 @@ def fold(frame: Frame, node: ast.AST, sign: str, compute: Callable[[Any, Any], A
     plain = (*NUMBERS, np.ndarray, tuple, str)
     if not isinstance(a, plain) or not isinstance(b, plain):
         frame.fail(node, f"{sign} of {described(a)} and {described(b)}")
-    if sign == "**" and isinstance(b, int) and abs(b) > MOST_EXPONENT:
-        frame.fail(node, f"** {b}: the exponent of a constant is at most {MOST_EXPONENT}")
-    if isinstance(a, tuple | str) or isinstance(b, tuple | str):
-        sizes = [x if isinstance(x, int) else len(x) if isinstance(x, tuple | str) else 0 for x in (a, b)]
-        if sign not in "+*" or abs(sizes[0] * sizes[1]) > 1 << 16:
-            frame.fail(node, f"{sign} of {described(a)} and {described(b)}")
+    if (isinstance(a, tuple | str) or isinstance(b, tuple | str)) and sign not in "+*":
+        frame.fail(node, f"{sign} of {described(a)} and {described(b)}")
     try:
         with np.errstate(all="ignore"):
-            return Known(compute(a, b))
+            return Known(frame.limits.combined(sign, compute, a, b))
+    except Refusal:
+        raise
     except Exception as error:
         frame.fail(node, f"{sign} of {described(a)} and {described(b)}: {error}")
 
@@ -134,7 +130,7 @@ def _comparison(frame: Frame, node: ast.Compare) -> Value:
     return frame.arithmetic.compare(sign, frame.real(left, node), frame.real(right, node))
 
 
-def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable) -> Value | None:
+def _shifted(frame: Frame, sign: str, left: Known | LoopVariable, right: Known | LoopVariable) -> Value | None:
     """A loop variable plus, minus or times a constant is one again."""
     variable, constant = (right, left) if isinstance(left, Known) else (left, right)
     if not isinstance(variable, LoopVariable) or not isinstance(constant, Known) or isinstance(constant.value, bool) or (
@@ -143,7 +139,10 @@ def _shifted(sign: str, left: Known | LoopVariable, right: Known | LoopVariable)
     number, behind = constant.value, variable is right
     times = number if sign == "*" else -1 if sign == "-" and behind else 1
     more = {"+": number, "-": number if behind else -number, "*": 0}.get(sign)
-    return None if more is None else LoopVariable(variable.loop, variable.first * times + more, variable.step * times)
+    if more is None:
+        return None
+    first, step = frame.limits.known((int(variable.first * times + more), int(variable.step * times)), "the loop variable")
+    return LoopVariable(variable.loop, first, step)
 
 
 HANDLERS: Handlers = {

@@ -7,13 +7,13 @@ loop, it gets a register of its own, its home, and each path ends by moving its 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 import numpy as np
 
+from punchcard.errors import shortened
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.ir import CodeRegion, Const, Ref, Register, SourcePlace
 from punchcard.python.arrays.operation_builder import OperationBuilder
@@ -23,7 +23,6 @@ from punchcard.python.arrays.values import (
     Kinds,
     LoopVariable,
     Missing,
-    Refusal,
     Shape,
     TupleValue,
     Value,
@@ -86,6 +85,7 @@ class Frame:
         self, source: FunctionSource, builder: OperationBuilder, frames: list[dict[str, Value]], handlers: Handlers
     ) -> None:
         self.source, self.builder, self.frames, self.handlers = source, builder, frames, handlers
+        self.limits = builder.limits
         self.arithmetic = Arithmetic(builder)
         self.results = Results(CodeRegion())
         self.env: dict[str, Value] = {}
@@ -141,16 +141,9 @@ class Frame:
     def _compile(self, node: ast.AST) -> Value | None:
         if type(node) not in self.handlers:
             self.fail(node, f"{name_of(node)} is not in the subset", _INSTEAD.get(type(node), ""))
-        with self.refusing(node):
+        with self.source.refusing(node):
+            self.limits.spend()
             return self.handlers[type(node)](self, node)
-
-    @contextmanager
-    def refusing(self, node: ast.AST) -> Iterator[None]:
-        """What is refused is refused at a node."""
-        try:
-            yield
-        except Refusal as refusal:
-            self.fail(node, refusal.message, refusal.instead)
 
     # Values
 
@@ -165,13 +158,13 @@ class Frame:
                       "use one variable for each item, or give the array as an argument")
         if isinstance(value, Missing):
             self.fail(node, value.why)
-        given = value.value
+        given = self.limits.known(value.value)
         if isinstance(given, np.ndarray) and given.dtype.kind in "buif" and given.size > 0 and given.ndim <= 2:
             return ArrayValue(Const.of(given), given.shape, frozenset([id(given)]), self.kinds(given, node))
         if not isinstance(given, NUMBERS):
             self.fail(node, f"{described(given)} is not a number or an array of at most two dimensions")
         if not abs(float(given)) <= 1e300:
-            self.fail(node, f"{given!r} is not a finite number that the machine can hold")
+            self.fail(node, f"{shortened(given)} is not a finite number that the machine can hold")
         return ArrayValue(Const.of(float(given)), (), kinds=self.kinds(given, node))
 
     def kinds(self, given: object, node: ast.AST) -> Kinds:
@@ -199,8 +192,7 @@ def described(value: object) -> str:
     """A constant in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of the shape {value.shape}"
-    text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
+    return shortened(value, 60)
 
 
 _INSTEAD: Mapping[type[ast.AST], str] = {

@@ -20,7 +20,6 @@ from punchcard.python.arrays.values import (
     Known,
     LoopVariable,
     NeedsConstant,
-    Refusal,
     Shape,
     TupleValue,
     Value,
@@ -28,6 +27,7 @@ from punchcard.python.arrays.values import (
     matrix_shape,
     shown,
 )
+from punchcard.python.limits import Refusal
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def _item(frame: Frame, node: ast.Subscript, value: TupleValue | Known) -> Value
         if isinstance(value, TupleValue):
             found = value.items[index.value]
             return TupleValue(found) if isinstance(found, tuple) else found
-        return Known(value.value[index.value])
-    except (IndexError, TypeError) as error:
+        return Known(frame.limits.known(value.value[index.value]))
+    except (IndexError, TypeError, ValueError) as error:
         frame.fail(node, str(error))
 
 
@@ -116,6 +116,8 @@ def _index(frame: Frame, node: ast.expr) -> Value:
         if not isinstance(value, Known) or not isinstance(value.value, int | np.integer | None):
             frame.fail(node, "a slice with a computed end", "use constants, or a mask with np.where")
         ends.append(value.value)
+    if ends[2] == 0:
+        frame.fail(node, "a slice with the step 0", "use 1 or -1")
     return Known(slice(*ends))
 
 
@@ -162,7 +164,7 @@ def _part(arithmetic: Arithmetic, a: ArrayValue, places: Sequence[Place]) -> Arr
     operand = a.operand
     for axis, (span, length) in reversed(list(enumerate(zip(places, a.shape, strict=True)))):
         if span != Span.all(length):
-            operand = _along(arithmetic, axis, _selection(span, length).flip, operand)
+            operand = _along(arithmetic, axis, _selection(arithmetic, span, length).flip, operand)
     return ArrayValue(operand, (operand.rows, operand.columns)[: len(a.shape)])
 
 
@@ -177,7 +179,7 @@ def put(arithmetic: Arithmetic, a: ArrayValue, places: Sequence[Place], value: A
             return ArrayValue(changed if axis else changed.flip, a.shape)
     if all(span == Span.all(length) for span, length in zip(places, a.shape, strict=True)):
         return ArrayValue(_fitting(arithmetic, value, a.shape), a.shape)
-    chosen = [_selection(span, length) for span, length in zip(places, a.shape, strict=True)]
+    chosen = [_selection(arithmetic, span, length) for span, length in zip(places, a.shape, strict=True)]
     placed = _fitting(arithmetic, value, tuple(each.columns for each in chosen))
     for axis, each in enumerate(chosen):
         placed = _along(arithmetic, axis, each, placed)
@@ -203,16 +205,16 @@ def _along(arithmetic: Arithmetic, axis: int, matrix: Const, operand: Operand) -
     return arithmetic.builder.emit("matmul", (left, right), left.rows, right.columns, arithmetic.line)
 
 
-def _selection(span: Place, length: int) -> Const:
+def _selection(arithmetic: Arithmetic, span: Place, length: int) -> Const:
     """The columns of the identity that a span takes."""
     if not isinstance(span, Span) or not span.numbers:
         raise Refusal("a slice without entries")
-    return Const.of(np.eye(length)[:, list(span.numbers)])
+    return arithmetic.identity(length, span.numbers)
 
 
 def _unit(arithmetic: Arithmetic, index: Index, length: int) -> ArrayValue:
     """The vector with 1 at an index, 0 elsewhere."""
-    return arithmetic.column(Const.of(np.eye(length)), index, (length,))
+    return arithmetic.column(arithmetic.identity(length), index, (length,))
 
 
 def _fitting(arithmetic: Arithmetic, value: ArrayValue, shape: Shape) -> Operand:

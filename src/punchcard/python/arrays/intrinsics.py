@@ -13,11 +13,11 @@ import numpy as np
 from punchcard import arrays as functions
 from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.ir import Const
+from punchcard.python.arrays.makers import MAKERS
 from punchcard.python.arrays.operation_builder import ENTRYWISE
-from punchcard.python.arrays.values import TRUTH, ArrayValue, Refusal, filled, shown
+from punchcard.python.arrays.values import TRUTH, ArrayValue, filled, shown
+from punchcard.python.limits import Refusal
 
-MAKERS = ("eye", "zeros", "ones", "identity", "full", "arange", "array", "asarray", "diag", "linspace")
-"""Functions of constants alone: NumPy makes the array when the function is compiled."""
 Options: TypeAlias = dict[str, object]
 
 
@@ -96,7 +96,7 @@ def _inner(arithmetic: Arithmetic, a: ArrayValue, b: ArrayValue) -> ArrayValue:
 def _trace(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     if len(a.shape) != 2 or a.shape[0] != a.shape[1]:
         raise Refusal(f"trace of {shown(a.shape)}: it must be a square matrix")
-    diagonal = arithmetic.elementwise("hadamard", a, ArrayValue(Const.of(np.eye(a.shape[0])), a.shape), "trace")
+    diagonal = arithmetic.elementwise("hadamard", a, ArrayValue(arithmetic.identity(a.shape[0]), a.shape), "trace")
     return arithmetic.sum(replace(diagonal, kinds=a.kinds), None)
 
 
@@ -105,7 +105,7 @@ def _diag(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     if not a.shape or a.shape[0] != a.shape[-1]:
         raise Refusal(f"diag of {shown(a.shape)}: it must be a vector or a square matrix")
     size = a.shape[0]
-    whole = arithmetic.mul(a, ArrayValue(Const.of(np.eye(size)), (size, size)))
+    whole = arithmetic.mul(a, ArrayValue(arithmetic.identity(size), (size, size)))
     return replace(whole if len(a.shape) == 1 else arithmetic.sum(whole, 1), kinds=a.kinds)
 
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from punchcard.errors import shortened
 from punchcard.python.arrays.branches import condition_of, move, register, storable
 from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, Home, LoopFrame
@@ -33,6 +34,7 @@ from punchcard.python.arrays.values import (
     items_of,
     shown,
 )
+from punchcard.python.limits import rounds_of
 
 MOST_UNROLLED = 2000
 
@@ -236,7 +238,7 @@ def _unrolled(frame: Frame, node: ast.For, plan: Iteration) -> None:
     """The body once for each round, one after the other."""
     count = plan.count
     if not isinstance(count, int) or count > MOST_UNROLLED:
-        frame.fail(node, f"a loop of {count} rounds that must be unrolled: at most {MOST_UNROLLED}",
+        frame.fail(node, f"a loop of {shortened(count)} rounds that must be unrolled: at most {MOST_UNROLLED}",
                    "use the loop variable only as an index that goes up by 1")
     if not any(isinstance(n, ast.Break | ast.Continue) for s in node.body for n in ast.walk(s)):
         for k in range(count):
@@ -280,7 +282,10 @@ def _iteration(frame: Frame, node: ast.For, given: ast.expr) -> Iteration:
 
 
 def _over(frame: Frame, node: ast.For, value: Value) -> Iteration:
-    items = items_of(Known(tuple(value.value)) if isinstance(value, Known) and isinstance(value.value, range) else value)
+    if isinstance(value, Known):
+        given = frame.limits.known(value.value)
+        value = Known(tuple(given)) if isinstance(given, range) else value
+    items = items_of(value)
     if items is not None:
         return Iteration(len(items), partial(_item, items), unroll=True)
     real = frame.real(value, node)
@@ -345,7 +350,7 @@ def _range(frame: Frame, node: ast.For, call: ast.Call) -> Iteration:
         rounds = range(*numbers)
     except ValueError as error:
         frame.fail(call, str(error))
-    return Iteration(len(rounds), lambda p: _counted(frame, call, Known(rounds.start), rounds.step, p), rounds.start,
+    return Iteration(rounds_of(rounds), lambda p: _counted(frame, call, Known(rounds.start), rounds.step, p), rounds.start,
                      rounds.step)
 
 

@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from punchcard.errors import ProgramError
 from punchcard.machines.fleq.functions import ABS, ADD, MAXIMUM, MINIMUM, POSITIVE, RELU, SIGMOID, SUB, UNLIMITED
 from punchcard.machines.fleq.functions import FITTED as FITTED_BY_NAME
 from punchcard.python.arrays import ir
 from punchcard.python.arrays.ir import Array, Const, Operand, Ref, Register
+from punchcard.python.limits import Limits, Refusal, check_entries
 
 MOST_OPERATIONS = 20_000
 LIMITED = (*FITTED_BY_NAME, *(name for name in UNLIMITED if name != SIGMOID.name))
@@ -68,6 +68,7 @@ class OperationBuilder:
     """Statements as they are written."""
 
     def __init__(self) -> None:
+        self.limits = Limits()
         self.code: list[ir.Statement] = []
         self.scopes = [Scope(self.code, 0, certain=True)]
         self.loops: list[tuple[ir.Loop, int]] = []
@@ -80,9 +81,11 @@ class OperationBuilder:
 
     def register(self, rows: int, columns: int, *, name: str = "", integral: bool = False) -> Register:
         """A new register, of the loops that are open now."""
+        check_entries(rows * columns, "an array")
         self.registers += 1
         if self.registers > MOST_OPERATIONS:
-            raise ProgramError(f"more than {MOST_OPERATIONS} operations: use loops that need no unrolling, or smaller ones")
+            raise Refusal(f"a program of more than {MOST_OPERATIONS:,} operations",
+                          "use loops that need no unrolling, or smaller ones")
         return Register(self.registers, rows, columns, self.level, integral, name)
 
     def add(self, statement: ir.Statement) -> None:
@@ -124,7 +127,13 @@ class OperationBuilder:
             return simple
         if function in COMMUTE and _order(operands[1]) < _order(operands[0]):
             operands = (operands[1], operands[0])
+        for operand in operands:
+            if isinstance(operand, Const):
+                self.limits.spend(operand.rows * operand.columns)
         if all(isinstance(operand, Const) for operand in operands) and not isinstance(index, ir.Pointer):
+            self.limits.make(rows * columns, "an array")
+            if function == "matmul":
+                self.limits.multiply(rows, operands[0].columns, columns)
             return Const.of(computed(function, [operand.value for operand in operands if isinstance(operand, Const)], index))
         key = (function, operands, index)
         for scope in reversed(self.scopes):
@@ -206,7 +215,8 @@ def simplified(function: str, operands: tuple[Operand, ...]) -> Operand | None:
 
 
 def _is_identity(const: Const) -> bool:
-    return const.rows == const.columns and np.array_equal(const.value, np.eye(const.rows))
+    return const.rows == const.columns and bool(np.all(np.diagonal(const.value) == 1.0)) and (
+        np.count_nonzero(const.value) == const.rows)
 
 
 def _order(operand: Operand) -> tuple[int, int, bytes]:

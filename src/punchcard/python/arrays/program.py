@@ -14,6 +14,7 @@ import numpy as np
 
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, shortened
 from punchcard.machines.fleq.isa import FleqProgram
+from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.step_errors import FAR
 from punchcard.python.arrays.call import LOOKED_AT, ArrayCall, Key, is_constant, typed
 from punchcard.python.arrays.code_generation import GeneratedProgram
@@ -42,6 +43,9 @@ class ArrayOptions(ProgramOptions):
     check: bool | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        FleqMachine.check_design(self.design)
+        next(option for option in FleqMachine.kind.options if option.name == "heads").check(self.heads)
         if self.range is not None and not 1 <= self.range < math.inf:
             raise ArgumentError(f"program: range={self.range:g}: it must be 1 or more, and finite")
 

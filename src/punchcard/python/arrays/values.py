@@ -80,14 +80,6 @@ class Missing:
 Value: TypeAlias = ArrayValue | Known | LoopVariable | TupleValue | Missing
 
 
-class Refusal(Exception):
-    """An operation that cannot be done, with a message; the caller adds the place in the source."""
-
-    def __init__(self, message: str, instead: str = "") -> None:
-        super().__init__(message)
-        self.message, self.instead = message, instead
-
-
 class NeedsConstant(Exception):
     """The variable of a loop is used where a constant is needed: the loop must be unrolled."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,7 @@ class StatementTypes:
         for statement in statements:
             if names is None:
                 break
+            self.findings.reach(statement)
             kind = self._kinds.get(type(statement))
             if kind is None:
                 self.fail(statement, f"{name_of(statement)} is not in the integer subset")
@@ -122,11 +123,10 @@ class StatementTypes:
         if isinstance(first, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List):
             if len(node.targets) > 1 or len(first.elts) != len(node.value.elts):
                 self.fail(node, f"{len(first.elts)} names for {len(node.value.elts)} values")
-            values = [self.expressions.value(each, names) for each in node.value.elts]
-            for target, value in zip(first.elts, values, strict=True):
-                self.assign(target, value, names)
+            self._assign_parts(first.elts, [self.expressions.value(each, names) for each in node.value.elts], names)
             return names
-        found = self.expressions.value(node.value, names)
+        apart = all(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+        found = (self.expressions.several if apart else self.expressions.value)(node.value, names)
         for target in node.targets:
             self.assign(target, found, names)
         return names
@@ -147,10 +147,9 @@ class StatementTypes:
 
     def _return(self, node: ast.Return, names: Names) -> None:
         if isinstance(node.value, ast.Tuple):
-            parts = tuple(self.expressions.value(each, names) for each in node.value.elts)
-            if any(part.kind in ("results", "none") for part in parts):
+            value = self.expressions.several(node.value, names)
+            if any(part.kind in ("results", "none") for part in value.results):
                 self.fail(node, "a function returns numbers, texts and lists")
-            value = AbstractValue("results", results=parts)
         else:
             value = NONE if node.value is None else self.expressions.value(node.value, names)
         if value.kind == "char" and self.findings.function.node.returns is not None and ast.unparse(
@@ -302,6 +301,12 @@ class StatementTypes:
         counts = [self.iteration(each, to, names) for each, to in zip(node.args, target.elts, strict=True)]
         return min(low for low, _ in counts), min(high for _, high in counts)
 
+    def _assign_parts(self, targets: Sequence[ast.expr], parts: Sequence[AbstractValue], names: Names) -> None:
+        for target, part in zip(targets, parts, strict=True):
+            if part.kind == "results":
+                self.fail(target, "several values inside of several values", "unpack them in a statement of their own")
+            self.assign(target, part, names)
+
     def assign(self, target: ast.expr, value: AbstractValue, names: Names) -> None:
         """A value to a name, an item of a list, or several of them."""
         if isinstance(target, ast.Name):
@@ -315,8 +320,7 @@ class StatementTypes:
                 parts = [value.list.item or self.findings.any_number] * value.list.length
             if len(parts) != len(target.elts):
                 self.fail(target, f"{len(target.elts)} names for {len(parts) if parts else value.words}")
-            for each, part in zip(target.elts, parts, strict=True):
-                self.assign(each, part, names)
+            self._assign_parts(target.elts, parts, names)
         elif isinstance(target, ast.Subscript):
             base = self.expressions.value(target.value, names)
             if base.kind != "list" or base.list.is_tuple:

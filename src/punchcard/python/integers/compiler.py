@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.von_neumann.isa import Image
+from punchcard.errors import ProgramError, SourceError, shortened
+from punchcard.machines.von_neumann.isa import MAX_MEMORY, MIN_MEMORY, Image
 from punchcard.machines.von_neumann.languages.asq import assembler
 from punchcard.machines.von_neumann.languages.asq import items as asq
 from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
@@ -69,8 +69,11 @@ def sizes(word_bits: int | None, memory: int | None) -> tuple[int, int]:
     bits = DEFAULT_WORD_BITS if word_bits is None else word_bits
     if not LEAST_WORD_BITS <= bits <= MOST_WORD_BITS:
         raise ProgramError(f"word_bits={bits}: words of a Python program have {LEAST_WORD_BITS} to {MOST_WORD_BITS} bits")
-    most = 1 << (bits - 1)  # addresses are compared as signed numbers; and -2 is left, which the machine reports
-    return bits, min(DEFAULT_MEMORY if memory is None else memory, most - 1)
+    most = min(MAX_MEMORY, (1 << (bits - 1)) - 1)  # addresses are compared as signed numbers; -2 is left for the machine
+    if memory is not None and not MIN_MEMORY <= memory <= most:
+        raise ProgramError(f"memory={memory}: with words of {bits} bits the memory of a Python program has {MIN_MEMORY} to "
+                           f"{most} cells")
+    return bits, min(DEFAULT_MEMORY, most) if memory is None else memory
 
 
 @lru_cache(maxsize=8)
@@ -166,7 +169,7 @@ class _Program:
     def _argument(self, parameter: str, value: object, kind: AbstractValue) -> Expression:
         storage = self.code.storage
         what = f"{self.entry.source.name}(): {parameter}"
-        shown = f"{what}={str(value)[:60]!r}" if isinstance(value, str) else f"{what}={str(value)[:60]}"
+        shown = f"{what}={shortened(value, 60)}"
         if kind.kind == "str":
             if not isinstance(value, str) or not value.isascii() or "\0" in value:
                 raise ProgramError(f"{shown}: it must be a text of ASCII characters")
@@ -263,7 +266,7 @@ def _cell(label: str, value: Expression) -> list[Item]:
 
 def check_number(what: str, value: object, kind: AbstractValue, bits: int) -> int:
     """A number as the word that it is; what is not a number of the word size, or not a truth, is refused."""
-    shown = f"{what}={str(value)[:60]!r}" if isinstance(value, str) else f"{what}={str(value)[:60]}"
+    shown = f"{what}={shortened(value, 60)}"
     if not isinstance(value, int) or (kind.kind == "bool" and value not in (0, 1)):
         raise ProgramError(f"{shown}: it must be {'True or False' if kind.kind == 'bool' else 'an integer'}")
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1

@@ -9,9 +9,20 @@ from typing import Any
 
 from punchcard.python.integers.findings import Findings, whole_texts
 from punchcard.python.integers.functions import constant_of
-from punchcard.python.integers.values import CHAR, TEXT, AbstractValue, Names, Unreached, join_all, join_names, truth
+from punchcard.python.integers.values import (
+    CHAR,
+    TEXT,
+    AbstractValue,
+    Names,
+    Unreached,
+    join_all,
+    join_names,
+    spread,
+    truth,
+)
 from punchcard.python.intervals import Interval, binary
-from punchcard.python.source import SIGNS, name_of
+from punchcard.python.limits import Limits
+from punchcard.python.source import SIGNS, FunctionSource, name_of
 
 OPPOSITE: dict[type, type] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
                               ast.NotEq: ast.Eq}
@@ -26,6 +37,7 @@ class ExpressionTypes:
 
     def __init__(self, findings: Findings) -> None:
         self.findings, self.fail = findings, findings.fail
+        self._seen: dict[int, object] = {}
         self._kinds: dict[type[ast.expr], Callable[[Any, Names], AbstractValue]] = {
             ast.Constant: lambda node, names: findings.of_constant(node.value, node), ast.Name: self._name,
             ast.UnaryOp: self._unary, ast.BinOp: self._binary, ast.List: self._list, ast.Tuple: self._list,
@@ -64,13 +76,17 @@ class ExpressionTypes:
             return found
         if node.id in function.locals:
             self.fail(node, f"{node.id!r} has no value yet")
-        outside = function.source.names
-        if node.id not in outside:
-            raise function.source.unknown(node, sorted(function.locals))
-        if not constant_of(outside[node.id]):
-            self.fail(node, f"{node.id!r} is {type(outside[node.id]).__name__}, not a constant of the integer subset",
-                      "constants are numbers, texts, and lists of them")
-        return self.findings.of_constant(outside[node.id], node)
+        outside = function.source.outside(node, sorted(function.locals))
+        if id(outside) not in self._seen:
+            with function.source.refusing(node):
+                Limits().known(outside, repr(node.id))
+            if not constant_of(outside):
+                is_function = callable(outside) or isinstance(outside, FunctionSource)
+                kind = "a function" if is_function else type(outside).__name__
+                self.fail(node, f"{node.id!r} is {kind}, not a constant of the integer subset",
+                          "constants are numbers, texts, and lists of them")
+            self._seen[id(outside)] = outside
+        return self.findings.of_constant(outside, node)
 
     def _unary(self, node: ast.UnaryOp, names: Names) -> AbstractValue:
         if isinstance(node.op, ast.Not):
@@ -196,21 +212,34 @@ class ExpressionTypes:
             self.fail(node, "and / or of values of different types is not in the integer subset")
         return both
 
-    def _choice(self, node: ast.IfExp, names: Names) -> AbstractValue:
+    def several(self, node: ast.expr, names: Names) -> AbstractValue:
+        """The value of an expression that is taken apart: a tuple that is written out need not be made."""
+        if isinstance(node, ast.IfExp):
+            found = self._choice(node, names, self.several)
+        elif isinstance(node, ast.Tuple | ast.List) and not any(isinstance(item, ast.Starred) for item in node.elts):
+            found = AbstractValue("results", results=tuple(self.value(item, names) for item in node.elts))
+        else:
+            return self.value(node, names)
+        self.findings.record(node, found)
+        return found
+
+    def _choice(self, node: ast.IfExp, names: Names,
+                value_of: Callable[[ast.expr, Names], AbstractValue] | None = None) -> AbstractValue:
         self.condition(node.test, names)
         found = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             inside = self.names_where(names, node.test, holds)
             if inside is not None:
                 try:
-                    found.append(self.value(branch, inside))
+                    found.append((value_of or self.value)(branch, inside))
                 except Unreached:
                     self.findings.skip(branch)
         if not found:
             raise Unreached
-        both = join_all(found)
-        if {value.kind for value in found} == {"char", "str"}:
-            return TEXT
+        both = join_all(whole_texts(found))
+        if both.kind == "results":
+            columns = zip(*(spread(value).results for value in found), strict=True)
+            both = replace(both, results=tuple(join_all(whole_texts(list(column))) for column in columns))
         if both.kind == "mixed":
             self.fail(node, "the two values of this `if` are of different types")
         return both

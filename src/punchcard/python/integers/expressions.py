@@ -37,7 +37,11 @@ class ExpressionCode(CodePart):
             return address(self.storage.text_object(node.value))
         if self.facts.value(node).kind != "char":
             return self.value(node)
-        character = self.out.kept(self.value(node))
+        return self.text_of(self.value(node))
+
+    def text_of(self, form: CellSum) -> CellSum:
+        """A text of one character."""
+        character = self.out.kept(form)
         made = self.code.lists.allocate(constant(1))
         self.code.lists.store(made, character)
         return made

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from punchcard.errors import shortened
 from punchcard.python.integers.functions import IntegerFunction, ProgramFunctions
 from punchcard.python.integers.values import NONE, TEXT, AbstractList, AbstractValue, join, join_all, number, truth
 from punchcard.python.intervals import Interval, binary
@@ -19,6 +20,7 @@ _LINEAR = (ast.Add, ast.Sub, ast.USub, ast.UAdd, ast.Invert)
 class Findings:
     """The state of the analysis. `values` has what was found for each node in the last round.
 
+    statements    those that some way leads to
     check         whether a result that does not fit a word is an error
     recording     False while a loop or a condition is only tried
     changed       whether something was found in this round that was not known before
@@ -33,6 +35,7 @@ class Findings:
         self.word = Interval(-(1 << (word_bits - 1)), (1 << (word_bits - 1)) - 1)
         self.any_number = number(self.word.low, self.word.high)
         self.values: dict[ast.AST, AbstractValue] = {}
+        self.statements: set[ast.stmt] = set()
         self.thresholds: list[int] = []
         self.changed, self.recording = False, True
         self.stuck: tuple[IntegerFunction, ast.AST] | None = None
@@ -45,6 +48,11 @@ class Findings:
     def record(self, node: ast.AST, value: AbstractValue) -> None:
         if self.recording:
             self.values[node] = value if node not in self.values else join(self.values[node], value)
+
+    def reach(self, statement: ast.stmt) -> None:
+        """A way leads to a statement."""
+        if self.recording:
+            self.statements.add(statement)
 
     def skip(self, node: ast.AST) -> None:
         """Something of which nothing is known in this round; in the last round there may be none."""
@@ -64,7 +72,7 @@ class Findings:
 
     def begin_round(self) -> None:
         """The thresholds are the numbers in the text, and lengths of lists."""
-        self.changed, self.values, self.stuck = False, {}, None
+        self.changed, self.values, self.statements, self.stuck = False, {}, set(), None
         found = {0, 1, -1, self.word.low, self.word.high}
         for function in self.functions:
             for node in ast.walk(function.node):
@@ -150,7 +158,7 @@ class Findings:
             return truth(int(value), int(value))
         if isinstance(value, int):
             if value not in self.word:
-                self.fail(node, f"{str(value)[:40]} does not fit a word, which is {self.word.low} to {self.word.high}",
+                self.fail(node, f"{shortened(value)} does not fit a word, which is {self.word.low} to {self.word.high}",
                           "use longer words: word_bits=, --bits")
             return number(value)
         if isinstance(value, str):
@@ -165,7 +173,7 @@ class Findings:
             return self._constants[id(value)]
         if value is None:
             return NONE
-        return self.fail(node, f"{type(value).__name__} {str(value)[:40]} is not in the integer subset",
+        return self.fail(node, f"{type(value).__name__} {shortened(value)} is not in the integer subset",
                          "use whole numbers" if isinstance(value, float) else "")
 
     # What the code generator asks

@@ -38,6 +38,10 @@ class IntegerOptions(ProgramOptions):
     memory: int | None = None
     check: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes(self.word_bits, self.memory)
+
 
 @dataclass(frozen=True)
 class IntegerRun:
@@ -75,8 +79,9 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         code = self.compiled(*given, **named)
         most = max_steps if max_steps is not None else self.options.max_steps
         done = self.execute(code, check=check, max_steps=most, engine=engine, input=input)
+        result = self._result(code, done)  # first: Python might never come to the end of a function that has not ended here
         expected, written = self.expected(*given, input=input, **named)
-        return IntegerReport(result=self._result(code, done), expected=expected, machine=code.machine(), report=done,
+        return IntegerReport(result=result, expected=expected, machine=code.machine(), report=done,
                              output=done.result.output, python_output=written, words=len(code.program))
 
     def lower(self, *given: object, **named: object) -> str:

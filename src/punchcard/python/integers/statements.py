@@ -11,7 +11,7 @@ from punchcard.machines.von_neumann.languages.asq.items import Expression
 from punchcard.python.integers.assembly import CellSum, Patched, Z, cell, constant
 from punchcard.python.integers.functions import IntegerFunction
 from punchcard.python.integers.generator import CodeGenerator, CodePart
-from punchcard.python.integers.values import AbstractValue
+from punchcard.python.integers.values import AbstractValue, number
 
 
 class StatementCode(CodePart):
@@ -47,6 +47,8 @@ class StatementCode(CodePart):
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         source = self.frame.function.source
         for statement in statements:
+            if statement not in self.facts.statements:
+                return  # no way leads here
             self.out.temporaries = 0
             self.frame.statement = statement
             is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -69,10 +71,9 @@ class StatementCode(CodePart):
         if isinstance(first, ast.Tuple | ast.List):
             if isinstance(node.value, ast.Tuple | ast.List):
                 values = [self.facts.value(each) for each in node.value.elts]
-                self._parallel(first.elts, self.evaluate_all(node.value.elts), values, node.value.elts)
+                self._parallel(first.elts, self.evaluate_all(node.value.elts), values)
                 return
-            for target in node.targets:
-                self._unpack(target, node.value)
+            self._unpack(node.targets, node.value)
             return
         if len(node.targets) == 1 and isinstance(first, ast.Name):
             self._assign_name(first, node.value)
@@ -117,14 +118,62 @@ class StatementCode(CodePart):
             for at, each in enumerate(target.elts):
                 self.set_target(each, self.code.lists.load(pointer.plus(constant(at))))
 
-    def _unpack(self, target: ast.expr, node: ast.expr) -> None:
-        assert isinstance(target, ast.Tuple | ast.List)
-        value, form = self.facts.value(node), self.evaluate(node)
-        if value.kind != "results":
-            self.set_target(target, form)
+    def _unpack(self, targets: Sequence[ast.expr], node: ast.expr) -> None:
+        """The items of one value, to the names of every target."""
+        value = self.facts.value(node)
+        if value.kind != "results" and not isinstance(node, ast.IfExp):
+            form = self.evaluate(node)
+            form = self.out.kept(form) if len(targets) > 1 else form
+            for target in targets:
+                self.set_target(target, form)
             return
-        assert isinstance(node, ast.Call)
-        self._parallel(target.elts, self._results(node, len(target.elts)), list(value.results))
+        parts = value.results or (value.list.item or number(0),) * (value.list.length or 0)
+        forms = self._items(node, parts)
+        if len(targets) > 1:
+            forms = [self.out.kept(form) for form in forms]
+        for target in targets:
+            assert isinstance(target, ast.Tuple | ast.List)
+            self._parallel(target.elts, forms, list(parts))
+
+    def _items(self, node: ast.expr, wanted: Sequence[AbstractValue]) -> list[CellSum]:
+        """The items of a value that is taken apart, each of the kind that is wanted."""
+        if not self.facts.is_reached(node):
+            return [constant(0)] * len(wanted)
+        if isinstance(node, ast.IfExp):
+            return self._items_of_choice(node, wanted)
+        value = self.facts.value(node)
+        if isinstance(node, ast.Tuple | ast.List):
+            forms, own = self.evaluate_all(node.elts), [self.facts.value(item) for item in node.elts]
+        elif value.kind == "results":
+            assert isinstance(node, ast.Call)
+            self.evaluate(node)
+            forms, own = self._results(node, len(wanted)), list(value.results)
+        else:
+            pointer = self.out.kept(self.evaluate(node))
+            forms = [self.code.lists.load(pointer.plus(constant(at))) for at in range(len(wanted))]
+            own = [value.list.item or number(0)] * len(wanted)
+        return self._as_wanted(forms, own, [part.kind == "str" for part in wanted])
+
+    def _items_of_choice(self, node: ast.IfExp, wanted: Sequence[AbstractValue]) -> list[CellSum]:
+        made = [self.out.temporary() for _ in wanted]
+        yes, no, end = map(self.out.fresh, ("then", "else", "end"))
+        self.code.conditions.branch(node.test, yes, no, yes)
+        for label, branch in ((yes, node.body), (no, node.orelse)):
+            self.out.label(label)
+            for place, form in zip(made, self._items(branch, wanted), strict=True):
+                self.out.assign(place, form)
+            if branch is node.body:
+                self.out.jump(end)
+        self.out.label(end)
+        return [cell(place) for place in made]
+
+    def _as_wanted(self, forms: list[CellSum], own: Sequence[AbstractValue], texts: Sequence[bool]) -> list[CellSum]:
+        """Single characters as texts, where a text is wanted."""
+        if not any(text and value.kind == "char" for text, value in zip(texts, own, strict=True)):
+            return forms
+        kept = [self.out.kept(form) for form in forms]
+        return [self.code.expressions.text_of(form) if text and value.kind == "char" else form
+                for form, value, text in zip(kept, own, texts, strict=True)]
 
     def _results(self, node: ast.Call, count: int) -> list[CellSum]:
         """The results of a call that was just made and gives several."""
@@ -133,17 +182,14 @@ class StatementCode(CodePart):
             return list(self.code.builtins.quotients)
         return [cell(self.storage.result_cell(called, at), passing=True) for at in range(count)]
 
-    def _parallel(self, targets: Sequence[ast.expr], forms: list[CellSum], values: list[AbstractValue],
-                  nodes: Sequence[ast.expr] = ()) -> None:
+    def _parallel(self, targets: Sequence[ast.expr], forms: list[CellSum], values: list[AbstractValue]) -> None:
         """Several assignments whose values are all computed before."""
+        texts = [isinstance(target, ast.Name) and target.id in self.frame.function.texts for target in targets]
+        forms = self._as_wanted(forms, values, texts)
         simple = all(isinstance(target, ast.Name) for target in targets)
         places = [self.variable(target.id) if isinstance(target, ast.Name) else None for target in targets]
         ready = []
         for at, form in enumerate(forms):
-            target = targets[at]
-            if isinstance(target, ast.Name) and target.id in self.frame.function.texts and (
-                    values[at].kind == "char" and nodes):
-                form = self.out.kept(self.evaluate(nodes[at], as_text=True))
             if (form.passing and not simple) or any(place in form.terms for place in places[:at] if place) or (
                     not simple and any(place in form.terms for place in places if place)) or _holds_items(form):
                 form = self.out.kept(form)
@@ -181,10 +227,7 @@ class StatementCode(CodePart):
             self.code.calls.move(self.code.calls.move_arguments(value, function))
             self.out.jump(function.name)
             return
-        if isinstance(value, ast.Tuple):
-            self._set_results([self.out.steady(form)
-                               for form in self.evaluate_all(value.elts)])
-        elif value is not None:
+        if value is not None:
             self._return_value(value)
         self.out.jump(self._end)
 
@@ -195,11 +238,12 @@ class StatementCode(CodePart):
     def _return_value(self, node: ast.expr) -> None:
         result = self.frame.function.result
         kind = result.kind if result is not None else "none"
-        form = self.evaluate(node, as_text=kind == "str")
-        if result is None or kind == "none" or not self.facts.is_reached(node):
+        if result is not None and kind == "results":
+            self._set_results([self.out.steady(form) for form in self._items(node, result.results)])
             return
-        several = kind == "results" and isinstance(node, ast.Call)
-        self._set_results(self._results(node, len(result.results)) if several and isinstance(node, ast.Call) else [form])
+        form = self.evaluate(node, as_text=kind == "str")
+        if kind != "none" and self.facts.is_reached(node):
+            self._set_results([form])
 
     # Branches and loops
 

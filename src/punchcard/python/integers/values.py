@@ -128,6 +128,8 @@ def join(one: AbstractValue, two: AbstractValue) -> AbstractValue:
             return AbstractValue("mixed", unbound=unbound)  # they are printed differently, and only one can be changed
         one.list.merge(two.list)
         return replace(one, unbound=unbound)
+    if {one.kind, two.kind} == {"list", "results"}:
+        one, two = spread(one), spread(two)
     if one.kind == two.kind == "results":
         if len(one.results) != len(two.results):
             return AbstractValue("mixed", unbound=unbound)
@@ -136,6 +138,13 @@ def join(one: AbstractValue, two: AbstractValue) -> AbstractValue:
     if one.kind != two.kind:
         kind = "number" if one.is_number and two.is_number else "mixed"
     return AbstractValue(kind, min(one.low, two.low), max(one.high, two.high), unbound=unbound)
+
+
+def spread(value: AbstractValue) -> AbstractValue:
+    """A tuple of known length as several values, which is how a function returns one that it writes out."""
+    if value.kind != "list" or not value.list.is_tuple or value.list.length is None or value.list.item is None:
+        return value
+    return AbstractValue("results", results=(value.list.item,) * value.list.length, unbound=value.unbound)
 
 
 def join_all(values: Iterable[AbstractValue]) -> AbstractValue:

@@ -17,7 +17,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from punchcard.errors import PunchcardError
 from punchcard.viewer.debug.debugger import Aim, Debugger
-from punchcard.viewer.debug.panes import attention_text, card_text, output_text, printable
+from punchcard.viewer.debug.panes import attention_text, boxed, card_text, output_text
 
 HERE, STOP = "▶", "●"
 LEGEND = "1 is +1, 0 is -1, · is 0"
@@ -120,14 +120,14 @@ class DebugApp(App[None]):
         size = f"{about['layout']['width']} rows, {about['layout']['columns']:,} columns"
         for name, title in (("#source", about["program"]["name"]), ("#values", "values"),
                             ("#attention-box", "attention"), ("#output-box", "output")):
-            self.query_one(name).border_title = escape(printable(title))
+            self.query_one(name).border_title = escape(boxed(title))
         card = self.query_one("#card-box")
         card.border_title, card.border_subtitle = f"card: {size}", LEGEND
         source = self._table("#source")
         for name, width in (("mark", 2), ("number", len(str(len(about["program"]["lines"])))), ("text", None)):
             source.add_column(name, key=name, width=width)
         for number, line in enumerate(about["program"]["lines"], start=1):
-            source.add_row("", Text(str(number), "dim", justify="right"), Text(printable(line)), key=str(number))
+            source.add_row("", Text(str(number), "dim", justify="right"), Text(boxed(line)), key=str(number))
         self._table("#values").add_columns("mark", "name", "value", "group")
         source.focus()
         self.show()
@@ -140,8 +140,8 @@ class DebugApp(App[None]):
     def show(self, message: str = "") -> None:
         """Everything as it is at this moment."""
         debugger = self.debugger
-        self.query_one("#place", Static).update(Text(debugger.place()))
-        self.query_one("#message", Static).update(Text(message))
+        self.query_one("#place", Static).update(Text(boxed(debugger.place())))
+        self.query_one("#message", Static).update(Text(boxed(message)))
         self.query_one("#card", Static).update(card_text(debugger))
         self.query_one("#output", Static).update(output_text(debugger))
         self.query_one("#output-box").scroll_end(animate=False)
@@ -152,8 +152,8 @@ class DebugApp(App[None]):
         for value in debugger.values()[:MOST_VALUES]:
             mark = ("w" if value.watched else " ") + ("*" if value.changed else " ")
             style = "bold reverse" if value.changed else "bold" if value.watched else ""
-            values.add_row(mark, Text(printable(value.name), style), Text(value.text, style),
-                           Text(printable(value.group), "dim"))
+            values.add_row(mark, Text(boxed(value.name), style), Text(boxed(value.text), style),
+                           Text(boxed(value.group), "dim"))
 
     def _show_attention(self) -> None:
         self.query_one("#attention", Static).update(attention_text(self.debugger))

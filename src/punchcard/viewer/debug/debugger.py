@@ -203,7 +203,7 @@ class Debugger:
 
     def column_name(self, column: int) -> str:
         """What a column is called."""
-        return self.session.machine.column_name(column, self.session.program)
+        return self.session.column_name(column)
 
     def card(self) -> tuple[list[int], AnyArray]:
         """The columns that are shown, and their entries: columns by rows."""

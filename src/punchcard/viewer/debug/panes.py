@@ -9,6 +9,7 @@ from operator import itemgetter
 from rich.style import Style
 from rich.text import Text
 
+from punchcard.errors import printable
 from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, shade
 from punchcard.viewer.debug.debugger import Debugger
 
@@ -46,7 +47,7 @@ def card_text(debugger: Debugger) -> Text:
 
 
 def _fitted(name: str) -> str:
-    name = printable(name)
+    name = boxed(name)
     return f"{name[: NAME - 2] + '…' if len(name) >= NAME else name:<{NAME}}"
 
 
@@ -75,26 +76,26 @@ def attention_text(debugger: Debugger) -> Text:
     moves = debugger.moves()
     for move in moves:
         gap = "" if move.gap is None else f", gap {move.gap:g}"
-        text.append(printable(f"{move.target} ← {move.source}"), "bold")
+        text.append(boxed(f"{move.target} ← {move.source}"), "bold")
         text.append(f"  weight {move.weight:.3g}, score {move.score:g}{gap}\n", "dim")
     if not moves:
         text.append("the run has ended" if debugger.ended else "every column takes from itself", "dim")
     return text
 
 
-def printable(text: str) -> str:
-    """A program may write what would change the terminal: such characters are shown as a box."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text.expandtabs())
+def boxed(text: str) -> str:
+    """Text that may change the terminal: such characters are shown as a box, which keeps the width."""
+    return printable(text.expandtabs(), keep="\n", instead="\ufffd")
 
 
 def output_text(debugger: Debugger) -> Text:
     """What the program has written, and the message of its end."""
     state, text = debugger.state, Text()
     if state["message"]:
-        text.append(f"{printable(state['message'])}\n", Style(color=CHANGED, bold=True))
+        text.append(f"{boxed(state['message'])}\n", Style(color=CHANGED, bold=True))
     if debugger.about["ports"]:
         text.append(f"{state['read']:,} bytes read\n", "dim")
-        text.append(printable(state["output"]))
+        text.append(boxed(state["output"]))
     elif not state["message"]:
         text.append("this machine has no ports", "dim")
     return text

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED
+from punchcard.engines.lowered.analysis.exact_sums import Dimensions, Rows, Sparse, combine
 from punchcard.engines.lowered.analysis.passive import DistinctKey
 from punchcard.engines.lowered.analysis.plan import Check, Lookup
-from punchcard.engines.lowered.analysis.vectors import VectorRanges
-from punchcard.engines.lowered.analysis.weights import Rows, Sparse, combine
+from punchcard.engines.lowered.analysis.vectors import VectorRanges, Vectors
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
 from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, INDEX, LEAST, LOAD, MATCH, RECIP
 from punchcard.errors import LoweringError
@@ -85,8 +85,9 @@ class ActiveHead:
         self.moved = [self.weights.moved(rows) for rows in self.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
-        self.lead = self.weights.lead(_largest(self.query_ends, passive.query_range),
-                                      _largest(self.key_ends, passive.key_range))
+        scores = self.weights.scores_of(_dimensions(self.queries, self.query_ends, passive.queries),
+                                        _dimensions(self.keys, self.key_ends, passive.keys))
+        self.lead, self.exact = self.weights.lead(scores), self.weights.are_exact(scores)
         self.reads = False
         self.has_unknown = passive.loose
 
@@ -149,22 +150,23 @@ class ActiveHead:
     def _settled(self, group: int, candidates: list[KeyCandidate]) -> Rows:
         width = self.widths[group]
         scores = np.array([np.where(c.mask > 0, np.broadcast_to(c.score.low, (width,)), -np.inf) for c in candidates])
+        if bool((np.isfinite(scores).sum(axis=0) > 1).any()):
+            self._check_tie()
         weights = np.exp(self.weights.temperature * (scores - scores.max(axis=0)))
         weights /= weights.sum(axis=0)
-        result: Rows = {}
+        taken: list[Rows] = []
         for other, width_other in enumerate(self.widths):
             matrix = np.zeros((width, width_other))
             for c, weight in zip(candidates, weights, strict=True):
                 if c.passive is None and c.group == other:
                     matrix[:, c.lane] = weight
             if matrix.any():
-                for row, linear in self.moved[other].items():
-                    result.setdefault(row, Linear()).add(self.graph.mix(linear, matrix))
+                taken.append({row: self._mixed(linear, matrix, row) for row, linear in self.moved[other].items()})
         for c, weight in zip(candidates, weights, strict=True):
             if c.passive is not None and weight.any():
-                for row, linear in self._passive_values(c.passive).items():
-                    result.setdefault(row, Linear()).add(self.graph.product(constant(weight), linear))
-        return result
+                taken.append({row: self.graph.product(constant(weight), linear)
+                              for row, linear in self._passive_values(c.passive).items()})
+        return self.weights.sums.add(self.where, {}, taken)
 
     def _soft(self, candidates: list[KeyCandidate]) -> Rows:
         graph, temperature = self.graph, self.weights.temperature
@@ -354,16 +356,17 @@ class ActiveHead:
 
     def _shared(self, key: Node, groups: list[tuple[int, Array]]) -> Rows:
         """V x of active columns whose keys are the same, in equal shares: one value, or one for each column of a key."""
-        values: Rows = {}
+        taken: list[Rows] = []
         for group, mask in groups:
-            for row, linear in self.moved[group].items():
-                total = values.setdefault(row, Linear())
-                if key.width > 1:
-                    total.add(linear, 1.0 / len(groups))
-                else:
-                    shares = mask / sum(float(m.sum()) for _, m in groups)
-                    total.add(self.graph.mix(linear, shares[None, :]))
+            shares = mask[None, :] / sum(float(m.sum()) for _, m in groups)
+            taken.append({row: linear.times(1.0 / len(groups)) if key.width > 1 else self._mixed(linear, shares, row)
+                          for row, linear in self.moved[group].items()})
+        values = self.weights.sums.add(self.where, {}, taken)
         return {row: self.graph.gathered(linear) for row, linear in values.items() if not linear.is_zero}
+
+    def _mixed(self, linear: Linear, matrix: Array, into: int) -> Linear:
+        """A sum over columns, by constant weights."""
+        return self.weights.sums.mix(self.graph, self.where, linear, matrix, into)
 
     def _rival_code(self, query: SignedCode, group: int, other: int, mask: Array, exact: float) -> tuple[Node, set[float]]:
         """The code of a group's keys, and by how much equal signs beat a passive key, 0 for a tie; all else must lose."""
@@ -383,12 +386,19 @@ class ActiveHead:
     def _check_lead(self, lead: Array, sizes: Array) -> bool:
         """Where all signs agree, active keys must equal passive ones or beat them; with another sign they must lose.
 
-        Gives whether they are equal: a tie.
+        A code of no signs has no other. Gives whether they are equal: a tie.
         """
         tie = bool(np.all(lead == 0))
-        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * float(sizes.min()) > -self.lead)):
+        if not (tie or bool(np.all(lead >= self.lead))) or bool(np.any(lead - 2 * sizes.min(initial=np.inf) > -self.lead)):
             raise LoweringError(f"{self.where}: an active key neither beats nor equals passive ones clearly")
+        if tie:
+            self._check_tie()
         return tie
+
+    def _check_tie(self) -> None:
+        """Keys share a query by their scores, which must be what they are over the real numbers."""
+        if not self.exact:
+            raise LoweringError(f"{self.where}: several keys have a weight, and their scores may be rounded")
 
     def _gather(self, index: Node, load: Node) -> Linear:
         ends = load.low * np.ones(index.width), load.high * np.ones(index.width)
@@ -452,11 +462,12 @@ def _ends(forms: list[Linear], width: int) -> tuple[Array, Array]:
     return low, high
 
 
-def _largest(active: Sequence[tuple[Array, Array]], passive: VectorRanges) -> Array:
-    """How large each dimension may be, in active columns and in passive ones."""
-    sizes = [np.maximum(np.abs(low), np.abs(high)).max(axis=1, initial=0.0) for low, high in active]
-    found: Array = np.max([passive.largest, *sizes], axis=0)
-    return found
+def _dimensions(forms: Sequence[list[Linear]], ends: Sequence[tuple[Array, Array]], passive: Vectors) -> Dimensions:
+    """Of active columns and of passive ones."""
+    largest, grid = passive.dimensions
+    sizes = [np.maximum(np.abs(low), np.abs(high)).max(axis=1, initial=0.0) for low, high in ends]
+    grids = [np.array([form.grids.min() for form in of]) for of in forms]
+    return Dimensions(np.max([largest, *sizes], axis=0), np.min([grid, *grids], axis=0))
 
 
 def _scores(queries: tuple[Array, Array], keys: tuple[Array, Array]) -> tuple[Array, Array]:

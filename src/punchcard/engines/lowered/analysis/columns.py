@@ -17,7 +17,8 @@ import numpy.typing as npt
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Content, Layout, Place, RowBlock
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.weights import LayerLists, Rows
+from punchcard.engines.lowered.analysis.exact_sums import Rows
+from punchcard.engines.lowered.analysis.weights import LayerLists
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
 from punchcard.engines.lowered.graph.operations import LOAD, STATE

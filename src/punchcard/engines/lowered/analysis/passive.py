@@ -17,8 +17,9 @@ import numpy.typing as npt
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
+from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Vectors, distinct
-from punchcard.engines.lowered.analysis.weights import HeadLists, Rows
+from punchcard.engines.lowered.analysis.weights import HeadLists
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
@@ -91,6 +92,7 @@ class Passive:
         self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
         for number, lists in enumerate(columns.layers):
+            lists.check_heads([rows])
             layer = PassiveLayer(rows, [self._head(weights, rows, f"layer {number + 1}, head {head + 1}")
                                         for head, weights in enumerate(lists.heads)])
             self.layers.append(layer)
@@ -100,11 +102,9 @@ class Passive:
 
     def through(self, number: int, rows: Rows, taken: list[Rows]) -> Rows:
         """One layer on a passive column, with what its heads take."""
-        after = {row: linear.copy() for row, linear in rows.items()}
-        for moved in taken:
-            for row, linear in moved.items():
-                after.setdefault(row, Linear()).add(linear)
-        return self.columns.layers[number].feed_forward(self.graph, {r: self.graph.gathered(x) for r, x in after.items()})
+        layer = self.columns.layers[number]
+        after = layer.sums.add(layer.where, rows, taken)
+        return layer.feed_forward(self.graph, {row: self.graph.gathered(linear) for row, linear in after.items()})
 
     def finds(self, number: int, rows: Rows) -> list[Rows]:
         """What a passive column with these rows takes in a layer, when it finds whom it always finds there."""
@@ -213,7 +213,7 @@ class Passive:
     def _head(self, weights: HeadLists, rows: Rows, where: str) -> PassiveHead:
         key_forms, query_forms = weights.apply(weights.key, rows), weights.apply(weights.query, rows)
         keys, queries = self.vectors(key_forms), self.vectors(query_forms)
-        lead = weights.lead(queries.spread.largest, keys.spread.largest)
+        lead = weights.lead(weights.scores_of(queries.dimensions, keys.dimensions))
         name = (tuple(f.key() for f in key_forms), tuple(f.key() for f in query_forms), lead)
         moved = weights.moved(rows)
         if name not in self._found:

@@ -11,9 +11,9 @@ import numpy as np
 from punchcard.engines.lowered.analysis.attention import ActiveHead, Offer
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK
 from punchcard.engines.lowered.analysis.columns import SharedLayers, StateSlot, within
+from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.passive import Passive
 from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
-from punchcard.engines.lowered.analysis.weights import Rows
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, STATE, UNKNOWN
 from punchcard.errors import LoweringError
@@ -171,24 +171,22 @@ class Trace:
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
-        taken: list[Rows] = [{} for _ in self.groups]
+        self.layers[number].check_heads([self.passive.layers[number].rows, *self.groups])
+        taken: list[list[Rows]] = [[] for _ in self.groups]
         offers: dict[int, list[Offer]] = {}
         for head in range(len(self.layers[number].heads)):
             active = ActiveHead(self, number, head)
             self.heads.append(active)
             for group in range(len(self.groups)):
-                for row, linear in active.take(group).items():
-                    taken[group].setdefault(row, Linear()).add(linear)
+                taken[group].append(active.take(group))
             if active.reads:
                 self.read_in = number
             offers[head] = list(active.offers())
         self.offers.append(offers)
-        known, self.stage = False, (number, "heads")
+        known, self.stage, layer = False, (number, "heads"), self.layers[number]
         for rows, more in zip(self.groups, taken, strict=True):
-            for row, linear in more.items():
-                total = rows[row].copy() if row in rows else Linear()
-                total.add(linear)
-                rows[row] = self.graph.gathered(total)
+            total = layer.sums.add(layer.where, rows, more)
+            rows.update({row: self.graph.gathered(total[row]) for brought in more for row in brought})
             known |= self._within(rows)
         self.selected |= known
         if known and self.case is None:
@@ -308,7 +306,7 @@ class Trace:
             node = self.graph.node(GIVEN, (), (*name, row, low, high, domain))
             given[node] = linear
             handed[row] = Linear({node: 1.0})
-        return given, _halves(own, handed) if offer.tie else handed
+        return given, self.layers[name[0]].sums.halves(self.layers[name[0]].where, own, handed) if offer.tie else handed
 
     def _idle(self, at: int, rows: Rows, taken: list[Rows]) -> bool:
         """Whether a passive column is the same after a layer, whichever of its offers it takes."""
@@ -382,15 +380,6 @@ class Trace:
 
 def _same(rows: Rows, others: Rows) -> bool:
     return rows.keys() == others.keys() and all(linear.same(others[row]) for row, linear in rows.items())
-
-
-def _halves(own: Rows, other: Rows) -> Rows:
-    """Half of each."""
-    result: Rows = {}
-    for rows in (own, other):
-        for row, linear in rows.items():
-            result.setdefault(row, Linear()).add(linear, 0.5)
-    return result
 
 
 def _range(linear: Linear, offer: Offer) -> tuple[float, float]:

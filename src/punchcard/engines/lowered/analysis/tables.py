@@ -8,11 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from punchcard.engines.lowered.analysis.exact_sums import Dimensions, Indices
 from punchcard.engines.lowered.analysis.passive import Passive, PassiveHead
 from punchcard.engines.lowered.analysis.plan import Lookup
-from punchcard.engines.lowered.analysis.vectors import Indices, code_numbers, distinct
+from punchcard.engines.lowered.analysis.vectors import code_numbers, distinct
 from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
+from punchcard.transformer.grids import powers_of_two
 
 FEW_SPECIAL = 8
 FEW_OTHERS = 4
@@ -94,7 +96,8 @@ def _lead(table: Lookup, head: PassiveHead) -> float:
     """How far below the best a score has a weight of exactly 0, for the queries of a table."""
     asked = np.abs(np.array(table.rest))
     asked[list(table.dims)] = table.sizes
-    return head.weights.lead(asked, head.key_range.largest)
+    scores = head.weights.scores_of(Dimensions(asked, powers_of_two(asked)), head.keys.dimensions)
+    return head.weights.lead(scores)
 
 
 def fill(table: Lookup, passive: Passive) -> Entries:

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
+from punchcard.engines.lowered.analysis.exact_sums import Dimensions, Indices
 from punchcard.engines.lowered.graph.nodes import Array
+from punchcard.transformer.grids import powers_of_two
 
-Indices = npt.NDArray[np.int64]
 Signs = AnyArray
 FEW_KEYS = 8
 MOST_SCORES = 1 << 24
@@ -99,6 +100,11 @@ class Vectors:
         high = np.where(up, self.sizes, -self.sizes)
         low = np.where(down, -self.sizes, self.sizes)
         return VectorRanges(np.minimum(low, high), np.maximum(low, high), np.abs(self.sizes))
+
+    @cached_property
+    def dimensions(self) -> Dimensions:
+        grids = powers_of_two(self.matrix).min(axis=0, initial=np.inf) if self.signs is None else powers_of_two(self.sizes)
+        return Dimensions(self.spread.largest, grids)
 
     def times(self, other: Array) -> Array:
         """The product of every vector with another one."""

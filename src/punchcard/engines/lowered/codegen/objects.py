@@ -17,7 +17,7 @@ from llvmlite import binding, ir
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 import punchcard.code_cache as code_cache
-from punchcard import words
+from punchcard import transformer, words
 from punchcard.code_cache import Notes
 
 
@@ -37,7 +37,8 @@ class LoadedCode:
 @lru_cache(maxsize=1)
 def compiler() -> bytes:
     """The compiler itself: code of another version is not used."""
-    sources = sorted([*Path(__file__).parent.parent.rglob("*.py"), *Path(words.__file__).parent.rglob("*.py")])
+    rooms = Path(__file__).parent.parent, Path(transformer.__file__).parent, Path(words.__file__).parent
+    sources = sorted(source for room in rooms for source in room.rglob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).digest()
 
 

@@ -26,6 +26,7 @@ from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, emit_
 from punchcard.engines.lowered.gpu.memory_layout import memory_layout
 from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_terms
 from punchcard.errors import LoweringError
+from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model
 
 RESTS, STOPPED = -1, -2
@@ -241,6 +242,7 @@ class StateWords:
 class GpuBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
 
+    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
         started = time.perf_counter()
@@ -262,6 +264,7 @@ class GpuBatchRunner(CompiledBatchRunner):
         else:
             self.refused[number] = card, UNDECLARED
 
+    @small_numbers_kept()
     def run(
         self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,19 +27,20 @@ BIT = (-1.0, 1.0)
 class Node:
     """One operation on some arguments. `domain` lists all values that it can take, where these are few."""
 
-    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op", "range")
+    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op", "range", "sizes")
 
     def __init__(self, number: int, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array, high: Array,
                  domain: tuple[float, ...] | None) -> None:
         self.number, self.op, self.args, self.data = number, op, args, data
         self.low, self.high, self.domain = low, high, domain
         self.range = (float(low[0]), float(high[0])) if len(low) == 1 else None
+        self.sizes = np.maximum(np.abs(low), np.abs(high))
         self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else lowest_bit(np.array(domain))
         """A power of two of which every value is a multiple; 0 where none is known."""
 
     def bits(self) -> int:
         """The significand bits that hold every value of the node."""
-        most = float(max(np.max(np.abs(self.low)), np.max(np.abs(self.high))))
+        most = float(np.max(self.sizes))
         return math.ceil(math.log2(most / self.grid)) if self.grid and most > self.grid else 1
 
     @property
@@ -111,6 +113,20 @@ class Linear:
         return low, high
 
     @property
+    def sizes(self) -> Array:
+        """The absolute total of constant and terms in each entry."""
+        found: Array = np.abs(self.constant)
+        for node, c in self.terms.items():
+            found = found + abs(c) * node.sizes
+        return found
+
+    @property
+    def grids(self) -> Array:
+        """A power of two of which constant and terms are multiples, in each entry; 0 where none is known, infinite for 0."""
+        least = min((product_of_grids(lowest_bit_of(c), node.grid) for node, c in self.terms.items()), default=np.inf)
+        return np.array([min(least, lowest_bit_of(value)) for value in self.constant.tolist()])
+
+    @property
     def low(self) -> Array:
         return self.ends[0]
 
@@ -137,13 +153,23 @@ def trim(values: Array) -> Array:
 
 
 def lowest_bit(values: Array) -> float:
-    """The largest power of two that divides all values."""
-    found = math.inf
-    for value in values.flat:
-        if value:
-            numerator, denominator = float(value).as_integer_ratio()
-            found = min(found, (numerator & -numerator) / denominator)
+    """The largest power of two that divides all values; 1 where all are 0."""
+    found = min(map(lowest_bit_of, values.flat))
     return found if found < math.inf else 1.0
+
+
+def product_of_grids(one: float, other: float) -> float:
+    """The grid of products: where it is too small for a number, the smallest number, since 0 says that none is known."""
+    return one * other or (math.ulp(0.0) if one and other else 0.0)
+
+
+@lru_cache(1 << 16)
+def lowest_bit_of(value: float) -> float:
+    """The largest power of two that divides a value; infinite for 0."""
+    if not value:
+        return math.inf
+    numerator, denominator = float(value).as_integer_ratio()
+    return (numerator & -numerator) / denominator
 
 
 def reachable(linears: Iterable[Linear]) -> set[Node]:

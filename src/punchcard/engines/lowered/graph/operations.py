@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, lowest_bit
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, lowest_bit, lowest_bit_of, product_of_grids
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.codegen.emit import LoopEmitter
@@ -93,7 +93,7 @@ def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Li
 FMA = NodeKind(  # c x + y, or c x; data: c
     "fma", lambda e, node: e.floats.scaled(node.data, *e.args(node)),
     value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
-    grid=lambda c, x, *y: min(lowest_bit(np.array([c])) * x, *y, np.inf), again=_sum_again, folds=True)
+    grid=lambda c, x, *y: min(product_of_grids(lowest_bit_of(c), x), *y, np.inf), again=_sum_again, folds=True)
 
 
 def _affine_ends(factor: float, bias: Array, x: Node) -> tuple[Array, Array]:
@@ -107,7 +107,7 @@ def _relu_ends(data: tuple[float, Array], x: Node) -> Ends:
 
 
 def _relu_grid(data: tuple[float, Array], x: float) -> float:
-    grid = abs(data[0]) * x
+    grid = product_of_grids(abs(data[0]), x)
     return min(grid, lowest_bit(data[1])) if data[1].any() else grid
 
 
@@ -130,7 +130,7 @@ def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
 
 MUL = NodeKind(  # x y
     "mul", lambda e, node: e.b.fmul(*e.args(node)), value=lambda _, x, y: x * y, ends=_ends_of_product,
-    grid=lambda _, x, y: x * y, again=lambda graph, _, x, y: graph.product(x, y), folds=True)
+    grid=lambda _, x, y: product_of_grids(x, y), again=lambda graph, _, x, y: graph.product(x, y), folds=True)
 
 SAME = NodeKind(  # x, whose range is known better; data: its domain, or None
     "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
@@ -172,7 +172,7 @@ def _mix_ends(matrix: Array, x: Node) -> Ends:
 
 MIX = NodeKind(  # sums over columns of constant weights times x; data: matrix
     "mix", lambda e, node: e.floats.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
-    grid=lambda matrix, x: x * lowest_bit(matrix), key=lambda matrix: (matrix.shape, matrix.tobytes()))
+    grid=lambda matrix, x: product_of_grids(x, lowest_bit(matrix)), key=lambda matrix: (matrix.shape, matrix.tobytes()))
 
 
 # Matching

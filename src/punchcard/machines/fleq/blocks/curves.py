@@ -106,9 +106,10 @@ def positive(limit: float) -> Curve:
 
     The weight of the cell 1 is 1 where G x is above 38 (the other weight is then rounded away), 1/2 at 0 and less below.
     """
-    steepness = 2.0 ** math.ceil(math.log2(64 / (DEAD_ZONE * limit)))
+    zone = DEAD_ZONE * limit
+    steepness = 2.0 ** math.ceil(math.log2(64 / zone))
     return Curve("signs", query=lambda x, asking: steepness * x, enclosure=lambda limit, unit: Enclosure(
-        0.0, 0.0, f"{within(limit)}, but for its dead zone"), finish=lambda mean, one: relu(2 * mean - one))
+        0.0, 0.0, f"{within(limit)} without 0 < x < {zone:.3g}"), finish=lambda mean, one: relu(2 * mean - one))
 
 
 def tabulated(name: str, table: Table, smooth: Smooth, odd_unit: float | None = None) -> Curve:

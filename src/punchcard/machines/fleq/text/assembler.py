@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from punchcard.arguments import checked
@@ -16,6 +17,15 @@ from punchcard.machines.assembler import take_labels, take_section
 from punchcard.machines.fleq.functions import ALIASES, BUILT_IN, KNOWN, POINTER_FUNCTIONS, Function
 from punchcard.machines.fleq.isa import FleqProgram, Halt, variables_in_order
 from punchcard.machines.fleq.text.code import Code
+from punchcard.machines.fleq.text.counters import (
+    CounterDeclaration,
+    Counters,
+    CounterStatement,
+    declares_counter,
+    is_counter_statement,
+    take_counter,
+    take_counter_statement,
+)
 from punchcard.machines.fleq.text.source import lines, take_number
 from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.fleq.text.values import Declaration, beyond, take_declaration
@@ -30,12 +40,22 @@ _TAKEN = (*POINTER_FUNCTIONS, *ALIASES, "file")
 
 @dataclass
 class _Listing:
-    """The parts of a source text: variables, lines of code, and labels by the number of their instruction."""
+    """The parts of a source text: variables and counters, statements, and labels by the number of their statement."""
 
-    declarations: dict[str, Declaration] = field(default_factory=dict)
-    code: list[Line] = field(default_factory=list)
+    declarations: dict[str, Declaration | CounterDeclaration] = field(default_factory=dict)
+    code: list[Line | CounterStatement] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     range: float | None = None
+
+    @property
+    def limit(self) -> float:
+        return FleqProgram.range if self.range is None else self.range
+
+    def counters(self) -> Counters:
+        """The counters, all of them known."""
+        declared = [each for each in self.declarations.values() if isinstance(each, CounterDeclaration)]
+        return Counters(declared, self.limit, (name for name, each in self.declarations.items()
+                                               if isinstance(each, Declaration)))
 
 
 @checked
@@ -51,21 +71,33 @@ def assemble(
     _parse(text, source, listing, None if folder is None else Path(folder))
     if not listing.code:
         raise ProgramError(f"{where(source)}the program is empty: .code needs at least one instruction")
-    declared = listing.declarations.values()
+    counters, limit = listing.counters(), listing.limit
+    declared = [each for one in listing.declarations.values()
+                for each in ([one] if isinstance(one, Declaration) else counters.digits(one.name.text))]
+    declared += counters.constants(each for each in listing.code if isinstance(each, CounterStatement))
     variables = variables_in_order([(d.name.text, d.shape) for d in declared])
-    limit = FleqProgram.range if listing.range is None else listing.range
     for declaration in declared:
         value = beyond(declaration, limit)
         if value is not None:
             raise declaration.name.error(f"{value!r} of {declaration.name.text!r} is beyond the range, {limit!r}: declare a "
                                          "larger one with `.range`")
-    halts = listing.code[-1].at("halt") and len(listing.code) not in listing.labels.values()
-    lines_of_code = tuple(line.ahead.line for line in listing.code)
-    code = Code(known, {v.name: v for v in variables}, listing.labels, len(listing.code) + (not halts))
-    instructions = [*map(code.take_instruction, listing.code), *([] if halts else [Halt()])]
+    last = listing.code[-1]
+    halts = isinstance(last, Line) and last.at("halt") and len(listing.code) not in listing.labels.values()
+    sizes = [1 if isinstance(each, Line) else len(counters.additions(each)) for each in listing.code]
+    starts = [0, *accumulate(sizes)]
+    labels = {name: starts[number] for name, number in listing.labels.items()}
+    lines_of_code = tuple(line for each, size in zip(listing.code, sizes, strict=True) for line in [_line_of(each)] * size)
+    code = Code(known, {v.name: v for v in variables}, labels, starts[-1] + (not halts), frozenset(counters.names))
+    instructions = [step for each in listing.code for step in (
+        [code.take_instruction(each)] if isinstance(each, Line) else counters.steps(each, code))]
+    instructions += [] if halts else [Halt()]
     code.check_updates(instructions)
     values = {d.name.text: d.value for d in declared}
-    return FleqProgram(tuple(instructions), variables, values, known, tuple(listing.labels.items()), limit, lines_of_code)
+    return FleqProgram(tuple(instructions), variables, values, known, tuple(labels.items()), limit, lines_of_code)
+
+
+def _line_of(statement: Line | CounterStatement) -> int:
+    return (statement.ahead if isinstance(statement, Line) else statement.word).line
 
 
 def _all_functions(extra: Mapping[str, Function]) -> dict[str, Function]:
@@ -89,15 +121,19 @@ def _parse(text: str, source: str, listing: _Listing, folder: Path | None) -> No
         elif line.ahead.kind == "directive":
             section = take_section(line, (".range",))
         elif section == ".data":
-            declaration = take_declaration(line, folder, room)
-            room -= declaration.value.size
+            declaration: Declaration | CounterDeclaration
+            if declares_counter(line):
+                declaration = take_counter(line)
+            else:
+                declaration = take_declaration(line, folder, room)
+                room -= declaration.value.size
             if declaration.name.text in listing.declarations:
                 raise declaration.name.error(f"variable {declaration.name.text!r} is declared twice")
             listing.declarations[declaration.name.text] = declaration
         elif section == ".code":
             take_labels(line, listing.labels, len(listing.code))
             if line.ahead.kind != "end":
-                listing.code.append(line)
+                listing.code.append(take_counter_statement(line) if is_counter_statement(line) else line)
         else:
             raise line.wrong("a program begins with .data or .code")
 

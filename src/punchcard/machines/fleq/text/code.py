@@ -7,7 +7,8 @@
     goto label                                   likewise
     halt
 
-Shapes are checked here: operands against their function's rule, results against their target.
+Shapes are checked here: operands against their function's rule, results against their target. What counts rounds is in
+`counters.py`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from punchcard.machines.fleq.functions import (
     known_function,
 )
 from punchcard.machines.fleq.isa import Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
-from punchcard.machines.fleq.text.source import KEYWORDS, take_whole
+from punchcard.machines.fleq.text.source import COUNTER_WORDS, KEYWORDS, take_whole
 from punchcard.machines.source import Line, Token, unknown
 
 _BRANCH = "a branch is `if flag <= 0 goto label` or `goto label`"
-_INSTRUCTION = "an instruction is `target = function(operands)`, a pointer function, a branch or `halt`"
+_INSTRUCTION = "an instruction is `target = function(operands)`, a pointer function, a branch, `count`, `restart` or `halt`"
 _POINTER = "a pointer is written as `label.field`"
 # Which of its operands an alias hands to mul, and in which order.
 _ALIAS_OPERANDS = {"mul_ba": (1, 0), "mul_aa": (0, 0), "mul_bb": (1, 1)}
@@ -55,6 +56,7 @@ class Code:
     variables: dict[str, Variable]
     labels: dict[str, int]
     count: int
+    counters: frozenset[str] = frozenset()
     _updates: list[tuple[PointerUpdate, Token, Token]] = field(default_factory=list)
     """The pointer functions so far, with the label and the field that they name."""
 
@@ -86,7 +88,7 @@ class Code:
         if line.second_is("("):
             return self._take_pointer_function(line)
         if line.ahead.kind == "name" and not (line.second_is("=") or line.second_is("[")):
-            raise unknown("instruction", line.ahead, (*KEYWORDS, *POINTER_FUNCTIONS), _INSTRUCTION)
+            raise unknown("instruction", line.ahead, (*KEYWORDS, *COUNTER_WORDS, *POINTER_FUNCTIONS), _INSTRUCTION)
         target = self._take_place(line, "a target")
         line.take_mark("=", _INSTRUCTION)
         name = line.take_name("a function")
@@ -143,6 +145,9 @@ class Code:
         if line.take_if("["):
             index = take_whole(line, "the number of a column")
             line.take_mark("]", f"a column is written as `{name.text}[number]`")
+        if name.text in self.counters:
+            raise name.error(f"{name.text!r} is a counter, not a variable: `count {name.text} goto label` and `restart "
+                             f"{name.text}` use it")
         if name.text not in self.variables:
             raise unknown("variable", name, self.variables, "declare it under .data")
         variable = self.variables[name.text]
@@ -171,7 +176,7 @@ class Code:
             value = (self._take_target(line) if changed == "p"
                      else self._take_place(line, "operand 2 of reset_pointer").address)
         line.take_mark(")", f"{function.text} takes {'1 operand' if value is None else '2 operands'} and ends with `)`")
-        update = PointerUpdate(self._target(label), changed, value)
+        update = PointerUpdate(self.target(label), changed, value)
         self._updates.append((update, label, name))
         return update
 
@@ -186,16 +191,21 @@ class Code:
 
     def _take_target(self, line: Line) -> int:
         """The instruction that a label or a number names."""
-        if line.ahead.kind == "number":
-            return self._target(take_whole(line, "the number of an instruction"))
-        return self._target(line.take_name("the label of an instruction"))
+        return self.target(take_label(line))
 
-    def _target(self, token: Token) -> int:
+    def target(self, token: Token) -> int:
         if token.kind == "name":
             return labelled(token, self.labels)
         if int(token.text) >= self.count:
             raise token.error(f"no instruction {token.text}: there are {self.count}, counted from 0")
         return int(token.text)
+
+
+def take_label(line: Line) -> Token:
+    """A label, or an instruction's number."""
+    if line.ahead.kind == "number":
+        return take_whole(line, "the number of an instruction")
+    return line.take_name("the label of an instruction")
 
 
 def _take_pointer(line: Line) -> tuple[Token, Token]:

@@ -28,6 +28,8 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 
 # Words that begin an instruction, so that no variable can have them as its name.
 KEYWORDS = ("halt", "if", "goto")
+COUNTER_WORDS = ("count", "restart")
+"""Words that begin an instruction where neither `=` nor `[` follows; a variable may have them."""
 
 
 def lines(text: str, source: str = "") -> Iterator[Line]:

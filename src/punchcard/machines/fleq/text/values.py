@@ -6,6 +6,7 @@
     Z   matrix 4x4                        no values: zeros
     W   matrix 8x8   file(weights.npy)    a .npy or .csv file in the source's folder
     U   vector 8     random(7)            uniform in [-1, 1]; 7 is the seed
+    k   counter 1000                      rounds of a loop: see `counters.py`
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from punchcard.machines.fleq.text.value_files import MOST_VALUES, read_values
 from punchcard.machines.source import Line, Token, unknown
 
 KINDS = ("matrix", "vector", "scalar")
+COUNTER = "counter"
+"""The kind that is several scalars: see `counters.py`."""
 _SIZE = re.compile(r"([0-9]{1,18})x([0-9]{1,18})")
 
 
@@ -39,14 +42,12 @@ class Declaration:
 
 def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -> Declaration:
     """The variable that a line of `.data` declares, with at most `room` values; files are looked for in `folder`."""
-    name = line.take_name("a variable")
-    if name.text in KEYWORDS:
-        raise name.error(f"{name.text!r} begins an instruction: a variable needs another name")
+    name = take_variable_name(line)
     if line.at(":"):
         raise line.wrong("a variable is declared as `name kind values`, without a colon")
-    kind = line.take_name(f"after {name.text!r} comes its kind, which is matrix, vector or scalar, and it")
+    kind = line.take_name(f"after {name.text!r} comes its kind, which is matrix, vector, scalar or counter, and it")
     if kind.text not in KINDS:
-        raise unknown("kind", kind, KINDS, "a variable is a matrix, a vector or a scalar")
+        raise unknown("kind", kind, (*KINDS, COUNTER), "a variable is a matrix, a vector, a scalar or a counter")
     shape = _take_shape(line, kind.text, room)
     if line.ahead.kind == "end":
         value = np.zeros((shape.rows, shape.columns))
@@ -58,6 +59,14 @@ def take_declaration(line: Line, folder: Path | None, room: int = MOST_VALUES) -
         value = _take_rows(line, name.text, shape) if kind.text == "matrix" else _take_column(line, name.text, shape)
     line.finish(f"the values of {name.text!r}")
     return Declaration(name, shape, value)
+
+
+def take_variable_name(line: Line) -> Token:
+    """The name that a line of `.data` begins with."""
+    name = line.take_name("a variable")
+    if name.text in KEYWORDS:
+        raise name.error(f"{name.text!r} begins an instruction: a variable needs another name")
+    return name
 
 
 def parse_value(text: str) -> Array:

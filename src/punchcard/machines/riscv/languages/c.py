@@ -2,106 +2,131 @@
 
 from __future__ import annotations
 
-import re
+import os
 import shlex
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
-from punchcard.errors import CompilerError, ProgramError, SourceError
+from punchcard.errors import CompilerError, ProgramError, printable
 from punchcard.files import read_whole
 from punchcard.machines.kind import Option
+from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT
+from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages import elf, toolchain
+from punchcard.machines.riscv.languages.compiler_errors import error_of, first_line
 from punchcard.machines.riscv.languages.toolchain import ARCHITECTURES, LIBRARIES, RUNTIME, Toolchain
-from punchcard.machines.riscv.program import RiscvProgram
-from punchcard.machines.source import where
+from punchcard.machines.riscv.program import DEFAULT_MEMORY, LEAST_STACK, RiscvProgram
+from punchcard.machines.source import read_text, where
 
 OPTIMISATION = ("-O2", "-g")
 """What comes before the caller's own options."""
+BASE = 1 << 16
+"""Where a program is linked: above the first page, so that a null pointer is a fault."""
+STACK_SHARE, MOST_STACK = 4, 1 << 25
+"""A stack has this share of the memory, unless it is given in bytes."""
+DEFAULT_STACK = DEFAULT_MEMORY * WORD_BYTES // STACK_SHARE
 OPTIONS = (
     Option("cc", "the compiler: gcc, clang or a command", str),
     Option("cflags", "options for the compiler, such as '-O0 -DN=8'", str),
     Option("march", "instructions that the compiler may use", str, choices=ARCHITECTURES),
     Option("libc", "the C library; default: picolibc if it is installed", str, choices=LIBRARIES),
+    Option("files", "further files of the program", str, flag="a second FILE", many=True, positional=True),
+    Option("stack", "bytes of the stack; default: a quarter of the memory", least=LEAST_STACK, most=MOST_STACK),
 )
 
 LINKING = ("-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
            f"-Wl,-T,{RUNTIME / 'link.ld'}")
 LINKED = ("-lm", "-lc")
 """What is linked in any case, and is in other folders than those that a linker looks at."""
-_ERROR = re.compile(r"(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<message>.*)")
-_UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s]+)")
+FURTHER = (".c", ".s", ".S")
+"""Extensions of the files that a program may have beside the first."""
+REFUSED = dict.fromkeys((".cpp", ".cc", ".cxx", ".c++", ".hpp"), "C++ is not supported: there is no library for it. Write "
+                        "it in C (.c), or link an executable for rv32i yourself (.elf)")
+"""Files that look like programs and are none, by extension."""
 
 
 def assemble(
-    text: str, source: str = "", *, folder: str | Path | None = None, cc: str | None = None, cflags: str | None = None,
-    march: str | None = None, libc: str | None = None, base: int | None = None,
+    text: str, source: str = "", *, folder: str | Path | None = None, files: Sequence[str | Path] = (),
+    cc: str | None = None, cflags: str | None = None, march: str | None = None, libc: str | None = None,
+    stack: int | None = None, base: int | None = None, memory: int | None = None,
 ) -> RiscvProgram:
-    """The program that a C text gives. `folder` is where its `#include "..."` are looked for, `base` where it is linked."""
+    """The program that a C text gives, and the files beside it.
+
+    `folder` is where its `#include "..."` are looked for, `base` where it is linked; its stack has `stack` bytes, by default
+    a quarter of a memory of so many words.
+    """
     tools = toolchain.find(cc, march or ARCHITECTURES[0], libc)
     try:
         flags = [flag for flag in shlex.split(cflags or "") if flag not in LINKED]
     except ValueError as error:
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
-    if base:
-        flags.append(f"-Wl,--defsym=__base={base:#x}")
-    return elf.load(built(tools, text, source, flags=flags, folder=folder), source, base=base)
+    room = DEFAULT_STACK if memory is None else memory * WORD_BYTES // STACK_SHARE
+    made = built(tools, text, source, flags=flags, folder=folder, files=files, base=BASE if base is None else base,
+                 stack=room if stack is None else stack)
+    return elf.load(made, source, base=base).with_arguments(())
 
 
 def built(
-    tools: Toolchain, text: str, source: str = "", *, flags: Sequence[str] = (), folder: str | Path | None = None
+    tools: Toolchain, text: str, source: str = "", *, flags: Sequence[str] = (), folder: str | Path | None = None,
+    files: Sequence[str | Path] = (), base: int = BASE, stack: int = DEFAULT_STACK,
 ) -> bytes:
-    """The ELF file that a C text gives with these tools, and with options of the caller's."""
+    """The ELF file that a C text and more files give with these tools, with options of the caller's."""
+    names = {os.path.abspath(_checked(file)): printable(str(file)) for file in files}
+    runtime = _runtime(tools)
     with _swept_folder() as made:
         program = made / "program.elf"
-        objects = _runtime(tools, made)
+        objects = [made / f"runtime{number}.o" for number in range(len(runtime))]
+        for path, content in zip(objects, runtime, strict=True):
+            path.write_bytes(content)
         # The line directive gives messages, __FILE__ and debug information the file's own name.
         named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
-        command = [*tools.command, *tools.options, *OPTIMISATION, *flags, "-x", "c", "-", "-x", "none", *map(str, objects),
-                   *LINKING, *tools.libraries, "-o", str(program)]
+        command = [*tools.command, *tools.options, *OPTIMISATION, *flags, *(f"-ffile-prefix-map={old}={new}" for old, new in
+                   names.items()), "-x", "c", "-", "-x", "none", *names, *map(str, objects), *LINKING,
+                   f"-Wl,--defsym=__base={base:#x}", f"-Wl,--defsym=__stack_size={_aligned(max(stack, LEAST_STACK)):#x}",
+                   *tools.libraries, "-o", str(program)]
         beside = Path(folder) if folder is not None and Path(folder).is_dir() else made
-        ran = toolchain.run(command, text=named, folder=beside)
+        ran = toolchain.run(command, text=named, folder=beside, scratch=made)
         if ran.returncode:
-            _refuse(ran.stderr, source, tools)
+            raise error_of(ran.stderr, printable(source), tools, made, names)
         if not program.is_file():
             raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
                                "what keeps it from linking")
         return read_whole(program, "program", error=ProgramError)
 
 
-def _runtime(tools: Toolchain, folder: Path) -> list[Path]:
+def _aligned(size: int) -> int:
+    return -(-size // STACK_ALIGNMENT) * STACK_ALIGNMENT
+
+
+def _checked(file: str | Path) -> str | Path:
+    """A further file of a program: one that a compiler takes as C or assembly, and that can be read."""
+    suffix = Path(file).suffix
+    if suffix not in FURTHER:
+        reason = REFUSED.get(suffix.lower(), f"further files of a C program are {', '.join(FURTHER)}")
+        raise ProgramError(f"{str(file)!r}: {reason}")
+    read_text(file)
+    return file
+
+
+@cache
+def _runtime(tools: Toolchain) -> tuple[bytes, ...]:
     """The package's own files as objects. They are compiled apart: the caller's options are not for them."""
-    ran = toolchain.run([*tools.command, *tools.runtime_options, "-c", *map(str, tools.runtime)], folder=folder)
-    if ran.returncode:
-        raise CompilerError(f"{tools.command[0]} does not compile the start-up files: {_first_line(ran.stderr)}")
-    return sorted(folder.glob("*.o"))
-
-
-def _refuse(said: str, source: str, tools: Toolchain) -> NoReturn:
-    """The first error of a compiler, or of its linker, in one line."""
-    if found := _ERROR.search(said):
-        raise SourceError(found["message"], line=int(found["line"]), column=int(found["column"]), text="",
-                          source=found["file"])
-    if missing := _UNDEFINED.search(said):
-        raise ProgramError(f"{where(source)}{missing['name']!r} is used, and is not defined in the program or in the "
-                           f"{'small C library of the package' if tools.picolibc is None else 'C library'}")
-    raise ProgramError(f"{where(source)}{Path(tools.command[0]).name} fails: {_first_line(said)}")
-
-
-def _first_line(said: str) -> str:
-    """The line that tells most."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("collect2:")] or lines
-    return next((line for line in telling if "error" in line or "cannot find" in line), (telling or ["it says nothing"])[0])
+    with _swept_folder() as folder:
+        command = [*tools.command, *tools.runtime_options, "-c", *map(str, tools.runtime)]
+        ran = toolchain.run(command, folder=folder, scratch=folder)
+        if ran.returncode:
+            raise CompilerError(f"{tools.command[0]} does not compile the start-up files: {first_line(ran.stderr)}")
+        return tuple(path.read_bytes() for path in sorted(folder.glob("*.o")))
 
 
 def _escaped(name: str) -> str:
-    """A file's name as it is in a line directive."""
-    return name.replace("\\", r"\\").replace('"', r"\"").replace("\n", " ")
+    """A file's name as it is in a line directive, and so in messages and debug information."""
+    return printable(name).replace("\\", r"\\").replace('"', r"\"")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
-from punchcard.machines.riscv.program import RiscvProgram, Segment, SourceLine, base_for
+from punchcard.machines.riscv.program import PAGE, RiscvProgram, Segment, SourceLine, base_for
 from punchcard.machines.source import where
 
 MAGIC = b"\x7fELF"
@@ -39,7 +39,10 @@ EXECUTED = 4
 
 
 def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
-    """The program in the bytes of a file; without `base`, the memory begins at 0 or, where that is far, near the program."""
+    """The program in the bytes of a file; `base` is where the memory begins, by default as `base_for` says.
+
+    What is linked above the first page, as programs for an operating system are, is called with its name.
+    """
     try:
         _check_ident(data)
         elf = opened(data)
@@ -56,8 +59,9 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
     if not segments:
         raise ProgramError(f"{where(source)}the ELF file has nothing to load")
     first = base_for(segments) if base is None else base
-    return RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
-                        None if names is None else not {"m", "zmmul"}.isdisjoint(names))
+    program = RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
+                           None if names is None else not {"m", "zmmul"}.isdisjoint(names))
+    return program.with_arguments(()) if program.segments[0].address >= PAGE else program
 
 
 def _check_ident(data: bytes) -> None:

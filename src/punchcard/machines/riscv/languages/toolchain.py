@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, NamedTuple
 
+from punchcard.budget import format_bytes
 from punchcard.errors import CompilerError
 
 GCC = ("riscv64-unknown-elf-gcc", "riscv32-unknown-elf-gcc", "riscv64-elf-gcc", "riscv32-elf-gcc", "riscv-none-elf-gcc",
@@ -30,11 +35,28 @@ PICOLIBC = ("/usr/lib/picolibc/riscv64-unknown-elf", "/usr/local/lib/picolibc/ri
             "/usr/picolibc/riscv64-unknown-elf", "/usr/local/picolibc/riscv64-unknown-elf")
 """Where distributions have it."""
 RUNTIME = Path(__file__).parent.parent / "runtime"
-SECONDS = 300
-"""The longest that a compiler may take."""
+SECONDS = 120
+MEMORY, FILE = 2 << 30, 256 << 20
+"""The most that a compiler may use: time, bytes of memory, and bytes of a file that it writes."""
+LIMITS = f"{SECONDS} seconds, {format_bytes(MEMORY)} of memory, and {format_bytes(FILE)} for a file"
+LIMITED = ("/bin/sh", "-c", f'ulimit -v {MEMORY >> 10} 2>&- || :; ulimit -f {FILE >> 9} 2>&- || :; exec "$@"', "sh")
+"""What a compiler is started by. A lower limit of the caller's own stays."""
+CANNOT_RUN = (126, 127)
+"""How a shell ends that cannot start a command."""
+MOST_SAID = 1 << 20
+"""Bytes of a compiler's messages that are read."""
 
-INSTALL = ("on Debian and Ubuntu: apt install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf; on Fedora: dnf install "
+WHOLE_LIBRARY = "apt install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+INSTALL = (f"on Debian and Ubuntu: {WHOLE_LIBRARY}; on Fedora: dnf install "
            "clang lld; on macOS: brew install riscv64-elf-gcc")
+
+
+class Ran(NamedTuple):
+    """How a compiler ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @dataclass(frozen=True)
@@ -69,8 +91,15 @@ class Toolchain:
         own = [RUNTIME / "start.S"]
         if self.picolibc is not None:
             return [*own, RUNTIME / "streams.c"]
-        library = [path for path in sorted((RUNTIME / "libc").glob("*.c")) if path.name != "arithmetic.c"]
+        library = [path for path in sorted((RUNTIME / "libc").glob("*.[cS]")) if path.name != "arithmetic.c"]
         return own + library + ([] if self.arithmetic else [RUNTIME / "libc" / "arithmetic.c"])
+
+    @property
+    def whole_library(self) -> str:
+        """How to get the whole C library, where a program needs it."""
+        if self.arithmetic is not None and _picolibc(self.architecture, self.arithmetic, None) is not None:
+            return "leave out --libc own"
+        return f"install picolibc (Debian and Ubuntu: {WHOLE_LIBRARY})"
 
     @property
     def libraries(self) -> list[str]:
@@ -147,12 +176,37 @@ def _picolibc(architecture: str, arithmetic: Path | None, wanted: str | None) ->
     return None
 
 
-def run(command: Sequence[str], *, text: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A compiler's run to its end."""
-    try:
-        return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False,
-                              cwd=folder, timeout=SECONDS, env={**os.environ, "LC_ALL": "C"})
-    except subprocess.TimeoutExpired:
-        raise CompilerError(f"{command[0]} has not ended after {SECONDS} seconds") from None
-    except OSError as error:
-        raise CompilerError(f"{command[0]} cannot be run: {error.strerror or error}") from None
+def run(command: Sequence[str], *, text: str = "", folder: Path | None = None, scratch: Path | None = None) -> Ran:
+    """A compiler's run to its end, within limits. `scratch` is where it has its temporary files."""
+    environment = {**os.environ, "LC_ALL": "C", **({} if scratch is None else {"TMPDIR": str(scratch)})}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        given.write(text.encode("utf-8", "replace"))
+        given.seek(0)
+        try:
+            process = subprocess.Popen([*LIMITED, *command], stdin=given, stdout=output, stderr=errors, cwd=folder,
+                                       env=environment, start_new_session=True)
+        except OSError as error:
+            raise CompilerError(f"{command[0]} cannot be run: {error.strerror or error}") from None
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise CompilerError(f"{command[0]} has not ended after {SECONDS} seconds") from None
+        finally:
+            _end(process)
+        said = [_content(file) for file in (output, errors)]
+    if code in CANNOT_RUN:
+        raise CompilerError(f"{command[0]} cannot be run: {said[1].strip().rpartition(': ')[2] or 'the shell says nothing'}")
+    return Ran(code, *said)
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MOST_SAID).decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a compiler with all that it has started, where it has not ended."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

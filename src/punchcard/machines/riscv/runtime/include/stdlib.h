@@ -18,6 +18,7 @@ _Noreturn void exit(int status);
 _Noreturn void _Exit(int status);
 _Noreturn void abort(void);
 int atexit(void (*function)(void));
+char *getenv(const char *name);
 
 int abs(int number);
 long labs(long number);
@@ -25,6 +26,9 @@ int atoi(const char *text);
 long atol(const char *text);
 long strtol(const char *text, char **end, int base);
 unsigned long strtoul(const char *text, char **end, int base);
+double atof(const char *text);
+double strtod(const char *text, char **end);
+float strtof(const char *text, char **end);
 
 int rand(void);
 void srand(unsigned seed);

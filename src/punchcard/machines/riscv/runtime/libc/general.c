@@ -50,6 +50,13 @@ _Noreturn void __assertion_failed(const char *text, const char *file, int line)
     abort();
 }
 
+/* The environment is empty. */
+char *getenv(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
 int abs(int number) { return number < 0 ? -number : number; }
 long labs(long number) { return number < 0 ? -number : number; }
 

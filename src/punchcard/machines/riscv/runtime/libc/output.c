@@ -6,6 +6,7 @@
 
 struct punchcard_file {
     int pushed; /* a character that was given back, plus 1 */
+    int ended;
 };
 
 static FILE files[3];
@@ -80,6 +81,7 @@ int fgetc(FILE *file)
         count = __system_call(0, (long)bytes, sizeof bytes, READ);
         if (count <= 0) {
             count = 0;
+            file->ended = 1;
             return EOF;
         }
     }
@@ -94,7 +96,16 @@ int ungetc(int c, FILE *file)
     if (c == EOF || file->pushed > 0)
         return EOF;
     file->pushed = (unsigned char)c + 1;
+    file->ended = 0;
     return c;
+}
+
+int feof(FILE *file) { return file->ended; }
+
+int ferror(FILE *file)
+{
+    (void)file;
+    return 0;
 }
 
 char *fgets(char *text, int size, FILE *file)

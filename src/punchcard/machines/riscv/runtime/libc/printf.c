@@ -1,8 +1,10 @@
-/* printf and its relatives, for integers, characters and texts. */
+/* printf and its relatives. */
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "decimal.h"
 
 /* Where characters go: a stream, or a text of limited size. */
 typedef struct {
@@ -49,6 +51,7 @@ static void field(Sink *sink, const Format *format, const char *prefix, const ch
         pad(sink, ' ', format->width - used);
 }
 
+/* A prefix that is a zero counts as a digit: there is none where a zero comes first anyway. */
 static void number(Sink *sink, Format *format, uint64_t value, unsigned base, const char *digits, const char *prefix)
 {
     char text[24];
@@ -62,7 +65,128 @@ static void number(Sink *sink, Format *format, uint64_t value, unsigned base, co
     int size = (int)sizeof text - place, least = format->precision < 0 ? 1 : format->precision;
     if (format->precision >= 0)
         format->zero = 0;
-    field(sink, format, prefix, text + place, size, size < least ? least - size : 0);
+    int zeros = size < least ? least - size : 0;
+    field(sink, format, zeros > 0 && *prefix == '0' && base == 8 ? "" : prefix, text + place, size, zeros);
+}
+
+/* The digits of a number from 10^place on: those before the point, the point, and `behind` places after it. */
+RARE static void digits_of(Sink *sink, const Decimal *value, int place, int before, int behind, int point)
+{
+    for (; before > 0; before--)
+        put(sink, (char)('0' + __decimal_digit(value, place--)));
+    if (point)
+        put(sink, '.');
+    for (; behind > 0; behind--)
+        put(sink, (char)('0' + __decimal_digit(value, place--)));
+}
+
+/* The exponent after a number: its letter, a sign, and at least so many digits. */
+RARE static int exponent_text(char *text, char letter, int exponent, int least)
+{
+    char digits[8];
+    int size = 0, count = 0;
+    for (unsigned rest = exponent < 0 ? 0 - (unsigned)exponent : (unsigned)exponent; rest != 0 || count < least; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    text[size++] = letter;
+    text[size++] = exponent < 0 ? '-' : '+';
+    while (count > 0)
+        text[size++] = digits[--count];
+    return size;
+}
+
+/* Spaces, the prefix, and zeros before a number of this size; what it then needs behind it. */
+RARE static int before_number(Sink *sink, const Format *format, const char *prefix, int size)
+{
+    int missing = format->width - (int)strlen(prefix) - size;
+    Format none = {0, format->zero, 0, 0, format->left ? 0 : format->width - size, -1};
+    field(sink, &none, prefix, "", 0, 0);
+    return format->left ? missing : 0;
+}
+
+/* %e, %f and %g of a number that is finite, rounded from its exact value. */
+RARE static void decimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *prefix)
+{
+    Decimal digits;
+    char kind = letter | 0x20, text[8]; /* 0x20: a small letter */
+    int precision = format->precision < 0 ? 6 : format->precision, size = 0;
+    if (kind == 'g' && precision == 0)
+        precision = 1;
+    __decimal_from(&digits, value, exponent);
+    int place = __decimal_exponent(&digits), behind = precision - (kind == 'g');
+    __decimal_round(&digits, kind == 'f' ? -precision : place - behind);
+    place = __decimal_exponent(&digits);
+    int scientific = kind == 'e' || (kind == 'g' && (place < -4 || place >= precision));
+    if (kind == 'g') {
+        behind -= scientific ? 0 : place;
+        int last = (scientific ? place : 0) - behind;
+        for (; !format->alternate && behind > 0 && __decimal_digit(&digits, last) == 0; last++)
+            behind--;
+    }
+    int before = scientific || place < 0 ? 1 : place + 1, point = behind > 0 || format->alternate;
+    if (scientific)
+        size = exponent_text(text, letter - kind + 'e', place, 2);
+    int rest = before_number(sink, format, prefix, before + point + behind + size);
+    digits_of(sink, &digits, scientific ? place : before - 1, before, behind, point);
+    for (int i = 0; i < size; i++)
+        put(sink, text[i]);
+    pad(sink, ' ', rest);
+}
+
+/* %a: the significand in hexadecimal digits, 13 behind the point; fewer are rounded, halves to even. */
+RARE static void hexadecimal(Sink *sink, const Format *format, uint64_t value, int exponent, char letter, const char *sign)
+{
+    enum { DIGITS = 13 };
+    const char *digits = letter == 'a' ? "0123456789abcdef" : "0123456789ABCDEF";
+    char prefix[4] = {0}, text[8], *end = prefix;
+    int behind = format->precision;
+    exponent = value != 0 ? exponent + 4 * DIGITS : 0;
+    if (*sign != 0)
+        *end++ = *sign;
+    *end++ = '0';
+    *end++ = letter - 'a' + 'x';
+    if (behind >= 0 && behind < DIGITS) {
+        int cut = 4 * (DIGITS - behind);
+        uint64_t half = (uint64_t)1 << (cut - 1), odd = value >> cut & 1;
+        value = (value + half - 1 + odd) >> cut << cut;
+    }
+    if (behind < 0)
+        for (behind = DIGITS; behind > 0 && (value >> 4 * (DIGITS - behind) & 15) == 0; behind--)
+            ;
+    int point = behind > 0 || format->alternate;
+    int size = exponent_text(text, letter - 'a' + 'p', exponent, 1);
+    int rest = before_number(sink, format, prefix, 1 + point + behind + size);
+    put(sink, digits[value >> 4 * DIGITS]);
+    if (point)
+        put(sink, '.');
+    for (int i = 1; i <= behind; i++)
+        put(sink, i > DIGITS ? '0' : digits[value >> 4 * (DIGITS - i) & 15]);
+    for (int i = 0; i < size; i++)
+        put(sink, text[i]);
+    pad(sink, ' ', rest);
+}
+
+/* A double by its bits: there may be no arithmetic for it. */
+RARE static void real(Sink *sink, Format *format, double given, char letter)
+{
+    enum { STORED = 52, INFINITE = 2047 };
+    union {
+        double number;
+        uint64_t bits;
+    } same = {given};
+    int exponent = (int)(same.bits >> STORED & INFINITE), small = letter >= 'a';
+    uint64_t value = same.bits & (((uint64_t)1 << STORED) - 1);
+    char sign[2] = {same.bits >> 63 ? '-' : format->sign, 0};
+    if (exponent == INFINITE) {
+        format->zero = 0;
+        field(sink, format, sign, value != 0 ? small ? "nan" : "NAN" : small ? "inf" : "INF", 3, 0);
+        return;
+    }
+    value |= exponent != 0 ? (uint64_t)1 << STORED : 0;
+    exponent = (exponent != 0 ? exponent : 1) - 1075;
+    if ((letter | 0x20) == 'a')
+        hexadecimal(sink, format, value, exponent, letter, sign);
+    else
+        decimal(sink, format, value, exponent, letter, sign);
 }
 
 static int64_t signed_argument(va_list *arguments, int longs)
@@ -144,6 +268,26 @@ static int print(Sink *sink, const char *format, va_list *arguments)
         case 'o':
             number(sink, &how, unsigned_argument(arguments, longs), 8, "01234567", how.alternate ? "0" : "");
             break;
+        case 'n':
+            if (longs >= 2)
+                *va_arg(*arguments, long long *) = sink->count;
+            else if (longs >= 0)
+                *va_arg(*arguments, int *) = sink->count;
+            else if (longs == -1)
+                *va_arg(*arguments, short *) = (short)sink->count;
+            else
+                *va_arg(*arguments, signed char *) = (signed char)sink->count;
+            break;
+        case 'a':
+        case 'A':
+        case 'e':
+        case 'E':
+        case 'f':
+        case 'F':
+        case 'g':
+        case 'G':
+            real(sink, &how, va_arg(*arguments, double), *format);
+            break;
         case 'x':
         case 'X': {
             uint64_t value = unsigned_argument(arguments, longs);
@@ -207,6 +351,7 @@ int vsnprintf(char *text, size_t size, const char *format, va_list arguments)
 }
 
 int vprintf(const char *format, va_list arguments) { return vfprintf(stdout, format, arguments); }
+int vsprintf(char *text, const char *format, va_list arguments) { return vsnprintf(text, (size_t)1 << 30, format, arguments); }
 
 #define WITH_ARGUMENTS(call)            \
     va_list arguments;                  \
@@ -217,5 +362,5 @@ int vprintf(const char *format, va_list arguments) { return vfprintf(stdout, for
 
 int printf(const char *format, ...) { WITH_ARGUMENTS(vfprintf(stdout, format, arguments)); }
 int fprintf(FILE *file, const char *format, ...) { WITH_ARGUMENTS(vfprintf(file, format, arguments)); }
-int sprintf(char *text, const char *format, ...) { WITH_ARGUMENTS(vsnprintf(text, (size_t)1 << 30, format, arguments)); }
+int sprintf(char *text, const char *format, ...) { WITH_ARGUMENTS(vsprintf(text, format, arguments)); }
 int snprintf(char *text, size_t size, const char *format, ...) { WITH_ARGUMENTS(vsnprintf(text, size, format, arguments)); }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
-from punchcard.errors import shortened
+from punchcard.errors import SourceError, shortened
 from punchcard.machines.source import Line, Token, lines, unescape
 from punchcard.machines.von_neumann.languages.asq.items import (
     AsqText,
@@ -25,13 +27,18 @@ _TOKEN = re.compile(r"""
     (?P<space>\s+)
   | (?P<comment>(?:\#|//).*)
   | (?P<string>"[^\\"]*+(?:\\.[^\\"]*+)*+")
-  | (?P<character>'(?:\\.|[^\\'])')
+  | (?P<character>'(?:\\.|[^\\\n])')
   | (?P<unclosed>["'].*)
   | (?P<macro>@[A-Za-z_][A-Za-z0-9_]*)
   | (?P<scratch>\$[A-Za-z_][A-Za-z0-9_]*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<number>[0-9][0-9A-Za-z_]*)
   | (?P<mark>[:;?.()\[\]+\-=])
+""", re.VERBOSE)
+# A line ends at a line end that is not in a string. One that is never closed ends on its line, to be refused there.
+_STRETCH = re.compile(r"""
+    (?: [^"'\#/\n]++ | "[^\\"]*+(?:\\[\s\S][^\\"]*+)*+" | '(?:\\.|[^\\\n])' | (?:\#|//).* | [^"\n] )++ (?: ".* )?
+  | ".*
 """, re.VERBOSE)
 
 MAX_DEPTH = 100  # of parentheses
@@ -50,12 +57,18 @@ class _Parser:
         self._macro: tuple[Token, tuple[str, ...]] | None = None
         self._body: list[Item] = []
         self._cells = 0
+        self._is_data = False
+        """Whether a dot is before the statement that comes; it waits for its first cell."""
+        self._begun: list[Item] = []
+        """A statement that ends with a label so far: the next line goes on with it."""
 
     def parse(self, text: str) -> AsqText:
-        for line in lines(text, self._text.source, _TOKEN):
+        for line in lines(text, self._text.source, _TOKEN, _STRETCH):
             while line.ahead.kind != "end":
                 self._statement(line)
                 line.take_if(";")
+        if self._begun:
+            self._finish(self._begun[-1].token.error)
         if self._macro is not None:
             raise self._macro[0].error(f"macro {self._macro[0].text!r} has no end: close it with @end")
         return self._text
@@ -70,24 +83,46 @@ class _Parser:
             raise item.token.error(f"the program has more than {MAX_CELLS:,} cells")
 
     def _statement(self, line: Line) -> None:
-        self._labels(line)
-        if line.ahead.kind == "macro":
-            self._directive(line, line.take())
-        elif line.take_if("."):
-            while not _ends(line):
-                self._labels(line)
-                if not _ends(line):
-                    self._add(self._data(line))
-        elif not _ends(line):
-            self._instruction(line)
+        if self._begun and (line.at(".") or line.ahead.kind == "macro"):  # neither goes on with a statement
+            self._finish(line.wrong)
+        if not self._begun:
+            for label in self._labels(line):
+                self._add(label)
+            if line.ahead.kind == "macro":
+                self._is_data = False
+                self._directive(line, line.take())
+                return
+            self._is_data |= line.take_if(".")
+        self._begun += self._items(line)
+        if line.at(";") or not (_count(self._begun) and isinstance(self._begun[-1], Label)):
+            self._finish(line.wrong)
 
-    def _labels(self, line: Line) -> None:
+    def _finish(self, wrong: Callable[[str], SourceError]) -> None:
+        """The statement that was begun ends here."""
+        items, count = [item for item in self._begun if isinstance(item, Label) or _count([item])], _count(self._begun)
+        if count and not self._is_data:
+            if isinstance(self._begun[-1], Label):
+                raise wrong("a label within an instruction is before an operand")
+            items = _instruction(items, count)
+        for item in items:
+            self._add(item)
+        self._begun = []
+        self._is_data &= not count
+
+    def _items(self, line: Line) -> Iterator[Item]:
+        """The labels and cells up to the end of a statement."""
+        while not _ends(line):
+            yield from self._labels(line)
+            if not _ends(line):
+                yield self._data(line)
+
+    def _labels(self, line: Line) -> Iterator[Label]:
         while line.second_is(":"):
             token = line.take_name("a label")
             line.take()
             if self._macro is not None and token.text in self._macro[1]:
                 raise token.error(f"label {token.text!r} is a parameter of the macro: choose another name")
-            self._add(Label(token, token.text))
+            yield Label(token, token.text)
 
     def _data(self, line: Line) -> Cell | CellRun:
         token = line.ahead
@@ -96,8 +131,6 @@ class _Parser:
         if token.kind != "string":
             return Cell(self._operand(line), token)
         line.take()
-        if token.text == '""':
-            raise token.error('the string "" is empty: it has no cells')
         codes = unescape(token).encode("utf-8", "surrogatepass")
         return CellRun(token, len(codes), codes)
 
@@ -108,25 +141,6 @@ class _Parser:
             raise written.error(f"[{count}] has no cells: write 1 or more")
         line.take_mark("]", "an opened bracket is closed with ']', as in [5]")
         return CellRun(token, count)
-
-    def _instruction(self, line: Line) -> None:
-        first = line.ahead
-        cells: list[Cell] = []
-        while not _ends(line):
-            self._labels(line)
-            if _ends(line):
-                raise line.wrong("a label within an instruction is before an operand")
-            if len(cells) == OPERANDS:
-                raise line.wrong("an instruction has one to three operands; data begin with '.'")
-            token = line.ahead
-            if token.kind == "string" or line.at("["):
-                raise line.wrong("a string, or a number of cells in brackets, is for a data line, which begins with '.'")
-            cells.append(Cell(self._operand(line), token, written=len(cells) == 1))
-            self._add(cells[-1])
-        if len(cells) == 1:
-            self._add(Cell(_one_cell_later(cells[0].expression), cells[0].token, written=True))
-        if len(cells) < OPERANDS:
-            self._add(Cell((Summand(1, "next", first),), first))
 
     def _directive(self, line: Line, token: Token) -> None:
         if token.text == "@def":
@@ -222,9 +236,35 @@ class _Parser:
         if line.take_if("?"):
             return (Summand(sign, "next", token),)
         if token.kind == "unclosed":
-            rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends on its line with a quote"
+            rule = "a character is 'a' or '\\n'" if token.text.startswith("'") else "a string ends with a quote"
             raise token.error(f"{shortened(token.text)[1:-1]} is not closed: {rule}")
         raise line.wrong("an operand is a sum of numbers, labels and '?', such as 12, loop, ?+2 or (-1)")
+
+
+def _count(items: Iterable[Item]) -> int:
+    """How many cells these are."""
+    return sum(item.count if isinstance(item, CellRun) else isinstance(item, Cell) for item in items)
+
+
+def _instruction(items: list[Item], count: int) -> list[Item]:
+    """The cells of a statement without a dot: one or two are made an instruction, and more than three are data."""
+    if count > OPERANDS:
+        return items
+    cells = [item for item in items if isinstance(item, Cell | CellRun)]
+    first, last = cells[0], cells[-1]
+    if len(cells) > 1 and isinstance(cells[1], Cell) and isinstance(first, Cell):
+        items = [replace(item, written=True) if item is cells[1] else item for item in items]
+    if count == 1:
+        same = _one_cell_later(first.expression) if isinstance(first, Cell) else _value(first)
+        items = [*items, Cell(same, last.token, written=True)]
+    if count < OPERANDS:
+        items = [*items, Cell((Summand(1, "next", first.token),), first.token)]
+    return items
+
+
+def _value(run: CellRun) -> Expression:
+    """What the first cell of a run holds."""
+    return number(run.codes[0] if run.codes else 0, run.token)
 
 
 def _ends(line: Line) -> bool:
