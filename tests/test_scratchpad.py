@@ -101,7 +101,7 @@ def test_rows_of_zeros_take_no_time_and_no_memory(monkeypatch: pytest.MonkeyPatc
     """Of the 451 rows of a RISC-V card, 40 or 72 hold something outside the scratchpad within a layer."""
     monkeypatch.setattr(incremental, "MANY_COLUMNS", 0)
     machine = RiscvMachine(memory=64)
-    ran = Incremental(machine.model, machine.punch(program_of([0])), torch.tensor([0]), limit=1e6)
+    ran = Incremental(machine.model, machine.punch(program_of([0])), torch.tensor([0]), limit=2.0)
     with torch.no_grad():
         ran.loop()
     sizes = [len(layer.restriction.rows) for layer in ran.layers if layer.restriction is not None]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
 FEW_COLUMNS = 1 << 13
-"""Beyond this a loop of the scratchpad engine takes so long (0.2 s for 65,571 columns) that compiling is worth it."""
+"""Beyond this a loop of the scratchpad engine takes so long (0.2 s for 65,571 columns) that compiling pays for few."""
 FEW_SCORES = 1 << 14
 """n^2 for one card of 128 columns; between 96 and 190 the dense and the scratchpad engine are equally fast on one core."""
 MOST_DECLINED = 16

@@ -34,7 +34,7 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.streams import Input, Output, Read, Write, reader
-from punchcard.transformer.build import Part, compile_layer, to_weights
+from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
@@ -131,8 +131,7 @@ class Machine(ABC, Generic[Program, State]):
             if found:
                 self.weights, self.needed_bits = found
                 break
-            parts = self.design.layers(sizes, self.layout, self.precision)
-            layers = [compile_layer(part, self.layout.width) for part in parts]
+            layers = self._compiled()
             self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
             if self.needed_bits <= self.precision.significand:
                 self.weights = to_weights(layers, self.layout.width, self.precision)
@@ -146,6 +145,15 @@ class Machine(ABC, Generic[Program, State]):
                 f"{self.advice()}")
         for pattern in self.halting:
             self.layout.check_pattern(pattern)
+
+    def _compiled(self) -> list[LayerWeights]:
+        """The layers of the design, as matrices."""
+        parts = self.design.layers(self.sizes, self.layout, self.precision)
+        return [compile_layer(part, self.layout.width) for part in parts]
+
+    def designed_weights(self) -> Weights:
+        """The weights as the design has them, made anew: those of the machine may have been changed since."""
+        return to_weights(self._compiled(), self.layout.width, self.precision)
 
     @classmethod
     def check_design(cls, design: str) -> None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from punchcard.card.layout import Layout
+from punchcard.transformer.expression import Expression
 from punchcard.words.word import Word
 
 Number = TypeVar("Number")
@@ -189,8 +190,8 @@ class RealMeaning(Meaning, Protocol):
         With a `shift` it is read with that added to it, which rounds it to a multiple of `grid`.
         """
 
-    def claim(self, name: str, about: Callable[[], str]) -> None:
-        """A claim that the machine shows by itself, such as an error over a whole range."""
+    def claim_error(self, claim: ErrorClaim) -> None:
+        """The error of a function that is called in this case."""
 
     def expect_after(
         self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False,
@@ -210,6 +211,9 @@ class RealMeaning(Meaning, Protocol):
 
     def as_word(self, entries: Sequence[Entry]) -> Word:
         """±1 entries as a word. That they are is claimed apart; where one is not, its bit is 0."""
+
+    def is_number(self, entry: Entry, value: float) -> Word:
+        """Whether an entry is this number; never of a real one."""
 
     def is_at_most_zero(self, rows: str, column: ColumnBefore, layer: int) -> Word:
         """Whether the number that a layer's heads have brought to a row is 0 or less; the promise says that it is clear."""
@@ -233,6 +237,38 @@ class RealMeaning(Meaning, Protocol):
 
     def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> Sequence[Entry]:
         """The mean of what is at some rows of several columns after a layer."""
+
+    def computed(self, formula: Expression, column: Sequence[Entry]) -> Sequence[Entry]:
+        """What a formula makes of a column with these rows, in exact arithmetic."""
+
+
+Result: TypeAlias = Sequence[tuple[ColumnBefore, Word, Sequence[Entry]]]
+"""Columns, and what should be in some rows of each, where a condition holds."""
+
+
+@dataclass(frozen=True)
+class ErrorClaim:
+    """The error of a function, by the weights that compute it.
+
+    name      what the claim is called
+    first     the layer whose heads have brought the operands, counted from 1. Its feed-forward is the first to compute
+    last      the layer after which the result is there
+    rows      where the result is
+    columns   the columns that give it
+    about     the error in words, by how far the result was found to be rounded; None: as far as the design's own weights
+              round it. And whether the weights were shown to compute `exact`
+    exact     the result in exact arithmetic; nothing where it is an approximation
+    fits      whether the operands fit the function: a counterexample is a call that does
+    """
+
+    name: str
+    first: int
+    last: int
+    rows: str
+    columns: Sequence[ColumnBefore]
+    about: Callable[[float | None, bool], str]
+    exact: Callable[[], Result]
+    fits: Callable[[], Word]
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ Win = tuple[ColumnGroup, Term]
 """Columns that win, and when."""
 RegionScores = dict[str, Form]
 """The score of any column of a region."""
+Taken = tuple[list[Form], list[tuple[Column, ...]] | None]
+"""What a head gives to a column, and the columns that may win together; None where it is not known of all."""
 
 
 class LayerHead(NamedTuple):
@@ -63,11 +65,18 @@ class Attention:
         """For each layer and head: what a column of each region finds."""
         self.soft: dict[tuple[int, int], set[str]] = {}
         """For each layer and head: the regions whose columns may take a mean that is not known exactly."""
-        self._taken: dict[object, list[Form]] = {}
+        self._taken: dict[object, Taken] = {}
         self._keys: dict[object, dict[int, Form]] = {}
 
     def take(self, head: LayerHead, column: Column) -> list[Form]:
         """What a head gives to a column."""
+        return self._asked(head, column)[0]
+
+    def winners(self, head: LayerHead, column: Column) -> list[tuple[Column, ...]] | None:
+        """The columns that may win together; None where it is not known of all."""
+        return self._asked(head, column)[1]
+
+    def _asked(self, head: LayerHead, column: Column) -> Taken:
         query = [weighted(row, self._loop.after(column, head.layer)) for row in head.weights.query]
         own = None if self.columns.is_listed(column.region) else column
         key = head.layer, head.number, column.region, own, tuple(entry.key for entry in query)
@@ -75,7 +84,7 @@ class Attention:
             self._taken[key] = self._look(head, column, query)
         return self._taken[key]
 
-    def _look(self, head: LayerHead, column: Column, query: Sequence[Form]) -> list[Form]:
+    def _look(self, head: LayerHead, column: Column, query: Sequence[Form]) -> Taken:
         """What a column with this query takes: of the groups that surely win, their mean; else something between all."""
         groups = self._groups(head, column, query)
         far = {region: self._score(head, other, query) for region, other in self.others.items()}
@@ -96,7 +105,8 @@ class Attention:
             where = f"layer {head.layer + 1}, head {head.number + 1}"
             self.solver.never(f"{where}: {column.name} finds one column, or shares two, and no other comes near", rest)
         self._note(head, column, [group for group, _ in wins], unsure)
-        return self._given(head, groups, far, wins, rest if unsure else None)
+        winners = None if unsure else [group.columns for group, _ in wins]
+        return self._given(head, groups, far, wins, rest if unsure else None), winners
 
     def _near(self, groups: list[ColumnGroup], far: RegionScores, gap: Fraction) -> tuple[list[ColumnGroup], RegionScores]:
         """Groups of one score each, and other columns, without those that lose whatever the bits are."""

@@ -11,13 +11,24 @@ import z3
 
 from punchcard.card.layout import RowBlock
 from punchcard.errors import ProofError
-from punchcard.machines.meaning import Addend, ColumnBefore, Division, Entries, Entry, Halves, RealMeaning
+from punchcard.machines.meaning import (
+    Addend,
+    ColumnBefore,
+    Division,
+    Entries,
+    Entry,
+    ErrorClaim,
+    Halves,
+    RealMeaning,
+)
 from punchcard.proof.column import Column, joined, unknown, with_parts
 from punchcard.proof.columns import Columns, KnownContents
-from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed
+from punchcard.proof.forms import NOTHING, Form, Term, choose, number, signed, weighted
 from punchcard.proof.loop import PromisedInteger, SymbolicLoop
 from punchcard.proof.products import ProductWords
 from punchcard.proof.steps import at_least, equal
+from punchcard.transformer.expression import Expression
+from punchcard.transformer.sparse import SparseMatrix
 from punchcard.words.word import FALSE, TRUE, Word, constant, variable
 from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
 
@@ -74,7 +85,7 @@ class Kept:
     about: str
 
 
-def _forms(entries: Sequence[Entry]) -> list[Form]:
+def forms(entries: Sequence[Entry]) -> list[Form]:
     """Entries as what a proof knows them to be: it has made all of them."""
     return cast(list[Form], list(entries))
 
@@ -100,8 +111,7 @@ class ProofMeaning:
         """Rows that hold integers by promise, with the tolerance."""
         self.promises: list[str] = []
         """What is promised of columns, in words."""
-        self.claims: dict[str, Callable[[], str]] = {}
-        """Claims that a machine shows by itself: what each is about, once it is worked out."""
+        self.errors: list[ErrorClaim] = []
 
     # Words and terms
 
@@ -333,19 +343,19 @@ class ProofMeaning:
         place = layer - 1, self.columns.layout.rows(rows).start, region
         self._loop.integers[place] = PromisedInteger(Fraction(tolerance), Fraction(limit), Fraction(shift), Fraction(grid))
 
-    def claim(self, name: str, about: Callable[[], str]) -> None:
-        self.claims[name] = about
+    def claim_error(self, claim: ErrorClaim) -> None:
+        self.errors.append(claim)
 
     def expect_after(
         self, layer: int, rows: str, region: str, about: str, entries: Entries, *, heads_only: bool = False,
     ) -> None:
         self.columns.layout.rows(rows)
         self.expected_midway.append(
-            Midway(layer, rows, region, about, lambda column: _forms(entries(column)), heads_only))
+            Midway(layer, rows, region, about, lambda column: forms(entries(column)), heads_only))
 
     def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
         self.kept.append(Kept(region, lambda column: self.condition(replaced(column)),
-                              lambda column: _forms(by(column)), about))
+                              lambda column: forms(by(column)), about))
 
     # Columns and words
 
@@ -356,9 +366,14 @@ class ProofMeaning:
         return [self.before(column) for column in self.columns.pool(region)]
 
     def as_word(self, entries: Sequence[Entry]) -> Word:
-        bits, is_real = self.columns.bits, self._loop.relus.is_real
-        return self.word(bits.word([NOTHING if is_real(entry) else bits.form(equal(entry - number(1), bits))
-                                    for entry in _forms(entries)]))
+        bits = self.columns.bits
+        return self.word(bits.word([bits.form(self._equals(entry, 1.0)) for entry in forms(entries)]))
+
+    def is_number(self, entry: Entry, value: float) -> Word:
+        return self.word(self._equals(forms([entry])[0], value))
+
+    def _equals(self, entry: Form, value: float) -> Term:
+        return z3.BoolVal(False) if self._loop.relus.is_real(entry) else equal(entry - number(value), self.columns.bits)
 
     def is_at_most_zero(self, rows: str, column: ColumnBefore, layer: int) -> Word:
         assert isinstance(column, Before)
@@ -380,7 +395,7 @@ class ProofMeaning:
         return number(value)
 
     def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> list[Form]:
-        return self.choose([(self.condition(condition), _forms(entries)) for condition, entries in cases], size)
+        return self.choose([(self.condition(condition), forms(entries)) for condition, entries in cases], size)
 
     def choose(self, cases: Sequence[tuple[Term, list[Form]]], size: int) -> list[Form]:
         """The entries of the last case that holds; 0 where none does."""
@@ -402,6 +417,15 @@ class ProofMeaning:
             assert isinstance(column, Before)
             found = [one + other for one, other in zip(found, self._loop.after(column.column, layer)[place], strict=True)]
         return [form * Fraction(1, max(1, len(columns))) for form in found]
+
+    def computed(self, formula: Expression, column: Sequence[Entry]) -> list[Form]:
+        rows = forms(column)
+        linear, inner, outer = (SparseMatrix(matrix).by_row(Fraction)
+                                for matrix in (formula.linear, formula.inner, formula.outer))
+        units = [weighted(row, rows) + number(float(bias)) for row, bias in zip(inner, formula.bias, strict=True)]
+        return [self._loop.relus.summed(weighted(row, rows), Fraction(float(constant)),
+                                        [(weight, units[unit]) for unit, weight in used])
+                for row, constant, used in zip(linear, formula.constant, outer, strict=True)]
 
 
 def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> dict[str, Term]:

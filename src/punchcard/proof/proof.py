@@ -17,6 +17,7 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,7 @@ from punchcard.machines.meaning import Case, Stage
 from punchcard.proof.certificate import Claims, Progress
 from punchcard.proof.concrete import whole_loop
 from punchcard.proof.counterexample import Counterexample, counterexample
+from punchcard.proof.function_errors import FunctionErrors
 from punchcard.proof.loop import Layer
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.rounding import MARGIN, BitSums
@@ -148,11 +150,17 @@ class Proof:
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
         with self.claims.claim(claim_name("bits"), lambda: about.format(sums.needed, limits.name, limits.significand)):
             sums.check()
+        FunctionErrors(self.obligation, sums, self.weights, self._own).show()
+
+    @cached_property
+    def _own(self) -> Weights:
+        """The weights as the design has them, which may be others than those that are looked at."""
+        return self.machine.designed_weights()
 
     def check_sums(self) -> None:
         """Show that no sum leaves the number format, and that none is rounded, by what was shown of the heads."""
         limits, layers = self.weights.format, self._layer_sums()
-        sums = [each for stage in self.stages for each in loop_sums(layers, stage.begin)]
+        sums = [each for stage in self.stages for each in loop_sums(layers[slice(*stage.layers)], stage.begin)]
         self._check_range("overflow", sums)
         needed = bits_of(sums)
         about = f"sums need {needed} bits, {limits.name} has {limits.significand}"

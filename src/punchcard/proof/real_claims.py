@@ -38,15 +38,12 @@ class RealClaims:
         self._claims, self._solver, self._named = obligation.claims, obligation.solver, obligation.claim_name
 
     def split(self) -> None:
-        """Show that an instruction is one of the cases, and what the machine claims by itself."""
+        """Show that an instruction is one of the cases."""
         cases = self.meaning.cases
         with self._claims.claim("cases", f"an instruction is one of {len(cases)} cases: {', '.join(cases)}"):
             model = self._solver.refutes(*self.meaning.excluded)
             if model is not None:
                 raise Failed("cases: an instruction is one of the cases", model)
-        for name, about in self.meaning.claims.items():
-            with self._claims.claim(name, about):
-                pass
 
     # Two entries are the same
 

@@ -338,11 +338,14 @@ class Relus:
     def _positive(self, form: Form, *, noise: bool = False) -> Form:
         """relu(form) of real numbers, or of noise that stands: a new number, where it may be below 0 and above.
 
-        relu(f) = relu(-f) + f, so that a form and its negative have one.
+        relu(f) = relu(-f) + f and relu(c f) = c relu(f), so that a form, its negative and its multiples have one.
         """
         low, high = self.span(form, stand=noise)
         if low >= 0 or high <= 0:
             return form if low >= 0 else NOTHING
+        scale = abs(form.terms[min(form.terms)])
+        if scale != 1:
+            return self._positive(form * (1 / scale), noise=noise) * scale
         turned = -form
         if turned.key in self._parts:
             return form + self._parts[turned.key]

@@ -221,6 +221,11 @@ class BitSums:
         has_real = ((weights != 0) @ real) | rows.real
         return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
 
+    def reach(self, layer: LayerArrays, rows: RowBounds, column: Column, number: int) -> Array:
+        """How large each unit may get in a column, with the weights of some layer; 0 where it is always closed."""
+        w1, b1 = (np.asarray(each, dtype=np.float64) for each in (layer.w1, layer.b1))
+        return self._units(w1, b1.ravel(), rows, column, number)[0]
+
     def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: RowBounds, real: Flags) -> Flags:
         """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
         found: Flags = np.zeros(len(weights), dtype=np.bool_)
@@ -295,7 +300,9 @@ class BitSums:
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
-        return max(high, rounding if real[0] else 0.0), grid, bool(real[0])
+        # open, its gates are 0: what is left may be rounded to more than it is, and the gates not
+        opened = 2 * (np.count_nonzero(rest) + 2) * 2.0**-self.bits * (float(np.abs(rest) @ rows.size) + abs(bias))
+        return max(high, opened if real[0] else 0.0), grid, bool(real[0])
 
 
 def _bounds(columns: Sequence[RowBounds], eps: float) -> Bounds:

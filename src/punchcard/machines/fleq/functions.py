@@ -18,8 +18,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -95,6 +97,15 @@ vectors_only = _rule(lambda a, b: a, lambda a, b: a.columns == 1 and a == b,
 """The function takes two vectors, or scalars, of the same length."""
 scalar_first = _rule(lambda a, b: b, lambda a, b: a == Shape(1, 1), "the first operand must be a scalar")
 """The first operand is a scalar; the result is as the second."""
+
+
+def fitting_shapes(function: Function, size: int) -> list[tuple[Shape, ...]]:
+    """The shapes of operands and result that fit a function, of at most so many rows and columns."""
+    found, some = list[tuple[Shape, ...]](), [Shape(*sides) for sides in product(range(1, size + 1), repeat=2)]
+    for operands in product(some, repeat=function.arity):
+        with suppress(ShapeMismatch):
+            found.append((*operands, function.shape(*operands)))
+    return [shapes for shapes in found if max(shapes[-1].rows, shapes[-1].columns) <= size]
 
 
 def transposed(a: Shape) -> Shape:

@@ -11,19 +11,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_CEILING, Context
 from functools import cache, partial
 
 from punchcard.errors import PunchcardError
-from punchcard.machines.fleq.blocks.block import Block, Scale
+from punchcard.machines.fleq.blocks.block import Block, Operands, Scale
 from punchcard.machines.fleq.blocks.workspace import ScratchColumn
 from punchcard.machines.fleq.designs.base import FleqDesign, flag_grid
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.designs.paper import PaperFleqDesign
 from punchcard.machines.fleq.designs.three_layer import ThreeLayerFleqDesign
 from punchcard.machines.fleq.facts import INSTRUCTION, REGISTERS, cases, indicated
-from punchcard.machines.fleq.functions import POINTERS
-from punchcard.machines.meaning import ColumnBefore, Entries, Entry, RealMeaning
-from punchcard.words.word import FALSE, TRUE, Word, any_of
+from punchcard.machines.fleq.functions import POINTERS, fitting_shapes
+from punchcard.machines.meaning import ColumnBefore, Entries, Entry, ErrorClaim, RealMeaning, Result
+from punchcard.words.word import FALSE, TRUE, Word, all_of, any_of
 
 TOLERANCE = 3 / 64
 """A flag is an integer up to this: a run refuses what is beyond (`guard.MOST_TOLERANCE`)."""
@@ -38,15 +40,13 @@ class FleqMeaning:
         self.design, self.card, self.sizes = design, card, design.sizes
         self.held = cache(self._held)  # asked for by many columns, worked out once
         self.counter = card.shared("scratchpad", "program_counter")
-        for block in design.blocks:
-            card.claim(f"error of {block.name}", partial(told_error, block, design.scale))
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
-        called = next((block for block in design.blocks if block.name == card.case), None)
-        self.rewrites = called is not None and called.reads_instructions
+        self.called = next((block for block in design.blocks if block.name == card.case), None)
+        self.rewrites = self.called is not None and self.called.reads_instructions
         """Whether a pointer function is called."""
         if self.rewrites or (card.case is None and any(block.reads_instructions for block in design.blocks)):
-            self._named_fields(called)
+            self._named_fields(self.called)
 
     def _named_fields(self, called: Block | None) -> None:
         """Operand b of a pointer function names fields of an instruction: by ±1 bits, or by 1 to count on; else it is 0."""
@@ -106,14 +106,54 @@ class FleqMeaning:
 
     def given(self, columns: Sequence[ScratchColumn]) -> Lanes:
         """The columns that give each lane of the result, in the compact and the three-layer design."""
-        design, card = self.design, self.card
-        called = next((block for block in design.blocks if block.name == card.case), None)
         lanes: Lanes = {}
-        if called is not None and card.case is not None:
-            for kind, column in zip(columns, card.all("scratchpad"), strict=True):
-                if called.transport.gives(kind, self.sizes.size):
+        if self.called is not None:
+            for kind, column in zip(columns, self.card.all("scratchpad"), strict=True):
+                if self.called.transport.gives(kind, self.sizes.size):
                     lanes.setdefault(kind.lane, []).append(column)
         return lanes
+
+    def error(
+        self, lanes: Lanes, read: int, made: int, brings: Callable[[str, ColumnBefore], bool], first: int | None = None,
+    ) -> None:
+        """The error of the function that is called: its operands are there after layer `read`, its result after `made`.
+
+        A column `brings` an operand, by its name. The feed-forward of layer `first` is the first to compute.
+        """
+        block, card = self.called, self.card
+        if block is None:
+            return
+        of = {x: [column for column in card.all("scratchpad") if brings(x, column)] for x in "ab"}
+
+        def columns(x: str) -> list[Sequence[Entry]]:
+            """The entries of an operand's columns, lane by lane; 0 where nobody brings one."""
+            found = {self.lane(column): column for column in of[x]}
+            nothing = [card.constant(0.0)] * self.design.height
+            return [card.mean([found[lane]], read, "operand") if lane in found else nothing
+                    for lane in range(self.sizes.size)]
+
+        def exact() -> Result:
+            over = [self["c_height"].less(row + 1) for row in range(self.sizes.size)]
+            fields: dict[str, slice] = {name: self.sizes.field_rows(name) for name in POINTERS}
+            made = block.exact(Operands(card, columns("a"), columns("b"), over, fields))
+            return [(column, ~self.beyond(lane, "c_width"), padded(card, entries, self.design.height))
+                    for lane, entries in enumerate(made or ()) for column in lanes.get(lane, ())]
+
+        card.claim_error(ErrorClaim(
+            f"error of {block.name}", first or read, made, "result", [column for each in lanes.values() for column in each],
+            partial(told_error, block, self.design.scale), exact, partial(self._fits, block)))
+
+    def _fits(self, block: Block) -> Word:
+        """Whether the instruction's widths and heights are such as the function takes and gives."""
+        if block.reads_instructions:
+            return TRUE
+        found = []
+        for a, *b, c in fitting_shapes(block.function, self.sizes.size):
+            sides = {"a_height": a.rows, "a_width": a.columns, "c_height": c.rows, "c_width": c.columns}
+            if b:
+                sides["b_width"] = b[0].columns
+            found.append(all_of(*(self[name].equals(value) for name, value in sides.items())))
+        return any_of(*found)
 
     def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
         """What the column with this number holds, wherever it is."""
@@ -174,13 +214,26 @@ class FleqMeaning:
         return taken
 
 
-def told_error(block: Block, scale: Scale) -> str:
-    """What is known of a block's error, in words."""
+def told_error(block: Block, scale: Scale, rounding: float | None, exact: bool) -> str:
+    """What is known of a block's error, in words: by its formula, or by how far a proof found its result rounded."""
     found = block.enclosure(scale)
+    if rounding is not None:
+        found = replace(found, truncation=0.0, rounding=rounding)
     if not found.proven:
-        return f"not proven: at most {found.error:.3g} over {found.over}, as far as it was measured"
-    return (f"at most {found.error:.3g} over {found.over}: {found.truncation:.3g} of the formula and {found.rounding:.3g} "
-            "of rounding")
+        return f"not proven: at most {found.error:.3g} over {found.over}, as far as it was measured; {OWN}"
+    error, formula, rounded = map(rounded_up, (found.error, found.truncation, found.rounding))
+    return (f"at most {error} over {found.over}: {formula} of the formula and {rounded} of rounding; "
+            + (EXACT if exact else OWN))
+
+
+OWN = "it is that of the design's formula, and the weights that compute it are the design's own, bit for bit"
+EXACT = "by the weights, the result is the block's formula of the operands, but for rounding"
+
+
+def rounded_up(value: float) -> str:
+    """A number with three digits, never below it."""
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(value)
+    return f"{float(digits):.3g}"
 
 
 def _given(entries: Sequence[Entry], column: ColumnBefore) -> Sequence[Entry]:
@@ -197,6 +250,11 @@ def operand(column: ColumnBefore) -> str:
     return "b" if column.constants("not_b") == [0.0] else "a"
 
 
+def reads_operand(x: str, column: ColumnBefore) -> bool:
+    """Whether a column reads an operand, in the compact and the three-layer design."""
+    return operand(column) == x
+
+
 def compact(design: CompactDesign, card: RealMeaning) -> None:
     """The four layers of the compact design."""
     words = FleqMeaning(design, card)
@@ -205,7 +263,9 @@ def compact(design: CompactDesign, card: RealMeaning) -> None:
     for rows in REGISTERS:
         words.register(1, rows, list(design.users().values()))
     words.operands(2)
-    words.step(words.given(design.columns), made=3, flag=4)
+    lanes = words.given(design.columns)
+    words.step(lanes, made=3, flag=4)
+    words.error(lanes, read=2, made=3, brings=reads_operand)
 
 
 def three_layer(design: ThreeLayerFleqDesign, card: RealMeaning) -> None:
@@ -228,6 +288,7 @@ def three_layer(design: ThreeLayerFleqDesign, card: RealMeaning) -> None:
             words.register(2, register, users, of, prefix)
     ahead = Ahead(words) if design.pointer_functions else None
     lanes = words.given(design.columns)
+    words.error(lanes, read=1, made=2, brings=reads_operand)
     taken = words.step(lanes, made=2, flag=3, following=following, brought=ahead.flag if ahead and words.rewrites else None)
 
     def next_one(place: Word, fetched: ColumnBefore) -> Word:
@@ -307,6 +368,7 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
         [(~shut(x, column), words.held(words[x] + lane(column), height)) for x in "ab"], height))
     lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
+    words.error(lanes, read=2, made=last - 5, brings=is_for, first=3)
 
 
 def tell(design: FleqDesign, card: RealMeaning) -> None:

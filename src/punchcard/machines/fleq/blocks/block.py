@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from punchcard.machines.fleq.blocks.enclosure import REFERENCE_UNIT, Enclosure, round_up, within
 from punchcard.machines.fleq.blocks.lemmas import ElementwiseLemma, Lemma, TransposeLemma
@@ -37,8 +39,10 @@ from punchcard.machines.fleq.blocks.sigmoids import HeadsLemma, SigmoidSum, Term
 from punchcard.machines.fleq.blocks.transport import Beside, Transport, Turn
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.functions import POINTERS, Function
+from punchcard.machines.meaning import Entry, RealMeaning
 from punchcard.primitives.bits import successor_bits
-from punchcard.transformer.expression import Expression, gated, relu, stack
+from punchcard.transformer.expression import Expression, Rows, gated, relu, stack
+from punchcard.words.word import TRUE, Word
 
 Formula = Callable[[Expression, Expression, Expression], Expression]
 
@@ -74,6 +78,21 @@ class Scale:
         return self.size * self.unit * self.size * self.range**2 + self.size * REFERENCE_UNIT * self.size * self.range**2
 
 
+@dataclass(frozen=True)
+class Operands:
+    """The operands of a call as a proof knows them: the entries of each of their columns, whatever they are.
+
+    over     for each of the d rows, whether it is beyond the result's height
+    fields   of an instruction that is an operand: the rows of each field
+    """
+
+    card: RealMeaning
+    a: Sequence[Sequence[Entry]]
+    b: Sequence[Sequence[Entry]]
+    over: Sequence[Word]
+    fields: Mapping[str, slice]
+
+
 class Block(ABC):
     """A function's weights."""
 
@@ -99,6 +118,10 @@ class Block(ABC):
         """The largest error of an entry of the result."""
         return self.enclosure(scale).error
 
+    def exact(self, of: Operands) -> Sequence[Sequence[Entry]] | None:
+        """The columns of the result, where the block computes the function itself, but for rounding; else None."""
+        return None
+
 
 class Elementwise(Block):
     """A formula over the entries of a and b (and `one`, for constants): affine forms and relu.
@@ -118,6 +141,17 @@ class Elementwise(Block):
     def finish(self, work: Workspace, off: Expression) -> Expression:
         a, b = work.left[: work.size], work.operand[: work.size]
         return gated(self.formula(a, b, work.one), off + work.over, work.gate)
+
+    def exact(self, of: Operands) -> Sequence[Sequence[Entry]]:
+        """The formula of the operands' entries; 0 beyond the result's height."""
+        d, card = len(of.over), of.card
+        a, b, one = (Rows(name, np.arange(start, stop), 2 * d + 1)
+                     for name, start, stop in (("a", 0, d), ("b", d, 2 * d), ("one", 2 * d, 2 * d + 1)))
+        formula, found = self.formula(a, b, one).repeat(d), []
+        for left, right in zip(of.a, of.b, strict=True):
+            made = card.computed(formula, [*left[:d], *right[:d], card.constant(1.0)])
+            found.append([card.pick([(~over, [entry])], 1)[0] for over, entry in zip(of.over, made, strict=True)])
+        return found
 
     def enclosure(self, scale: Scale) -> Enclosure:
         units = self._error or float(scale.unit > REFERENCE_UNIT)
@@ -190,6 +224,11 @@ class Transposition(Block):
     def __init__(self, function: Function) -> None:
         self.function, self.transport, self.lemma = function, Turn(), TransposeLemma()
 
+    def exact(self, of: Operands) -> Sequence[Sequence[Entry]] | None:
+        """Column i is row i of the operand. A mean of three columns, say, is not exact: of a third there is no float."""
+        d = len(of.a)
+        return None if d & (d - 1) else [[column[i] for column in of.a] for i in range(d)]
+
     def enclosure(self, scale: Scale) -> Enclosure:
         return Enclosure(0.0, scale.averaging, within(scale.range))
 
@@ -240,6 +279,20 @@ class PointerFunction(Block):
 
     def finish(self, work: Workspace, off: Expression) -> Expression:
         return gated(self.formula(work, work.left, work.operand), off, work.gate)
+
+    def exact(self, of: Operands) -> Sequence[Sequence[Entry]]:
+        """The instruction, with another pointer in the fields that b names."""
+        (a, *_), (b, *_), card = of.a, of.b, of.card
+        found = list(a)
+        for rows in (of.fields[name] for name in POINTERS):
+            if self.formula == self.increment:
+                named, field = card.as_word(b[rows][:1]), card.as_word(a[rows])
+                found[rows] = card.pick([(TRUE, a[rows]), (named, card.signs(field + 1))], len(a[rows]))
+                continue
+            for row in range(rows.start, rows.stop):
+                cases = [(card.is_number(b[row], sign), [card.constant(sign)]) for sign in (1.0, -1.0)]
+                found[row] = card.pick([(TRUE, [a[row]]), *cases], 1)[0]
+        return [found]
 
     def enclosure(self, scale: Scale) -> Enclosure:
         return Enclosure(0.0, 0.0, "all bits")

@@ -1,0 +1,165 @@
+"""The error of a FLEQ function is about the weights that run: if it is proven, then they keep to it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.transformer.weights import LayerArrays, Weights
+
+pytest.importorskip("z3", reason="proofs need z3")
+pytest.importorskip("flint", reason="error bounds need python-flint")
+
+from punchcard.proof.proof import Proof
+from punchcard.proof.solver import Failed
+from tests.cases import soaked
+from tests.fleq_operands import largest_errors, stated_errors
+from tests.perturbed import mutations, perturbed
+
+Change = Callable[[LayerArrays], None]
+
+
+@cache
+def machine(design: str, *functions: str, size: int = 1, precision: str = "float64") -> FleqMachine:
+    return FleqMachine(functions=functions, size=size, memory=max(4, 3 * size), instructions=2, design=design,
+                       precision=precision)
+
+
+def with_layer(it: FleqMachine, number: int, change: Change) -> Weights:
+    """The machine's weights with a change in one layer, counted from 1."""
+    layers = list(it.weights.layers)
+    layers[number - 1] = LayerArrays(*(array.copy() for array in vars(layers[number - 1]).values()))
+    change(layers[number - 1])
+    return Weights(it.weights.width, it.weights.dtype, layers)
+
+
+def outcome(it: FleqMachine, weights: Weights, *cases: str) -> tuple[str | None, dict[str, float]]:
+    """The claim that fails in some cases, and the errors that are stated."""
+    proof = Proof(it, weights, only=cases or None)
+    try:
+        proof.run()
+    except Failed as failed:
+        return failed.claim, {}
+    return None, stated_errors(proof.claims.shown)
+
+
+# One weight, which decides no bit
+
+
+def test_a_weight_of_a_transposition_that_is_0() -> None:
+    it = FleqMachine(functions=("add", "transpose"), size=2, memory=8, instructions=4, range=16)
+
+    def zero(layer: LayerArrays) -> None:
+        assert layer.value[0, 139, 182] == 2.0
+        layer.value[0, 139, 182] = 0.0
+
+    weights = with_layer(it, 3, zero)
+    errors = largest_errors(it, weights)
+    assert errors["add"] == 0.0
+    assert errors["transpose"] > 1.0
+    proof = Proof(it, weights, only=("transpose",))
+    with pytest.raises(Failed, match="error of transpose: by the weights, the result is the block's formula") as failed:
+        proof.run()
+    example = proof.counterexample(failed.value)
+    assert example is not None
+    assert any(difference.rows == "cell" for difference in example.differences), str(example)
+
+
+def test_a_weight_of_a_product_that_is_doubled() -> None:
+    """In place: the machine's weights are those of its module, which anybody may change."""
+    it = FleqMachine(functions=("mul",), size=1, memory=4, instructions=2)
+    before = it.weights.digest()
+    it.model.state_dict()["layers.2.value"][0, it.layout.rows("product1_product")] *= 2
+    assert it.weights.digest() != before
+    assert it.designed_weights().digest() == before
+    assert largest_errors(it, it.weights)["mul"] > 1.0
+    claim, _ = outcome(it, it.weights, "mul")
+    assert claim is not None
+    assert claim.startswith("error of mul: it is known for the design's own weights, and value[0, ")
+
+
+# Other weights that compute the same function
+
+
+def halved(layer: LayerArrays) -> None:
+    """Every hidden unit twice as large, and half of it taken."""
+    for array, factor in ((layer.w1, 2.0), (layer.b1, 2.0), (layer.w2, 0.5)):
+        array *= factor
+
+
+@pytest.mark.parametrize(("function", "precision"), [("maximum", "float64"), soaked("add", "float32")])
+def test_other_weights_that_compute_the_same(function: str, precision: str) -> None:
+    it = machine("compact", function, precision=precision)
+    weights = with_layer(it, 3, halved)
+    claim, stated = outcome(it, weights, function)
+    assert claim is None
+    found = largest_errors(it, weights)[function]
+    assert found <= stated[function] <= 2**14 * it.unit * it.range
+    assert stated[function] > it.bound(function), "it is not the design's own rounding"
+
+
+def test_rounding_is_that_of_the_weights() -> None:
+    """The result beside a large number that is taken away again: right in exact arithmetic, and far off in float64."""
+    it = machine("compact", "add")
+    result = it.layout.rows("result").start
+
+    def beside(layer: LayerArrays) -> None:
+        unit = int(np.flatnonzero(layer.w2[result])[0])
+        layer.b1[unit] += 2.0**45
+        layer.b2[result] -= 2.0**45 * layer.w2[result, unit]
+
+    weights = with_layer(it, 3, beside)
+    found = largest_errors(it, weights)["add"]
+    claim, stated = outcome(it, weights, "add")
+    assert found > 1e-4
+    assert claim is not None or stated["add"] >= found
+
+
+# Any weight
+
+
+def changes(it: FleqMachine, count: int, seed: int) -> Iterator[tuple[str, Weights]]:
+    """Weights that are zeroed, doubled, moved a little or far, or swapped; of some models two of them."""
+    rng = random.Random(seed)
+    for number, (told, weights) in enumerate(mutations(it.weights, count, seed)):
+        if number % 3:
+            told, weights = perturbed(rng, it.weights)
+        if number % 6 == 5:
+            more, weights = perturbed(rng, weights)
+            told += f"; {more}"
+        yield told, weights
+
+
+def check(it: FleqMachine, count: int, seed: int) -> dict[str, int]:
+    """What became of changed weights. For each that function is looked at whose results have changed."""
+    rng, found = random.Random(seed), {"refuted": 0, "wrong and refuted": 0, "proven": 0}
+    right = largest_errors(it, it.weights)
+    for told, weights in changes(it, count, seed):
+        errors = largest_errors(it, weights)
+        function = rng.choice([name for name in errors if errors[name] != right[name]] or list(errors))
+        claim, stated = outcome(it, weights, function)
+        if claim is None:
+            assert errors[function] <= stated[function], f"{told}: {function} is off by {errors[function]}"
+            found["proven"] += 1
+        else:
+            found["wrong and refuted" if errors[function] > it.bound(function) else "refuted"] += 1
+    return found
+
+
+def test_a_few_weights_changed() -> None:
+    assert check(machine("compact", "add", "sigmoid"), 2, 4) == {"refuted": 0, "wrong and refuted": 1, "proven": 1}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("functions", "size", "count"), [
+    (("add", "mul", "transpose"), 2, 18), (("sub", "percentage", "relu", "abs"), 1, 18),
+    (("maximum", "minimum", "sigmoid"), 2, 12), (("tanh", "hadamard", "scale"), 2, 12), (("inverse",), 1, 5)])
+@pytest.mark.parametrize("design", ["compact", "three-layer", "paper"])
+def test_many_weights_changed(design: str, functions: tuple[str, ...], size: int, count: int) -> None:
+    found = check(machine(design, *functions, size=size), count, 100)
+    assert found["wrong and refuted"], found
