@@ -62,12 +62,17 @@ def _engine(name: str) -> Door:
         seen: list[Tensor] = []
         runner.run(LOOPS, Controls(watch=lambda _, now: seen.append(as_tensor(now).clone())))
         for loop, found in enumerate(seen, start=1):
-            kind = _compare(given, weights, card, found, f"{name}, loop {loop}: {what}")
+            kind = _compare(given, weights, card, found, f"{name}, loop {loop}: {what}", again=partial(_again, given))
             if kind == "rounded" and name == "lowered" and not falls_back:
                 raise Fault(f"a loop is lowered that the equation rounds: {name}, loop {loop}: {what}")
             card = found
 
     return run
+
+
+def _again(given: Subject, weights: Weights, card: Tensor) -> Tensor:
+    """A loop by the engine that makes the loops which the lowered one leaves."""
+    return as_tensor(prepare("scratchpad", weights, given.layout, card).run(1).card)
 
 
 def _view(rng: random.Random, given: Subject, weights: Weights, what: str) -> None:
@@ -117,8 +122,9 @@ def with_weights(given: Subject, weights: Weights) -> Any:
     return machine
 
 
-def _compare(given: Subject, weights: Weights, card: Tensor, found: Tensor, what: str, columns: Any = EVERY_COLUMN) -> str:
-    kind, apart = verdict(weights, card, found, given.tolerance, columns)
+def _compare(given: Subject, weights: Weights, card: Tensor, found: Tensor, what: str, columns: Any = EVERY_COLUMN,
+             again: Callable[[Weights, Tensor], Tensor] | None = None) -> str:
+    kind, apart = verdict(weights, card, found, given.tolerance, columns, again)
     if kind == "different":
         raise Fault(f"not the equation's card, off by {apart:g}: {what}")
     return kind
