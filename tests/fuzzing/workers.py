@@ -125,6 +125,12 @@ def enter(folder: Path) -> None:
     os.environ.update({"PUNCHCARD_CACHE": str(folder.with_name("code")), VARIABLE: BUDGET})
 
 
+def allow(seconds: float) -> None:
+    """Let this input take so many seconds of CPU. Where it has no limit, it gets none."""
+    if signal.getitimer(signal.ITIMER_PROF)[0]:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 def _forked(work: Callable[[], None]) -> int:
     """How a process that does this ends."""
     process = os.fork()
