@@ -277,6 +277,7 @@ def test_threads() -> None:
 
 def test_proofs() -> None:
     """Under all settings at once."""
+    pytest.importorskip("z3")
     with all_settings():
         machine = SubleqMachine(word_bits=2, memory=2, instructions=2, design="two-layer", precision="float64")
         assert machine.prove().proven

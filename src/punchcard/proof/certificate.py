@@ -232,10 +232,10 @@ def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
     return Verification(now, tuple(found), tuple(notes))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     """Whether two values are the same JSON: True is not 1 there, and 1 is not 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return repr(value) if isinstance(value, str) else json.dumps(value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ BYTES = 8
 MANY = (f"a list of a program has at most {MOST_ITEMS:,} items, those inside counted, and a text at most {MOST_ENTRIES:,} "
         "characters")
 LARGE = f"an integer of a program has at most {MOST_BITS:,} bits, about {MOST_BITS * 3 // 10} digits"
+
+Value = TypeVar("Value")
 
 
 class Refusal(Exception):
@@ -79,7 +81,7 @@ class Limits:
         """The work of a matrix product."""
         self.spend(rows * inner * columns // PRODUCTS)
 
-    def known(self, value: Any, what: str = "") -> Any:
+    def known(self, value: Value, what: str = "") -> Value:
         """A value that is known already, where it is not too large."""
         count, text = 0, what or shortened(value)
         for entries, bits, depth in _parts(value):
@@ -128,7 +130,7 @@ def check_entries(entries: int, what: str) -> None:
         raise Refusal(f"{what} of {count} entries: an array of a program has at most {MOST_ENTRIES:,}", "use smaller sizes")
 
 
-def _parts(value: Any) -> Iterator[tuple[int, int, int]]:
+def _parts(value: object) -> Iterator[tuple[int, int, int]]:
     """The entries of a value and of all that is inside it, the bits of integers, and how deep it is.
 
     A list that is there twice counts twice.
@@ -152,7 +154,7 @@ def rounds_of(numbers: range) -> int:
     return max(0, -(-(numbers.stop - numbers.start) // numbers.step))
 
 
-def _own_entries(value: Any) -> int:
+def _own_entries(value: object) -> int:
     """The entries of a value itself, not of what is inside it."""
     if isinstance(value, np.ndarray):
         return int(value.size)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from punchcard.errors import shortened
 from punchcard.python.limits import Limits, Refusal
@@ -29,34 +30,33 @@ def made(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str,
     return found
 
 
-def _in_shape(shape: Any, *others: Any, **options: Any) -> int:
+def _in_shape(shape: Sequence[SupportsIndex] | SupportsIndex, *others: object, **options: object) -> int:
     sizes = [*map(operator.index, shape)] if isinstance(shape, tuple | list) else [operator.index(shape)]
     return math.prod(sizes) if min(sizes, default=1) >= 0 else 0
 
 
-def _in_square(n: Any, *others: Any, **options: Any) -> int:
+def _in_square(n: SupportsIndex, *others: object, **options: object) -> int:
     return _in_shape((n, n))
 
 
-def _in_eye(N: Any, M: Any = None, *others: Any, **options: Any) -> int:
+def _in_eye(N: SupportsIndex, M: SupportsIndex | None = None, *others: object, **options: object) -> int:
     return _in_shape((N, N if M is None else M))
 
 
-def _in_arange(start: Any, stop: Any = None, step: Any = 1, *others: Any, **options: Any) -> int:
+def _in_arange(start: float, stop: float | None = None, step: float = 1, *others: object, **options: object) -> int:
     first, last = (0, start) if stop is None else (start, stop)
-    count: int = math.ceil((last - first) / step)
-    return max(0, count)
+    return max(0, math.ceil((last - first) / step))
 
 
-def _in_linspace(start: Any, stop: Any, num: Any = 50, *others: Any, **options: Any) -> int:
+def _in_linspace(start: ArrayLike, stop: ArrayLike, num: SupportsIndex = 50, *others: object, **options: object) -> int:
     return int(operator.index(num) * max(1, np.size(start)) * max(1, np.size(stop)))
 
 
-def _in_diag(v: Any, k: Any = 0) -> int:
+def _in_diag(v: ArrayLike, k: SupportsIndex = 0) -> int:
     return int((np.size(v) + abs(operator.index(k))) ** 2) if np.ndim(v) == 1 else int(np.size(v))
 
 
-def _in_array(object: Any, *others: Any, **options: Any) -> int:
+def _in_array(object: ArrayLike, *others: Any, **options: Any) -> int:
     return int(np.size(object))  # its items are known, so that they are not too many
 
 
