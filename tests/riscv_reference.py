@@ -57,10 +57,14 @@ class Stop(Exception):
 
 
 class Reference:
-    """A memory of bytes from `base` on, 32 registers and a program counter."""
+    """A memory of bytes from `base` on, 32 registers and a program counter.
+
+    `stored_ahead`: whether the last instruction stored to the word after it, where the memory's end is its beginning.
+    """
 
     def __init__(self, memory: bytes, registers: list[int], base: int, *, multiply: bool = True) -> None:
         self.memory, self.x, self.base, self.counter = bytearray(memory), list(registers), base, base
+        self.stored_ahead = False
         self.names = {funct7: names for funct7, names in NAMES.items() if multiply or funct7 != 0x01}
 
     def run(self, steps: int) -> int:
@@ -77,7 +81,7 @@ class Reference:
         opcode, rd, funct3 = word % 128, word >> 7 & 31, word >> 12 & 7
         a, b, funct7 = self.x[word >> 15 & 31], self.x[word >> 20 & 31], word >> 25
         i_immediate = signed(word >> 20, 12)
-        following, result = self.counter + 4, None
+        following, result, self.stored_ahead = self.counter + 4, None, False
         if opcode == 0x37:
             result = word >> 12 << 12
         elif opcode == 0x17:
@@ -96,6 +100,7 @@ class Reference:
         elif opcode == 0x23 and funct3 in (0, 1, 2):
             address, size = (a + signed(funct7 << 5 | rd, 12)) % WORD, 1 << funct3
             self._bytes(address, size)
+            self.stored_ahead = (address // 4 - following // 4) % (len(self.memory) // 4) == 0
             self.memory[address - self.base : address - self.base + size] = b.to_bytes(4, "little")[:size]
         elif opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
             name = NAMES[funct7 if funct3 == 5 else 0][funct3]

@@ -10,8 +10,8 @@ from tests.test_fleq_language import code
 
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), [
-    (".data\nx 3", 2, 3, "found '3': after 'x' comes its kind, which is matrix, vector or scalar, and it must be a name"),
-    (".data\nx matrx 2x2", 2, 3, r"unknown kind 'matrx' \(did you mean 'matrix'\?\): a variable is a matrix, a vector or"),
+    (".data\nx 3", 2, 3, "found '3': after 'x' comes its kind, which is matrix, vector, scalar or counter, and it must be a name"),
+    (".data\nx matrx 2x2", 2, 3, r"unknown kind 'matrx' \(did you mean 'matrix'\?\): a variable is a matrix, a vector, a scalar or"),
     (".data\nx: scalar", 2, 2, "a variable is declared as `name kind values`, without a colon"),
     (".data\nif scalar", 2, 1, "'if' begins an instruction: a variable needs another name"),
     (".data\n7 scalar", 2, 1, "found '7': a variable must be a name"),

@@ -257,7 +257,7 @@ def test_random_values() -> None:
 def test_the_programs_in_the_docs_assemble() -> None:
     blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "docs" / "fleq-language.md").read_text(), re.MULTILINE)
     whole = [block for block in blocks if ".code" in block]
-    assert len(whole) == 2
+    assert len(whole) == 3
     for block in whole:
         program = assemble(block)
         assert assemble(disassemble(program)) == program

@@ -160,6 +160,9 @@ def nothing_changes(card: Any) -> None:
 class RealMachine(TinyMachine):
     design = None
 
+    def designed_weights(self) -> Weights:
+        return self.weights
+
 
 def real_machine(layout: Layout, *layers: LayerArrays, meaning: Any = nothing_changes) -> Any:
     return RealMachine(layout, Weights(layout.width, "float64", list(layers)), meaning)

@@ -66,7 +66,10 @@ def compare(subject: RiscvMachine, seeds: range, steps: int, engine: str, wild: 
     for seed, words, program, result in zip(seeds, memories, programs, results, strict=True):
         content = b"".join(word.to_bytes(4, "little") for word in words)
         reference = Reference(content, list(program.registers(MEMORY)), 0, multiply=subject.sizes.multiply)
-        assert reference.run(steps) == result.steps, (seed, result.reason, result.fault)
+        made = 0
+        while made < steps and reference.run(1):
+            made += 1 + (subject.design.lags and reference.stored_ahead)  # which takes the two-layer design a loop more
+        assert min(made, steps) == result.steps, (seed, result.reason, result.fault)
         held = list(result.state.registers), result.state.program_counter
         assert held == (reference.x, reference.counter), seed
         assert b"".join(int(word).to_bytes(4, "little") for word in result.state.memory) == reference.memory, seed
