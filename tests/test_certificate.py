@@ -133,9 +133,10 @@ def test_files_that_are_not_the_weights(tmp_path: Path, change: Callable[..., No
 
 @pytest.mark.parametrize("kind", ["turing", *map(soaked, ("subleq", "von-neumann", "fleq", "riscv"))])
 def test_every_kind_of_machine_verifies_the_weights_that_it_runs(kind: str, tmp_path: Path) -> None:
-    """One of the user's own too."""
+    """One of the user's own too. Real numbers are proven to be moved by the design's own weights, and by no others."""
     sizes = {"states": 2, "symbols": 2, "squares": 6} if kind == "turing" else samples.SIZES[kind]
-    machine = rescaled(samples.registry().kind(kind).machine_class()(**sizes))
+    machine = samples.registry().kind(kind).machine_class()(**sizes)
+    machine = machine if kind == "fleq" else rescaled(machine)
     path = tmp_path / "machine.safetensors"
     machine.save(path)
     found = punchcard.prove(machine, weights=path)
