@@ -100,7 +100,7 @@ def test_a_tiny_offset_does_not_vanish(tiny: float) -> None:
         model.layers[1].get_parameter("b2")[34] = tiny
         expected = model(card)
     assert expected[34].abs().min() == abs(tiny)
-    with pytest.raises(LoweringError, match=r"layer 2, row 34: a sum of up to \d.* may be rounded, since 24 significand"):
+    with pytest.raises(LoweringError, match=r"layer 2, row 34: a sum of up to \d.* may be rounded: 24 significand"):
         prepare("lowered", model, machine.layout, card).run(1)
     assert torch.equal(as_tensor(prepare("auto", model, machine.layout, card).run(1).card), expected)
 

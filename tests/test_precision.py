@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,7 +16,7 @@ from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
-from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.exactness import bits_for, needed_bits
 from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.precision import DTYPES, Precision, as_precision
 from punchcard.transformer.softmax import hard_product
@@ -140,6 +141,11 @@ X, Y, ONE, OUT = (rows(LAYOUT, block.name) for block in LAYOUT.blocks)
 ])
 def test_every_kind_of_sum_needs_bits(part: Part, bits: int) -> None:
     assert needed_bits([compile_layer(part, LAYOUT.width)], LAYOUT) == bits
+
+
+def test_a_little_more_than_a_power_of_two_needs_a_bit_more() -> None:
+    for total, bits in ((2.0**24, 24), (2.0**24 + 1, 25), (2.0**53 + 4000, 54), (np.inf, 1 << 20)):
+        assert bits_for(np.array([total]), np.ones(1)) == bits
 
 
 @pytest.mark.parametrize(("design", "bits"), [("paper", 11), ("two-layer", 11), ("one-layer", 9)])

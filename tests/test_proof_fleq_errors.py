@@ -80,7 +80,7 @@ def test_a_weight_of_a_product_that_is_doubled() -> None:
     assert largest_errors(it, it.weights)["mul"] > 1.0
     claim, _ = outcome(it, it.weights, "mul")
     assert claim is not None
-    assert claim.startswith("error of mul: it is known for the design's own weights, and value[0, ")
+    assert claim.startswith("error of mul: the error bound holds only for the design's own weights; value[0, ")
 
 
 # Other weights that compute the same function

@@ -1,9 +1,9 @@
 """The error of a function, by the weights that compute it, in the case in which it is called.
 
-    exact   where a function is made of sums and ReLUs of its operands, the result is compared with that, form by form. By
-            other weights than the design's own it may be rounded more: see `real_rounding`
-    own     else the error is that of the design's formula, and it is shown that the weights are those of the design
-    moves   real numbers are moved and cleared without rounding, since the weights that do it are the design's own
+    exact   the function is sums and ReLUs of its operands: the weights' result is compared with that formula, symbolically.
+            Weights that differ from the design's may round more; `real_rounding` bounds this
+    own     any other function: the error bound belongs to the design's formula, so the weights must equal the design's
+    moves   real numbers are copied and cleared without rounding, because these weights equal the design's
 
 Which weights compute a result is found backwards from its rows, by the places of weights that are not 0. Some of them may
 be others: one that meets zeros alone in this case, one of a unit that is always closed, and a gate that closes as well. They
@@ -74,7 +74,7 @@ class FunctionErrors:
         elif wanted:
             self._fail(claim, "by the weights, the result is the block's formula of the operands", z3.Or(*wrong))
         if not math.isfinite(rounding):
-            self._fail(claim, f"it is known for the design's own weights, and {changed}", z3.BoolVal(True))
+            self._fail(claim, f"the error bound holds only for the design's own weights; {changed}", z3.BoolVal(True))
         return rounding, True
 
     def _fail(self, claim: ErrorClaim, about: str, where: Term) -> NoReturn:
@@ -185,7 +185,7 @@ class FunctionErrors:
                 found = self._loop.attended(column, claim.first - 1)[place]
                 wrong = self._reals.differ(found, self._should_be(claim, block.name, column))
                 if wrong and not self._of.solver.holds(z3.Not(z3.Or(*wrong))):
-                    yield f"{block.name} in {column.region} is not what it is with these"
+                    yield f"{block.name} in {column.region} may differ from its value under the design's weights"
 
     def _should_be(self, claim: ErrorClaim, rows: str, column: Column) -> list[Form]:
         """The entries of a block that the latest claim has shown; where there is none, those when the loop begins."""

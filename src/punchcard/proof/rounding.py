@@ -24,6 +24,7 @@ from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
+from punchcard.transformer.exactness import bits_for
 from punchcard.transformer.expression import Array
 from punchcard.transformer.grids import powers_of_two
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
@@ -94,8 +95,7 @@ class BitSums:
     def _exact(self, totals: Array, grids: Array, where: str, of: Flags) -> None:
         """Show that sums with these absolute totals are exact."""
         used = of & (totals > 0)
-        ratio = float(np.max(totals[used] / np.maximum(grids[used], TINY), initial=1.0))
-        self.needed = max(self.needed, int(np.ceil(np.log2(ratio) - 1e-12)))
+        self.needed = max(self.needed, bits_for(totals[used], np.maximum(grids[used], TINY)))
         if self.needed > self.bits:
             self._fail(where)
 

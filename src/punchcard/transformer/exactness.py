@@ -46,7 +46,7 @@ def loop_sums(layers: Sequence[LayerSums], layout: Layout) -> list[Sums]:
 
 def bits_of(sums: Iterable[Sums]) -> int:
     """The least significand that makes sums with these totals and grids exact."""
-    return max([1, *(_bits(each.totals, each.grids) for each in sums)])
+    return max([1, *(bits_for(each.totals, each.grids) for each in sums)])
 
 
 def entry_sizes(layout: Layout) -> Array:
@@ -78,7 +78,7 @@ def _declared(layout: Layout) -> Bounds:
     return Bounds(low, high, np.ones(layout.width), np.zeros(layout.width, np.bool_))
 
 
-def _bits(totals: Array, grids: Array) -> int:
+def bits_for(totals: Array, grids: Array) -> int:
     """The bits of the largest total in units of its grid: the least p with total <= 2^p grid.
 
     The totals themselves are float64 sums of multiples of the grid, so they are exact below 2^53 grid, and may be

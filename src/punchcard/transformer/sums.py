@@ -9,8 +9,8 @@ x + W2 relu(W1 x + b1) + b2. Of each sum two things follow from the weights and 
 So nothing overflows where every total is at most the largest number of the format, and nothing underflows where every grid
 is at least the smallest positive one. Designs, proofs, the lowered and the scratchpad engine all ask here.
 
-A real number is a multiple of nothing. It counts as one of eps: of numbers around 1, no more is kept. So a real number times
-a weight w underflows where |w| is below the smallest normal number.
+A real number has no grid. Here eps takes its place: beside 1, smaller parts are lost anyway. So a real number times a weight
+w counts as an underflow where |w| is below the smallest normal number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from punchcard.transformer.weights import LayerArrays
 Summed: TypeAlias = tuple[Array, Array]
 """Totals and grids."""
 ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
-"""Sizes of entries that are tried."""
+"""Sizes of entries that `largest_entry` tries, largest first."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def made(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str,
 
 
 def _in_shape(shape: Sequence[SupportsIndex] | SupportsIndex, *others: object, **options: object) -> int:
-    sizes = [*map(operator.index, shape)] if isinstance(shape, tuple | list) else [operator.index(shape)]
+    sizes = [*map(operator.index, shape if isinstance(shape, Sequence) else (shape,))]
     return math.prod(sizes) if min(sizes, default=1) >= 0 else 0
 
 

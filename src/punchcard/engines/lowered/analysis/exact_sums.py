@@ -65,8 +65,10 @@ class ExactSums:
         found = np.flatnonzero(self.are_rounded(totals, grids))
         if len(found):
             at = int(found[0])
+            why = (f"its terms may be below the smallest positive number, {self.least:.3g}" if grids[at] < self.least
+                   else f"{self.bits} significand bits do not hold it")
             raise LoweringError(f"{where.format(at)}: a sum of up to {totals[at]:.3g} in steps of {grids[at]:.3g} may be "
-                                f"rounded, since {self.bits} significand bits do not hold it")
+                                f"rounded: {why}")
 
     def combine(self, where: str, entries: Sparse, rows: Mapping[int, Linear], into: int | None = None) -> Linear:
         """The sum of coefficients times rows: a number, if it goes into such a row; by itself, if it has one."""

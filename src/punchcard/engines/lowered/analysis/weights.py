@@ -110,8 +110,7 @@ class LayerLists:
     @cached_property
     def written(self) -> set[int]:
         """Rows that the layer may change."""
-        rows = {row for head in self.heads for row in head.value} | set(np.flatnonzero(self.layer.b2).tolist())
-        return rows | {row for entries in self.outputs for row, _ in entries}
+        return set(np.flatnonzero(self.layer.written).tolist())
 
     @cached_property
     def matched(self) -> set[int]:
