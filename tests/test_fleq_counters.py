@@ -107,7 +107,7 @@ def test_names_of_the_text_stay_its_own() -> None:
 
 
 @pytest.mark.parametrize(("data", "line", "place", "message"), [
-    ("t counter", "halt", (2, 10), "the line ends here: the number of rounds of 't' must be a whole number, 0 or more"),
+    ("t counter", "halt", (2, 10), "the line ends here: the number of rounds of 't' must be a whole number"),
     ("t counter -3", "halt", (2, 11), "the number of rounds of 't' must be a whole number"),
     ("t counter 1.5", "halt", (2, 11), "the number of rounds of 't' must be a whole number"),
     ("t counter 0", "halt", (2, 11), "0 rounds: a loop makes at least one"),

@@ -62,7 +62,7 @@ def test_errors_in_data(text: str, line: int, column: int, message: str) -> None
     ("x = add(x, y)", 12, "unknown variable 'y': declare it under .data"),
     ("v = add(M[3], v)", 11, r"'M\[3\]' is beyond 'M', which has 3 columns, counted from 0"),
     ("v[1] = add(v, v)", 3, r"'v\[1\]' is beyond 'v', which has 1 column, counted"),
-    ("v = add(M[-1], v)", 11, "found '-': the number of a column must be a whole number, 0 or more"),
+    ("v = add(M[-1], v)", 11, "found '-': the number of a column must be a whole number of at most 18"),
     ("v = add(M[x], v)", 11, "found 'x': the number of a column must be a whole number"),
     ("v = add(M[1, v)", 12, r"found ',': a column is written as `M\[number\]`"),
     ("x = adt(x, x)", 5, r"unknown function 'adt' \(did you mean 'add'\?\): there are add, sub, mul"),

@@ -151,6 +151,7 @@ def check(it: FleqMachine, count: int, seed: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.soak
 def test_a_few_weights_changed() -> None:
     assert check(machine("compact", "add", "sigmoid"), 2, 4) == {"refuted": 0, "wrong and refuted": 1, "proven": 1}
 

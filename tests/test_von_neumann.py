@@ -112,9 +112,9 @@ def check_random_images(
     return compared
 
 
-@pytest.mark.parametrize("engine", [soaked(engine) if engine == "auto" else engine for engine in ENGINES])
-def test_random_self_modifying_images(engine: str) -> None:
-    few = 1 if engine == "dense" else 4
+@pytest.mark.parametrize(("engine", "few"), [
+    *((soaked if engine == "auto" else pytest.param)(engine, 4) for engine in ENGINES), soaked("dense", 1)])
+def test_random_self_modifying_images(engine: str, few: int) -> None:
     compared = check_random_images(random.Random(11), [(b, m, 1 + count // few) for b, m, count in SHAPES], LOOPS, engine)
     steps = sum(c.steps for c in compared)
     assert steps >= STEPS // few

@@ -110,6 +110,8 @@ def fold(frame: Frame, node: ast.AST, sign: str, compute: Callable[[Any, Any], A
             return Known(frame.limits.combined(sign, compute, a, b))
     except Refusal:
         raise
+    except OverflowError:
+        frame.fail(node, f"{sign} of {described(a)} and {described(b)}: the result is beyond the floating-point numbers")
     except Exception as error:
         frame.fail(node, f"{sign} of {described(a)} and {described(b)}: {error}")
 

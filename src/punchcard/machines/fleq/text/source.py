@@ -69,7 +69,7 @@ def take_numbers(line: Line, what: str) -> list[float]:
 def take_whole(line: Line, what: str) -> Token:
     """A number without sign, point and exponent."""
     if line.ahead.kind != "number" or not _WHOLE.fullmatch(line.ahead.text):
-        raise line.wrong(f"{what} must be a whole number, 0 or more")
+        raise line.wrong(f"{what} must be a whole number of at most 18 digits, without a sign")
     return line.take()
 
 
