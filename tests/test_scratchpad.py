@@ -18,6 +18,7 @@ from punchcard.engines import prepare
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
 from punchcard.engines.scratchpad.incremental import Incremental
+from punchcard.engines.scratchpad.restriction import restrict
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.lockstep import compare
 from punchcard.machines.riscv.isa import encode
@@ -107,6 +108,19 @@ def test_rows_of_zeros_take_no_time_and_no_memory(monkeypatch: pytest.MonkeyPatc
     sizes = [len(layer.restriction.rows) for layer in ran.layers if layer.restriction is not None]
     assert (machine.layout.width, sizes) == (451, [40, 40, 72])
     assert not ran.store[~ran.held][:, 1:].any()
+
+
+@pytest.mark.parametrize(("entry", "b2"), [(0.0, 1.0), (1.0, 2.0**60)])
+def test_large_constants_swallow_nothing(entry: float, b2: float) -> None:
+    """Of 2^60 - 2^60 + 1 the 1 is left, where the first is a hidden unit that sees no row: the order is the equation's."""
+    layer = TransformerLayer(3, LayerShape(heads=0, key_size=0, hidden=2), torch.float64)
+    with torch.no_grad():
+        layer.w1[0, 0], layer.b1[1, 0], layer.b2[1, 0] = 1.0, 1.0, b2
+        layer.w2[1] = torch.tensor([-(2.0**60), 2.0**60]) if not entry else torch.tensor([-(2.0**59), -(2.0**59)])
+        card = torch.tensor([[1.0], [entry], [0.0]], dtype=torch.float64)
+        few = restrict(layer, torch.tensor([1]), torch.tensor([0, 1]))
+        found = few.apply(card[few.rows])
+    assert torch.equal(found, layer.feed_forward(card)[few.written])
 
 
 # Machines whose heads are all hard
