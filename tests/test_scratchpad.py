@@ -110,17 +110,17 @@ def test_rows_of_zeros_take_no_time_and_no_memory(monkeypatch: pytest.MonkeyPatc
     assert not ran.store[~ran.held][:, 1:].any()
 
 
-@pytest.mark.parametrize(("entry", "b2"), [(0.0, 1.0), (1.0, 2.0**60)])
-def test_large_constants_swallow_nothing(entry: float, b2: float) -> None:
-    """Of 2^60 - 2^60 + 1 the 1 is left, where the first is a hidden unit that sees no row: the order is the equation's."""
+@pytest.mark.parametrize(("entry", "w2", "b2"), [(0.0, [-(2.0**60), 2.0**60], 1.0), (1.0, [-(2.0**60), 2.0**60], 0.5),
+                                                  (1.0, [-(2.0**59), -(2.0**59)], 2.0**60)])
+def test_large_constants_swallow_what_they_do_in_the_equation(entry: float, w2: list[float], b2: float) -> None:
+    """0 + (2^60 - 2^60) + 1 is 1, also where the first 2^60 is of a hidden unit that sees no row; (1 - 2^60) + 2^60 is 0."""
     layer = TransformerLayer(3, LayerShape(heads=0, key_size=0, hidden=2), torch.float64)
+    written, card = torch.tensor([1]), torch.tensor([[1.0], [entry], [0.0]], dtype=torch.float64)
     with torch.no_grad():
         layer.w1[0, 0], layer.b1[1, 0], layer.b2[1, 0] = 1.0, 1.0, b2
-        layer.w2[1] = torch.tensor([-(2.0**60), 2.0**60]) if not entry else torch.tensor([-(2.0**59), -(2.0**59)])
-        card = torch.tensor([[1.0], [entry], [0.0]], dtype=torch.float64)
-        few = restrict(layer, torch.tensor([1]), torch.tensor([0, 1]))
-        found = few.apply(card[few.rows])
-    assert torch.equal(found, layer.feed_forward(card)[few.written])
+        layer.w2[1] = torch.tensor(w2)
+        few = restrict(layer, written, torch.tensor([0, 1]))
+        assert torch.equal(few.apply(card[few.rows]), layer.feed_forward(card)[written])
 
 
 # Machines whose heads are all hard
