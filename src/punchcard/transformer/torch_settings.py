@@ -93,7 +93,7 @@ def are_full() -> bool:
     return all(backend.fp32_precision in FULL for backend in backends())
 
 
-class FullProducts:
+class FullPrecisionProducts:
     """Full precision of float32 products, while a loop is made in any thread."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class CurrentThread(threading.local):
     inside = False
 
 
-full_products, current_thread = FullProducts(), CurrentThread()
+full_products, current_thread = FullPrecisionProducts(), CurrentThread()
 
 
 @contextmanager
@@ -156,8 +156,8 @@ def small_numbers_kept() -> Iterator[None]:
         torch.set_flush_denormal(True)
 
 
-def are_equations(device: torch.device) -> bool:
-    """Whether torch is set so already that products on a device are the equation's."""
+def computes_equation(device: torch.device) -> bool:
+    """Whether torch's current settings already compute the equation exactly as written on this device."""
     return not is_casting(device) and are_full()
 
 
