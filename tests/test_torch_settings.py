@@ -30,6 +30,7 @@ from tests.test_layer import TINY
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 LOOPS = 6
+ALL_BACKENDS: Any = torch.backends
 PROGRAM = punchcard.load("examples/multiply.subleq").with_values({"a": 6, "b": 3})
 
 
@@ -56,7 +57,7 @@ def reset_products() -> None:
     """Torch as it starts."""
     torch.set_float32_matmul_precision("highest")
     if hasattr(torch.backends.mkldnn, "matmul"):
-        for place in (torch.backends, *torch_settings.backends()):
+        for place in (ALL_BACKENDS, *torch_settings.backends()):
             place.fp32_precision = "none"
 
 
@@ -271,15 +272,15 @@ def a_loop(look: Callable[..., None] = lambda *_: None) -> None:
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_an_inherited_precision_stays_inherited(precision: str) -> None:
     """What is set for all backends can still be changed for all of them after a loop; a backend's own setting stays."""
-    torch.backends.fp32_precision = precision
+    ALL_BACKENDS.fp32_precision = precision
     a_loop()
     assert precision in precisions()
-    torch.backends.fp32_precision = "ieee"
+    ALL_BACKENDS.fp32_precision = "ieee"
     assert set(precisions()) <= set(torch_settings.FULL)
 
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    ALL_BACKENDS.mkldnn.matmul.fp32_precision = "bf16"
     a_loop()
-    torch.backends.fp32_precision = "tf32"
+    ALL_BACKENDS.fp32_precision = "tf32"
     assert precisions() == ["tf32", "bf16"]
 
 
@@ -305,7 +306,7 @@ def allow_tf32() -> None:
     [lambda: torch.set_float32_matmul_precision("medium")],
     [allow_tf32],
     [lambda: torch.set_float32_matmul_precision("medium"), allow_tf32],
-    [lambda: setattr(torch.backends, "fp32_precision", "tf32")],
+    [lambda: setattr(ALL_BACKENDS, "fp32_precision", "tf32")],
 ], ids=["high", "medium", "allow_tf32", "medium and allow_tf32", "all backends"])
 def test_all_ways_to_ask_for_the_precision(ways: list[Callable[[], None]]) -> None:
     """Within a loop each of them says full precision, and afterwards what it said before."""

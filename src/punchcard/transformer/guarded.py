@@ -18,7 +18,7 @@ class GuardedLayer(TransformerLayer):
 
 
 class GuardedTransformer(LoopedTransformer):
-    """A `LoopedTransformer` that computes outside autocast, with full products. Prints as LoopedTransformer, its base class."""
+    """A model that computes outside autocast, with full products. Prints as LoopedTransformer, its base class."""
 
     layer_class = GuardedLayer
     forward = as_the_equation(LoopedTransformer.forward)

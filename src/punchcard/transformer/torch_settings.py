@@ -65,7 +65,7 @@ class LegacyBackend:
         import torch
 
         try:
-            return torch.backends.cuda.matmul.allow_tf32
+            return bool(torch.backends.cuda.matmul.allow_tf32)
         except RuntimeError:
             return False
 
