@@ -18,6 +18,7 @@ from punchcard.engines import prepare
 from punchcard.engines.scratchpad import engine as scratchpad
 from punchcard.engines.scratchpad import incremental
 from punchcard.engines.scratchpad.incremental import Incremental
+from punchcard.engines.scratchpad.restriction import restrict
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.lockstep import compare
 from punchcard.machines.riscv.isa import encode
@@ -107,6 +108,19 @@ def test_rows_of_zeros_take_no_time_and_no_memory(monkeypatch: pytest.MonkeyPatc
     sizes = [len(layer.restriction.rows) for layer in ran.layers if layer.restriction is not None]
     assert (machine.layout.width, sizes) == (451, [40, 40, 72])
     assert not ran.store[~ran.held][:, 1:].any()
+
+
+@pytest.mark.parametrize(("entry", "w2", "b2"), [(0.0, [-(2.0**60), 2.0**60], 1.0), (1.0, [-(2.0**60), 2.0**60], 0.5),
+                                                  (1.0, [-(2.0**59), -(2.0**59)], 2.0**60)])
+def test_large_constants_swallow_what_they_do_in_the_equation(entry: float, w2: list[float], b2: float) -> None:
+    """0 + (2^60 - 2^60) + 1 is 1, also where the first 2^60 is of a hidden unit that sees no row; (1 - 2^60) + 2^60 is 0."""
+    layer = TransformerLayer(3, LayerShape(heads=0, key_size=0, hidden=2), torch.float64)
+    written, card = torch.tensor([1]), torch.tensor([[1.0], [entry], [0.0]], dtype=torch.float64)
+    with torch.no_grad():
+        layer.w1[0, 0], layer.b1[1, 0], layer.b2[1, 0] = 1.0, 1.0, b2
+        layer.w2[1] = torch.tensor(w2)
+        few = restrict(layer, written, torch.tensor([0, 1]))
+        assert torch.equal(few.apply(card[few.rows]), layer.feed_forward(card)[written])
 
 
 # Machines whose heads are all hard

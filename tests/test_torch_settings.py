@@ -30,6 +30,7 @@ from tests.test_layer import TINY
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 LOOPS = 6
+ALL_BACKENDS: Any = torch.backends
 PROGRAM = punchcard.load("examples/multiply.subleq").with_values({"a": 6, "b": 3})
 
 
@@ -52,13 +53,21 @@ def flushed() -> Iterator[None]:
         torch.set_flush_denormal(False)
 
 
+def reset_products() -> None:
+    """Torch as it starts."""
+    torch.set_float32_matmul_precision("highest")
+    if hasattr(torch.backends.mkldnn, "matmul"):
+        for place in (ALL_BACKENDS, *torch_settings.backends()):
+            place.fp32_precision = "none"
+
+
 @contextmanager
 def narrow_products() -> Iterator[None]:
     torch.set_float32_matmul_precision("medium")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision("highest")
+        reset_products()
 
 
 @contextmanager
@@ -239,6 +248,75 @@ def test_a_setting_stays() -> None:
     assert set(narrow).isdisjoint(torch_settings.FULL)
     assert seen == [(False, ["ieee"] * len(narrow), False)] * 2
     assert precisions() == plain
+
+
+@pytest.fixture
+def plain_products() -> Iterator[None]:
+    """Torch as it starts, before the test and after it."""
+    if not hasattr(torch.backends.mkldnn, "matmul"):
+        pytest.skip("torch before 2.9 has one setting for all devices, and one way to ask")
+
+    reset_products()
+    yield
+    reset_products()
+
+
+def a_loop(look: Callable[..., None] = lambda *_: None) -> None:
+    machine, program = subleq()
+    with_hook = GuardedTransformer(machine.model.width, machine.model.shapes, machine.model.dtype)
+    with_hook.layers[0].register_forward_hook(look)
+    with_hook(machine.punch(program))
+
+
+@pytest.mark.usefixtures("plain_products")
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_an_inherited_precision_stays_inherited(precision: str) -> None:
+    """What is set for all backends can still be changed for all of them after a loop; a backend's own setting stays."""
+    ALL_BACKENDS.fp32_precision = precision
+    a_loop()
+    assert precision in precisions()
+    ALL_BACKENDS.fp32_precision = "ieee"
+    assert set(precisions()) <= set(torch_settings.FULL)
+
+    ALL_BACKENDS.mkldnn.matmul.fp32_precision = "bf16"
+    a_loop()
+    ALL_BACKENDS.fp32_precision = "tf32"
+    assert precisions() == ["tf32", "bf16"]
+
+
+def said_by_torch() -> list[object]:
+    """The precision by each of torch's ways to ask; a way that is refused says so."""
+    def refused_or(way: Callable[[], object]) -> object:
+        try:
+            return way()
+        except RuntimeError:
+            return "refused"
+
+    return [*precisions(), refused_or(torch.get_float32_matmul_precision),
+            refused_or(lambda: torch.backends.cuda.matmul.allow_tf32)]
+
+
+def allow_tf32() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
+@pytest.mark.usefixtures("plain_products")
+@pytest.mark.parametrize("ways", [
+    [lambda: torch.set_float32_matmul_precision("high")],
+    [lambda: torch.set_float32_matmul_precision("medium")],
+    [allow_tf32],
+    [lambda: torch.set_float32_matmul_precision("medium"), allow_tf32],
+    [lambda: setattr(ALL_BACKENDS, "fp32_precision", "tf32")],
+], ids=["high", "medium", "allow_tf32", "medium and allow_tf32", "all backends"])
+def test_all_ways_to_ask_for_the_precision(ways: list[Callable[[], None]]) -> None:
+    """Within a loop each of them says full precision, and afterwards what it said before."""
+    seen: list[list[object]] = []
+    for way in ways:
+        way()
+    before = said_by_torch()
+    a_loop(lambda *_: seen.append(said_by_torch()))
+    assert seen == [[*["ieee"] * len(precisions()), "highest", False]]
+    assert said_by_torch() == before
 
 
 def test_threads() -> None:

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from punchcard.errors import PunchcardError
 from punchcard.transformer.guarded import GuardedLayer
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
-from punchcard.transformer.torch_settings import are_equations, equation_settings
+from punchcard.transformer.torch_settings import computes_equation, equation_settings
 
 Cards = Callable[[Tensor], Tensor]
 """A function from cards to cards."""
@@ -69,7 +69,7 @@ class DifferentiableLoops(nn.Module):
 
     def forward(self, card: Tensor, loops: int, *, checkpoint: bool = True) -> Tensor:
         """The card after so many loops; with `checkpoint`, for the derivative most cards are made again."""
-        if not checkpoint and are_equations(card.device):
+        if not checkpoint and computes_equation(card.device):
             return plainly_differentiated(self._in_turn(self.loop, loops, card))
         if not checkpoint:
             return self._in_turn(partial(recomputed, self.loop), loops, card)
@@ -141,7 +141,7 @@ class PlainlyDifferentiated(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Tensor:
-        if not are_equations(cotangent.device):
+        if not computes_equation(cotangent.device):
             raise PunchcardError("the gradient is asked for under autocast or with narrower float32 products, and the "
                                  "loops were made without: call backward as forward was called, or use checkpoint=True")
         return cotangent

@@ -7,7 +7,7 @@ from punchcard.transformer.torch_settings import as_the_equation
 
 
 class GuardedLayer(TransformerLayer):
-    """A layer that computes outside autocast, with full products. It is printed as what it is."""
+    """A layer that computes outside autocast, with full products. Prints as TransformerLayer, its base class."""
 
     attention = as_the_equation(TransformerLayer.attention)
     attend = as_the_equation(TransformerLayer.attend)
@@ -18,7 +18,7 @@ class GuardedLayer(TransformerLayer):
 
 
 class GuardedTransformer(LoopedTransformer):
-    """A `LoopedTransformer` that computes outside autocast, with full products. It is printed as what it is."""
+    """A model that computes outside autocast, with full products. Prints as LoopedTransformer, its base class."""
 
     layer_class = GuardedLayer
     forward = as_the_equation(LoopedTransformer.forward)

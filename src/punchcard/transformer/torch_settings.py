@@ -4,9 +4,10 @@ autocast            would compute products in half precision; off for the card's
 float32 products    TF32 or bfloat16 would lose bits of the weights; in full
 small numbers       may be flushed to 0, in products and in the tail of a softmax; kept
 
-Each is put back afterwards. Autocast and the flushing belong to a thread. The precision of float32 products belongs to the
-process: the first of several threads that make loops sets it, and the last one puts it back. In between another thread sees
-full precision, and must not change it. Torch's own worker threads flush if they were started by a thread that did.
+Each is put back afterwards; a backend whose precision is the one that it would inherit inherits it then. Autocast and the
+flushing belong to a thread. The precision of float32 products belongs to the process: the first of several threads that make
+loops sets it, and the last one puts it back. In between another thread sees full precision, and must not change it. Torch's
+own worker threads flush if they were started by a thread that did.
 
 Code that `torch.compile` or `torch.export` makes of a model has the settings of whoever calls it.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import wraps
@@ -36,13 +38,20 @@ class Backend(Protocol):
 
 
 class LegacyBackend:
-    """The same of torch before 2.9, which has one setting for all devices."""
+    """The precision by torch's older calls: one setting for all devices, and before torch 2.9 the only one.
+
+    Later versions keep it beside those of the backends. Where the two disagree, torch refuses to say it as a whole; then it
+    is what `allow_tf32` says of CUDA, or else in full.
+    """
 
     @property
     def fp32_precision(self) -> str:
         import torch
 
-        found = torch.get_float32_matmul_precision()
+        try:
+            found = torch.get_float32_matmul_precision()
+        except RuntimeError:
+            found = "high" if self._allows_tf32() else "highest"
         return "ieee" if found == "highest" else found
 
     @fp32_precision.setter
@@ -50,6 +59,15 @@ class LegacyBackend:
         import torch
 
         torch.set_float32_matmul_precision("highest" if value == "ieee" else value)
+
+    @staticmethod
+    def _allows_tf32() -> bool:
+        import torch
+
+        try:
+            return bool(torch.backends.cuda.matmul.allow_tf32)
+        except RuntimeError:
+            return False
 
 
 def backends() -> list[Backend]:
@@ -61,7 +79,21 @@ def backends() -> list[Backend]:
     return [LegacyBackend()]
 
 
-class FullProducts:
+def own_precision(backend: Backend) -> str:
+    """What to put back: "none" where a backend has what it would inherit. It inherits afterwards."""
+    found = backend.fp32_precision
+    if isinstance(backend, LegacyBackend):
+        return found
+    backend.fp32_precision = "none"
+    return "none" if backend.fp32_precision == found else found
+
+
+def are_full() -> bool:
+    """Whether no backend narrows products."""
+    return all(backend.fp32_precision in FULL for backend in backends())
+
+
+class FullPrecisionProducts:
     """Full precision of float32 products, while a loop is made in any thread."""
 
     def __init__(self) -> None:
@@ -80,10 +112,17 @@ class FullProducts:
     def _enter(self) -> None:
         with self.lock:
             self.loops += 1
-            for backend in backends():
-                if (before := backend.fp32_precision) not in FULL:
-                    self.kept.append((backend, before))
-                    backend.fp32_precision = "ieee"
+            if not are_full():
+                with warnings.catch_warnings():  # torch 2.9 calls the older setting deprecated
+                    warnings.simplefilter("ignore")
+                    self._set()
+
+    def _set(self) -> None:
+        """The older setting changes those of the backends: it is read first, and put back first."""
+        found = [(backend, own_precision(backend)) for backend in (LegacyBackend(), *backends())]
+        self.kept += reversed(found)
+        for backend, _ in found:
+            backend.fp32_precision = "ieee"
 
     def _leave(self) -> None:
         with self.lock:
@@ -99,7 +138,7 @@ class CurrentThread(threading.local):
     inside = False
 
 
-full_products, current_thread = FullProducts(), CurrentThread()
+full_products, current_thread = FullPrecisionProducts(), CurrentThread()
 
 
 @contextmanager
@@ -117,9 +156,9 @@ def small_numbers_kept() -> Iterator[None]:
         torch.set_flush_denormal(True)
 
 
-def are_equations(device: torch.device) -> bool:
-    """Whether torch is set so already that products on a device are the equation's."""
-    return not is_casting(device) and all(backend.fp32_precision in FULL for backend in backends())
+def computes_equation(device: torch.device) -> bool:
+    """Whether torch's current settings already compute the equation exactly as written on this device."""
+    return not is_casting(device) and are_full()
 
 
 def is_casting(device: torch.device) -> bool:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from punchcard.engines.scratchpad.restriction import Restriction, asking, restrict
+from punchcard.engines.scratchpad.restriction import Restriction, key_query_matrix, restrict
 from punchcard.engines.scratchpad.winners import BatchColumns, HeadMatches, give_up, search
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 
@@ -137,7 +137,7 @@ class Incremental:
             heads.append(HeadState((number, h + 1), layer.temperature[h], value[into][:, source], place[source], into,
                                    *asked[h]))
         return LayerState(
-            layer, heads, _without_zeros(asking(layer)),
+            layer, heads, _without_zeros(key_query_matrix(layer)),
             asked.view(2 * count * size, self.store.shape[1]), place, written, output,
             _without_zeros(layer.w1), layer.b1, _without_zeros(layer.w2[written]), layer.b2[written],
         )
@@ -232,7 +232,7 @@ class Incremental:
         self._ask_for(layer, layer.input, layer.ask, torch.cat([self.columns.active, few]), active, stale)
         if many:
             rows = self.held[layer.input].nonzero().squeeze(1)
-            ask = asking(layer.whole)[:, rows]
+            ask = key_query_matrix(layer.whole)[:, rows]
             for part in many:
                 self._ask_for(layer, layer.input[rows], ask, part, 0, stale)
         return list(stale.tolist())
