@@ -195,6 +195,7 @@ def test_the_search_for_lists_that_may_change_is_bounded(monkeypatch: pytest.Mon
     found = read(text, "x.py")
     assert found.names["KEPT"] == 5
     assert isinstance(found.names["LONG"], list)
+    assert found.limits.work > 100 * 18000 * limits.ITEM
     assert not isinstance(found.names["B"], list)
     monkeypatch.setattr(limits, "MOST_WORK", found.limits.work // 2)
     names = read(text + "\n", "x.py").names
