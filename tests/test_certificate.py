@@ -66,6 +66,10 @@ def refutation() -> Certificate:
     return found
 
 
+def differ(name: str) -> str:
+    return f"{name}: the file and this proof differ"
+
+
 def invoke(*arguments: str) -> Any:
     return CliRunner().invoke(main, ["prove", *arguments])
 
@@ -102,7 +106,7 @@ def test_weights_of_a_file_are_proven_and_verified(tmp_path: Path) -> None:
     assert (again.exit_code, again.output.splitlines()[-1]) == (0, f"{proof!r} is confirmed")
     wrong = invoke("--verify", formulas, "--weights", own, "--json")
     assert wrong.exit_code == 1
-    assert json.loads(wrong.output)["disagreements"] == ["weights differ"]
+    assert json.loads(wrong.output)["disagreements"] == [differ("weights")]
 
 
 def test_wrong_weights_are_refuted(tmp_path: Path) -> None:
@@ -111,7 +115,7 @@ def test_wrong_weights_are_refuted(tmp_path: Path) -> None:
     certificate().save(proof)
     found = invoke("--verify", proof, "--weights", own)
     assert found.exit_code == 1
-    assert "is not confirmed: weights differ; failed differ; the claim " in found.output
+    assert f"is not confirmed: {differ('weights')}; {differ('failed')}; the claim " in found.output
 
 
 @pytest.mark.parametrize(("change", "why"), [
@@ -150,7 +154,7 @@ def test_a_certificate_of_other_weights_is_not_confirmed(tmp_path: Path) -> None
     path = tmp_path / "proof.json"
     certificate().save(path)
     machine = rescaled(small())
-    assert machine.verify(path).disagreements == ("weights differ",)
+    assert machine.verify(path).disagreements == (differ("weights"),)
     assert punchcard.verify(machine, path, weights=small().weights).confirmed
 
 
@@ -191,9 +195,9 @@ def test_every_claim_is_compared() -> None:
         ({"claims": [*claims, {**claims[0], "name": "more"}]}, "the claim 'more' is not proven"),
         ({"claims": [*claims, claims[0]]}, "the claims are in another order, or some of them twice"),
         ({"proven": False}, "the file says that it is not proven"), ({"proven": 1}, "the file says that it is proven"),
-        ({"failed": "heads of layer 1"}, "failed differ"), ({"counter_example": {"claim": "x"}}, "counterexample differ"),
-        ({"title": ""}, "title differ"), ({"facts": []}, "facts differ"), ({"promises": ["that"]}, "promises differ"),
-        ({"machine": {**plain()["machine"], "more": 1}}, "machine differ"),
+        ({"failed": "heads of layer 1"}, differ("failed")), ({"counter_example": {"claim": "x"}}, differ("counter_example")),
+        ({"title": ""}, differ("title")), ({"facts": []}, differ("facts")), ({"promises": ["that"]}, differ("promises")),
+        ({"machine": {**plain()["machine"], "more": 1}}, differ("machine")),
     ):
         assert compare({**plain(), **changed}, certificate()).disagreements == (said,)
 

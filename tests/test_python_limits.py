@@ -37,8 +37,10 @@ INTEGERS = {
     "import punchcard as pc\n@pc.program(memory=10**5000)\ndef main():\n    print(1)\n": BITS,
     "X = [1]\n" + "X = [X, X]\n" * 40 + "def main():\n    print(X[0])\n": ITEMS,
     "X = [[0] * 60000] * 60000\ndef main():\n    print(X[0][0])\n": ITEMS,
+    "A = [[]] * 2000\nB = [A] * 2000\ndef main():\n    print(len(B))\n": ITEMS,
     "X = range(10**30)\ndef main():\n    print(X[0])\n": ITEMS,
     "X = (1,)\n" + "X = [X]\n" * 70 + "def main():\n    print(X[0])\n": "at most 64 levels",
+    f"X = {'[' * 80}{']' * 80}\ndef main():\n    print(len(X))\n": "at most 64 levels",
 }
 ARRAYS = {
     "def f():\n    return 10**400\n": BITS,
@@ -162,6 +164,51 @@ def test_values_up_to_the_limits_are_computed() -> None:
         with pytest.raises(Refusal, match=BITS):
             own.combined(sign, compute, left, right)
     assert read("X = 2**900 - 1\n", "x.py").names["X"] == 2**900 - 1
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    items: list[Any] = []
+    items.append(items)
+    with pytest.raises(Refusal, match="at most 64 levels"):
+        Limits().known(items)
+
+
+@pytest.mark.parametrize(("sign", "left", "right", "why"), [
+    ("%", "%5000000d", 5, "no text is formatted"), ("%", b"%5000000d", 5, "no text is formatted"),
+    ("*", b"a", 5_000_000, ENTRIES), ("*", 5_000_000, b"a", ENTRIES)])
+def test_a_text_that_is_too_long_is_not_made(sign: str, left: Any, right: Any, why: str) -> None:
+    def compute(*given: Any) -> Any:
+        pytest.fail(f"{given} was computed")
+
+    with pytest.raises(Refusal, match=why):
+        Limits().combined(sign, compute, left, right)
+
+
+def test_bytes_count_as_a_text() -> None:
+    with pytest.raises(Refusal, match=ENTRIES):
+        Limits().known(b"a" * (MOST_ENTRIES + 1))
+
+
+def test_the_search_for_lists_that_may_change_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as work. Where it takes too much, every list is taken for one that may change."""
+    text = "KEPT = 5\nLONG = [[0], [1]] * 9000\n" + "A = LONG\nB = [1]\nprint(B)\n" * 100
+    found = read(text, "x.py")
+    assert found.names["KEPT"] == 5
+    assert isinstance(found.names["LONG"], list)
+    assert found.limits.work > 100 * 18000 * limits.ITEM
+    assert not isinstance(found.names["B"], list)
+    monkeypatch.setattr(limits, "MOST_WORK", found.limits.work // 2)
+    names = read(text + "\n", "x.py").names
+    assert names["KEPT"] == 5
+    assert not any(isinstance(names[name], list) for name in ("LONG", "A", "B"))
+
+
+def test_a_list_is_looked_through_once_for_all_its_names() -> None:
+    text = "LONG = [[0], [1]] * 9000\n" + "".join(f"A{i} = LONG\n" for i in range(1000)) + "B = [1]\nprint(B)\n"
+    found = read(text, "x.py")
+    assert found.names["A999"] is found.names["LONG"]
+    assert not isinstance(found.names["B"], list)
+    assert found.limits.work < 2_000_000  # a search costs 144,000
 
 
 def test_values_are_shown_as_far_as_they_are_short() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from punchcard.api import load
 from punchcard.cli import main
 from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
 from punchcard.machines.riscv.languages import c, elf, toolchain
+from punchcard.machines.riscv.languages.compiler_errors import error_of
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused
 from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
@@ -188,8 +190,51 @@ def test_a_compiler_that_needs_too_much(monkeypatch: pytest.MonkeyPatch) -> None
     tools = toolchain.find("gcc", "rv32i", "own")
     c.built(tools, SMALL)
     monkeypatch.setattr(toolchain, "LIMITED", few)
-    with pytest.raises(ProgramError, match=r"^bad\.c: .*gcc was stopped, or stopped itself: a compiler has 120 seconds, "):
+    with pytest.raises(ProgramError, match=r"^bad\.c: .*gcc was stopped by a limit: a compiler has 120 seconds, "):
         c.built(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
+
+
+def told(said: str, source: str = "bad.c") -> str:
+    tools = toolchain.Toolchain(("gcc",), "rv32i")
+    return str(error_of(said, source, tools, Path("/tmp/made"), {}))
+
+
+@pytest.mark.parametrize("said", [
+    "gcc: internal compiler error: File size limit exceeded signal terminated program as\nPlease submit a full bug report,",
+    "gcc: fatal error: Killed signal terminated program cc1\ncompilation terminated.",
+    "collect2: fatal error: ld terminated with signal 25 [File size limit exceeded], core dumped",
+    "clang: error: unable to execute command: File size limit exceeded",
+    "clang: error: linker command failed due to signal (use -v to see invocation)",
+    "cc1: out of memory allocating 65536 bytes after a total of 24637440 bytes", "ld: memory exhausted",
+    "PLEASE submit a bug report to https://github.com/llvm/llvm-project/issues/ and include the crash backtrace", ""])
+def test_what_compilers_say_at_a_limit(said: str) -> None:
+    assert told(said).startswith("bad.c: gcc was stopped by a limit: a compiler has 120 seconds, ")
+
+
+@pytest.mark.parametrize("said", [
+    "ld: signals.c: relocation truncated to fit", "ld: size limits.o: file format not recognized",
+    "ld: bug report.c: relocation truncated to fit"])
+def test_names_of_files_are_not_limits(said: str) -> None:
+    assert told(said) == f"bad.c: gcc fails: {said}"
+
+
+def test_a_name_with_backslashes_is_told_as_it_is() -> None:
+    assert told("ld: /tmp/made/x.o: not enough", r"a\x07\1.c") == r"a\x07\1.c: gcc fails: ld: a\x07\1.c: not enough"
+
+
+def test_a_handler_of_signals_that_python_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it was not set by Python there is nothing to set again: the default comes back."""
+    set_to = []
+
+    def install(number: int, handler: object) -> None:
+        if handler is None:
+            raise TypeError("signal handler must be signal.SIG_IGN, signal.SIG_DFL, or a callable object")
+        set_to.append((number, handler))
+
+    monkeypatch.setattr(signal, "signal", install)
+    with c._swept_folder():
+        assert len(set_to) == 2
+    assert set_to[2:] == [(signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)]
 
 
 @needs_gcc

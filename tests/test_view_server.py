@@ -222,7 +222,7 @@ def head(server: ViewServer, length: int) -> str:
 
 
 def test_a_question_that_does_not_come_whole(server: ViewServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "PATIENCE", 0.3)
+    monkeypatch.setattr(server_module, "REQUEST_SECONDS", 0.3)
     seconds, came = sent(server, head(server, 10) + "{}")
     assert came.startswith(b"HTTP/1.1 408 ")
     assert 0.2 < seconds < 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import re
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -25,6 +26,7 @@ from punchcard.viewer.column_subset import ColumnSubset
 from punchcard.viewer.session import Session
 from punchcard.viewer.stages import entries_of
 from punchcard.viewer.timeline import MOST_MARKS
+from punchcard.viewer.turns import Turns
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
 from tests.formula_texts import rows_of, value_of
 from tests.opened import built
@@ -485,3 +487,24 @@ def test_about_a_large_machine_waits_with_its_formulas() -> None:
     layers = session.about()["layers"]
     assert all(layer["formulas"] is None for layer in layers)
     assert all(session.formulas(0)["formulas"])
+
+
+def test_a_turn_that_is_given_up_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while a thread waits takes it out of the queue: whoever comes later is served."""
+    turns, served = Turns(), threading.Event()
+
+    def interrupt(turn: threading.Event) -> None:
+        raise KeyboardInterrupt
+
+    with turns, monkeypatch.context() as patched:
+        patched.setattr(threading.Event, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            turns.__enter__()
+
+    def ask() -> None:
+        with turns as waiting:
+            assert waiting == 0
+            served.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    assert served.wait(5)

@@ -75,7 +75,7 @@ def handling(handler: Callable[[int, Any], Any], *numbers: signal.Signals) -> It
 
     def restore() -> None:
         for number, before in previous.items():
-            signal.signal(number, before)
+            signal.signal(number, signal.SIG_DFL if before is None else before)  # None: it was not set by Python
 
     try:
         yield restore

@@ -210,7 +210,7 @@ def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
     """
     fresh = json.loads(json.dumps(now.describe()))
     compared = [name for name in FIELDS if name not in ("claims", "seconds", "solver", "counter_example", "proven")]
-    found = [f"{name} differ" for name in compared if not _same(kept[name], fresh[name])]
+    found = [_differ(name) for name in compared if not _same(kept[name], fresh[name])]
     said = [[(_text(claim["name"]), _text(claim["about"])) for claim in each] for each in (kept["claims"], fresh["claims"])]
     found += [f"the claim {name} is not proven" for name, about in said[0] if (name, about) not in said[1]]
     found += [f"the claim {name} is not in the file" for name, about in said[1] if (name, about) not in said[0]]
@@ -218,7 +218,7 @@ def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
         found.append("the claims are in another order, or some of them twice")
     examples = [each["counter_example"] for each in (kept, fresh)]
     if not _same(*(example and example["claim"] for example in examples)):
-        found.append("counterexample differ")
+        found.append(_differ("counter_example"))
     if kept["proven"] is not fresh["proven"]:
         found.append(f"the file says that it is {'' if kept['proven'] else 'not '}proven")
     notes = []
@@ -230,6 +230,10 @@ def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
     if not found and not _same(*examples):
         notes.append("the file has another counterexample")
     return Verification(now, tuple(found), tuple(notes))
+
+
+def _differ(name: str) -> str:
+    return f"{name}: the file and this proof differ"
 
 
 def _same(one: object, other: object) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean, printable, shortened
 from punchcard.lazy import import_name
-from punchcard.python.limits import LARGE, Limits, Refusal
+from punchcard.python.limits import ITEM, LARGE, Limits, Refusal
 from punchcard.python.program import HOMES, machine_for, of_source
 from punchcard.python.source import (
     OPERATORS,
@@ -168,7 +168,7 @@ class PythonFile:
                 if not isinstance(inner.ctx, ast.Load):
                     self._lose(inner.id)
                 elif isinstance(old, list):  # a list may be changed under each of its names
-                    for name in [name for name, value in self.names.items() if _holds(value, old)]:
+                    for name in self._holders(old):
                         self._lose(name)
             elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self._lose(inner.name)
@@ -176,6 +176,24 @@ class PythonFile:
                 name = (inner.asname or inner.name).partition(".")[0]
                 self._lose(name)
                 del self.names[name]  # as it is where nothing was called so
+
+    def _holders(self, items: list[object]) -> list[str]:
+        """The names of a list, and of what has it inside; those of all lists where that takes too much work to find out."""
+        try:
+            self.limits.spend(len(self.names))
+            found = {id(items): True}
+            return [name for name, value in self.names.items() if self._holds(value, found)]
+        except Refusal:
+            return [name for name, value in self.names.items() if isinstance(value, list | tuple)]
+
+    def _holds(self, value: object, found: dict[int, bool]) -> bool:
+        """Whether a value has one of the lists inside that were found; each list is looked through once."""
+        if not isinstance(value, list | tuple):
+            return False
+        if id(value) not in found:
+            self.limits.spend(ITEM * (1 + len(value)))
+            found[id(value)] = any(self._holds(each, found) for each in value)
+        return found[id(value)]
 
     def _lose(self, name: str) -> None:
         self.names[name] = EXECUTED
@@ -338,11 +356,6 @@ def _check_options(found: FunctionSource, decorator: ast.expr, options: Mapping[
 def _is_main_guard(node: ast.stmt) -> bool:
     """Whether it is `if __name__ == "__main__":`, which says how Python would begin."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.unparse(node.test)
-
-
-def _holds(value: object, items: list[object]) -> bool:
-    """Whether a value is a list, or has it somewhere inside."""
-    return value is items or (isinstance(value, list | tuple) and any(_holds(each, items) for each in value))
 
 
 def _required(source: FunctionSource) -> bool:

@@ -104,9 +104,11 @@ class Limits:
             return compute(left, right)
         if isinstance(left, int) and isinstance(right, int) and _least_bits(sign, left, right) > MOST_BITS:
             raise Refusal(f"{what}: {LARGE}", "compute with smaller numbers")
+        if sign == "%" and isinstance(left, str | bytes):
+            raise Refusal(f"{what}: no text is formatted when a program is compiled", "write the text out")
         for items, count in ((left, right), (right, left)):
-            if sign == "*" and isinstance(items, list | tuple | str) and isinstance(count, int | np.integer) and (
-                    len(items) * int(count) > (MOST_ENTRIES if isinstance(items, str) else MOST_ITEMS)):
+            if sign == "*" and isinstance(items, list | tuple | str | bytes) and isinstance(count, int | np.integer) and (
+                    len(items) * int(count) > (MOST_ENTRIES if isinstance(items, str | bytes) else MOST_ITEMS)):
                 raise Refusal(f"{what}: {MANY}", "use a smaller one")
         return self.known(compute(left, right), what)
 
@@ -133,7 +135,8 @@ def check_entries(entries: int, what: str) -> None:
 def _parts(value: object) -> Iterator[tuple[int, int, int]]:
     """The entries of a value and of all that is inside it, the bits of integers, and how deep it is.
 
-    A list that is there twice counts twice.
+    A list that is there twice counts twice, and an empty one as an entry. The depth is told on the way in: a list that holds
+    itself is refused too.
     """
     ahead = [iter((value,))]
     while ahead:
@@ -142,6 +145,7 @@ def _parts(value: object) -> Iterator[tuple[int, int, int]]:
                 if set(map(type, item)) == {int}:
                     yield len(item), max(map(int.bit_length, item)), len(ahead)
                     continue
+                yield int(not item), 0, len(ahead)
                 ahead.append(iter(item))
                 break
             yield _own_entries(item), item.bit_length() if isinstance(item, int) else 0, len(ahead) - 1
@@ -158,7 +162,7 @@ def _own_entries(value: object) -> int:
     """The entries of a value itself, not of what is inside it."""
     if isinstance(value, np.ndarray):
         return int(value.size)
-    return len(value) if isinstance(value, str) else rounds_of(value) if isinstance(value, range) else 1
+    return len(value) if isinstance(value, str | bytes) else rounds_of(value) if isinstance(value, range) else 1
 
 
 def _least_bits(sign: str, left: int, right: int) -> int:

@@ -34,7 +34,7 @@ from punchcard.viewer.session import QUESTIONS, Session
 LOOPBACK = "127.0.0.1"
 LONGEST_REQUEST = 1 << 16
 """Bytes of a question. The longest is a list of breakpoints."""
-PATIENCE = 10.0
+REQUEST_SECONDS = 10.0
 """Seconds for a request, from the moment at which it is waited for, and for its reply."""
 MOST_WAITING = 64
 """Connections that wait for a request, or have not shown the token; a browser has about six."""
@@ -149,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(self._incoming)
 
     def handle_one_request(self) -> None:
-        self._incoming.deadline = time.monotonic() + PATIENCE
+        self._incoming.deadline = time.monotonic() + REQUEST_SECONDS
         self.server.waits(self.connection)
         super().handle_one_request()
 
@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             content = self.rfile.read(int(length))
         except TimeoutError:
             raise _Refused(HTTPStatus.REQUEST_TIMEOUT, f"the question has {length} bytes, and not all of them came within "
-                                                       f"{PATIENCE:g} seconds") from None
+                                                       f"{REQUEST_SECONDS:g} seconds") from None
         if len(content) < int(length):
             raise _Refused(HTTPStatus.BAD_REQUEST, f"the question has {length} bytes, and {len(content)} of them came")
         try:
@@ -247,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
         return given
 
     def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
-        self.connection.settimeout(PATIENCE)
+        self.connection.settimeout(REQUEST_SECONDS)
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **HEADERS}.items():
             self.send_header(name, value)

@@ -16,13 +16,19 @@ class Turns:
         turn = threading.Event()
         with self._guard:
             self._queue.append(turn)
-            if len(self._queue) == 1:
-                turn.set()
-        turn.wait()
+            self._queue[0].set()
+        try:
+            turn.wait()
+        except BaseException:
+            self._leave(turn)
+            raise
         return len(self._queue) - 1
 
     def __exit__(self, *error: object) -> None:
+        self._leave(self._queue[0])
+
+    def _leave(self, turn: threading.Event) -> None:
         with self._guard:
-            self._queue.popleft()
+            self._queue.remove(turn)
             if self._queue:
                 self._queue[0].set()

@@ -14,6 +14,11 @@ BESIDE = 5
 """Words beside the addresses of the arguments: argc, and the ends of argv, environment and auxiliary vector."""
 
 
+def aligned(size: int) -> int:
+    """Bytes, or an address, rounded up to where a stack pointer may be."""
+    return -(-size // STACK_ALIGNMENT) * STACK_ALIGNMENT
+
+
 def encoded(argument: str) -> bytes:
     """An argument as bytes that end with 0; a name of a file that is not UTF-8 keeps its bytes."""
     try:
@@ -28,7 +33,7 @@ def encoded(argument: str) -> bytes:
 def size_of(arguments: Sequence[str]) -> int:
     """The bytes that arguments take; 0 where there is none, not even a name."""
     size = sum(map(len, map(encoded, arguments))) + WORD_BYTES * (len(arguments) + BESIDE)
-    return -(-size // STACK_ALIGNMENT) * STACK_ALIGNMENT if arguments else 0
+    return aligned(size) if arguments else 0
 
 
 def block_at(address: int, arguments: Sequence[str]) -> bytes:

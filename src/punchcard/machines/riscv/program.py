@@ -15,7 +15,7 @@ from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean, printable
 from punchcard.formatting import plural
 from punchcard.machines.riscv import argument_vector
-from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT
+from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT, aligned
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class RiscvProgram:
     @property
     def heap_start(self) -> int:
         """Where the heap may begin: after the last byte."""
-        return -(-self.end // STACK_ALIGNMENT) * STACK_ALIGNMENT
+        return aligned(self.end)
 
     @property
     def needed_words(self) -> int:

@@ -30,8 +30,10 @@ def made(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str,
     return found
 
 
-def _in_shape(shape: Sequence[SupportsIndex] | SupportsIndex, *others: object, **options: object) -> int:
-    sizes = [*map(operator.index, shape if isinstance(shape, Sequence) else (shape,))]
+def _in_shape(
+    shape: tuple[SupportsIndex, ...] | list[SupportsIndex] | SupportsIndex, *others: object, **options: object,
+) -> int:
+    sizes = [*map(operator.index, shape)] if isinstance(shape, tuple | list) else [operator.index(shape)]
     return math.prod(sizes) if min(sizes, default=1) >= 0 else 0
 
 

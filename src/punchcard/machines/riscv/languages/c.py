@@ -15,7 +15,7 @@ from pathlib import Path
 from punchcard.errors import CompilerError, ProgramError, printable
 from punchcard.files import read_whole
 from punchcard.machines.kind import Option
-from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT
+from punchcard.machines.riscv.argument_vector import aligned
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages import elf, toolchain
 from punchcard.machines.riscv.languages.compiler_errors import error_of, first_line
@@ -87,7 +87,7 @@ def built(
         named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
         command = [*tools.command, *tools.options, *OPTIMISATION, *flags, *(f"-ffile-prefix-map={old}={new}" for old, new in
                    names.items()), "-x", "c", "-", "-x", "none", *names, *map(str, objects), *LINKING,
-                   f"-Wl,--defsym=__base={base:#x}", f"-Wl,--defsym=__stack_size={_aligned(max(stack, LEAST_STACK)):#x}",
+                   f"-Wl,--defsym=__base={base:#x}", f"-Wl,--defsym=__stack_size={aligned(max(stack, LEAST_STACK)):#x}",
                    *tools.libraries, "-o", str(program)]
         beside = Path(folder) if folder is not None and Path(folder).is_dir() else made
         ran = toolchain.run(command, text=named, folder=beside, scratch=made)
@@ -97,10 +97,6 @@ def built(
             raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
                                "what keeps it from linking")
         return read_whole(program, "program", error=ProgramError)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // STACK_ALIGNMENT) * STACK_ALIGNMENT
 
 
 def _checked(file: str | Path) -> str | Path:
@@ -140,4 +136,4 @@ def _swept_folder() -> Iterator[Path]:
             yield Path(folder)
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not set by Python

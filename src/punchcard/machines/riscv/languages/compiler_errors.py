@@ -16,8 +16,10 @@ _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?(?P<name>[^'\s
 _TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:) [`']?(?P<name>[^'\s;]+)")
 _HEADER = re.compile(r"'?(?P<name>[a-z]+\.h)'?(?:: No such file or directory| file not found)")
 _REAL = re.compile(r"__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord|extend|trunc|fix|fixuns|float|floatun)\w*[sd]f\w*")
-_TOO_MUCH = re.compile(r"out of memory|memory exhausted|virtual memory|bad_alloc|[Aa]llocation failed|size limit|signal|"
-                       r"bug report")
+_TOO_MUCH = re.compile(r"out of memory|memory exhausted|std::bad_alloc|[Aa]llocation failed|[Ff]ile size limit exceeded|"
+                       r"signal terminated program|(?:terminated (?:by|with)|killed by|due to) signal\b|"
+                       r"(?:internal compiler error|unable to execute command): Killed|PLEASE submit a bug report")
+"""What gcc, clang and their linkers say where a signal ended them, or where there was no memory."""
 HEADERS = frozenset(f"{name}.h" for name in (
     "complex errno fenv iso646 locale math signal stdalign stdatomic tgmath threads time uchar wchar wctype unistd").split())
 """Headers of C, and one that every Unix has, which the small library does not have."""
@@ -41,8 +43,8 @@ def error_of(said: str, source: str, tools: Toolchain, folder: Path, names: Mapp
         return ProgramError(f"{where(source)}{twice['name']!r} is defined twice in the program's files")
     compiler = Path(tools.command[0]).name
     if _TOO_MUCH.search(said) or not said.strip():
-        return ProgramError(f"{where(source)}{compiler} was stopped, or stopped itself: a compiler has {LIMITS}")
-    line = re.sub(rf"{re.escape(str(folder))}[^\s:;)]*", source or "the program", first_line(said))
+        return ProgramError(f"{where(source)}{compiler} was stopped by a limit: a compiler has {LIMITS}")
+    line = re.sub(rf"{re.escape(str(folder))}[^\s:;)]*", lambda found: source or "the program", first_line(said))
     return ProgramError(f"{where(source)}{compiler} fails: {line}")
 
 
