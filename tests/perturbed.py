@@ -293,7 +293,7 @@ def compare(subject: Subject, seed: str, loops: int, changes: Sequence[Change] =
         seen.append(as_tensor(now).clone())
 
     with torch.no_grad():
-        if weights.non_finite() is not None:
+        if weights.flaw() is not None:
             with pytest.raises(WeightsError, match="a run needs finite weights"):
                 prepare(engine, weights, subject.layout, card, fall_back=True)
             return Outcome("refused", what)

@@ -196,6 +196,7 @@ def test_every_claim_is_compared() -> None:
         ({"claims": [*claims, claims[0]]}, "the claims are in another order, or some of them twice"),
         ({"proven": False}, "the file says that it is not proven"), ({"proven": 1}, "the file says that it is proven"),
         ({"failed": "heads of layer 1"}, differ("failed")), ({"counter_example": {"claim": "x"}}, differ("counter_example")),
+        ({"counter_example": {"claim": None}}, differ("counter_example")),
         ({"title": ""}, differ("title")), ({"facts": []}, differ("facts")), ({"promises": ["that"]}, differ("promises")),
         ({"machine": {**plain()["machine"], "more": 1}}, differ("machine")),
     ):

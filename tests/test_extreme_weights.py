@@ -61,7 +61,7 @@ def overflowing(weights: Weights, card: torch.Tensor) -> tuple[int, int, Weights
         for unit in np.flatnonzero((w1 @ stages[2 * number + 1] + b1).max(axis=1) >= 2 * largest).tolist():
             found = scaled(weights, number, unit, int(np.finfo(layer.w1.dtype).maxexp - np.frexp(largest[unit])[1]))
             if not bool(found.module(card).isfinite().all()):
-                assert found.non_finite() is None
+                assert found.flaw() is None
                 return number, unit, found
     raise AssertionError("no unit overflows")
 
@@ -199,6 +199,18 @@ def test_fleq_is_proven_to_stay_within_its_format_and_not_with_scaled_units() ->
 
 
 # Weights that are not numbers
+
+
+def test_a_model_that_was_cast_is_refused_by_name() -> None:
+    """A machine has one number format: engines and proofs rely on its largest number."""
+    machine, card = subleq("two-layer", "float32")
+    machine.model.half()
+    told = r"layers\.0\.key is in float16, and the model in float32"
+    for engine in ENGINES:
+        with pytest.raises(WeightsError, match=told):
+            prepare(engine, machine.model, machine.layout, card)
+    with pytest.raises(ProofError, match=told):
+        machine.prove()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -83,6 +83,34 @@ def test_a_weight_of_a_product_that_is_doubled() -> None:
     assert claim.startswith("error of mul: the error bound holds only for the design's own weights; value[0, ")
 
 
+def test_a_tie_that_is_none_in_floating_point() -> None:
+    """1 + 2^-53 + 2^-53 and 1 + 2^-52 are one number, and two as they are computed: a high temperature tells them apart."""
+    it = FleqMachine(functions=("add", "transpose"), size=2, memory=8, instructions=4, range=16)
+
+    def uneven(layer: LayerArrays) -> None:
+        layer.key[0, 3, [165, 174, 166]] = 2.0**-53, 2.0**-53, 2.0**-52
+        layer.temperature[0] = 2.0**38
+
+    weights = with_layer(it, 3, uneven)
+    assert largest_errors(it, weights)["transpose"] > 0.1
+    claim, _ = outcome(it, weights, "transpose")
+    assert claim == "transpose: bits: a score that columns share in head 1 of layer 3 is exact, with 53 significand bits"
+
+
+def test_a_total_that_is_a_little_too_large() -> None:
+    """y - relu(y + 2^53) + 2^53 clears a bit over the real numbers, and rounds it in float64."""
+    it = FleqMachine(functions=("add",), size=1, memory=4, instructions=4, range=8)
+
+    def large(layer: LayerArrays) -> None:
+        for row in range(*it.layout.rows("current").indices(it.layout.width)[:2]):
+            first, second = np.flatnonzero(layer.w2[row])[:2]
+            layer.w1[[first, second]], layer.w2[:, [first, second]] = 0, 0
+            layer.w1[first, row], layer.b1[first], layer.w2[row, first], layer.b2[row] = 1, 2.0**53, -1, 2.0**53
+
+    claim, _ = outcome(it, with_layer(it, 4, large), "add")
+    assert claim == "add: bits: a unit of layer 4 is exact, with 53 significand bits"
+
+
 # Other weights that compute the same function
 
 

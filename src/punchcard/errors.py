@@ -86,7 +86,7 @@ class PrecisionError(PunchcardError):
 
 
 class WeightsError(PunchcardError):
-    """Weights that are not numbers, or infinite: nothing can be said of what they compute."""
+    """Weights that are not finite, or not in the model's number format: nothing can be said of what they compute."""
 
 
 class ProgramError(PunchcardError):

@@ -82,9 +82,9 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
 
 def check_finite(model: Model) -> None:
     """Refuse weights that are not numbers, or infinite: a card of such a model says nothing."""
-    found = Weights.of(model).non_finite()
+    found = Weights.of(model).flaw()
     if found is not None:
-        raise WeightsError(f"{found}: a run needs finite weights")
+        raise WeightsError(f"{found}: a run needs finite weights, in the model's number format")
 
 
 def takes_packed(name: str) -> bool:

@@ -217,7 +217,7 @@ def compare(kept: Mapping[str, Any], now: Certificate) -> Verification:
     if not found and said[0] != said[1]:
         found.append("the claims are in another order, or some of them twice")
     examples = [each["counter_example"] for each in (kept, fresh)]
-    if not _same(*(example and example["claim"] for example in examples)):
+    if not _same(*(None if example is None else [example["claim"]] for example in examples)):
         found.append(_differ("counter_example"))
     if kept["proven"] is not fresh["proven"]:
         found.append(f"the file says that it is {'' if kept['proven'] else 'not '}proven")

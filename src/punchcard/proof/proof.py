@@ -57,7 +57,7 @@ class Proof:
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
         check_whole(self.layout)
-        if (wrong := self.weights.non_finite()) is not None:
+        if (wrong := self.weights.flaw()) is not None:
             raise ProofError(f"{wrong}: there is nothing to prove of such weights")
         if not self.weights.layers:
             raise ProofError("a model without layers: there is nothing to prove")

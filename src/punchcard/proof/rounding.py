@@ -180,18 +180,36 @@ class BitSums:
         self._exact(totals, grids, where, bits)
 
     def _scores(self, number: int, layer: LayerArrays, head: int) -> None:
-        """A score may be moved by roundings, but by no more than the margin of its lead."""
+        """A score may be moved by roundings, but by no more than the margin of its lead; where columns share, by nothing."""
         if (number, head) in self._scored:
             return
         self._scored.add((number, head))
-        sizes = np.max([self.entries(column, number).size for columns in self.loop.columns.found.values()
-                        for column in columns if number == 0 or len(column.later) >= number], axis=0)
+        found = [self.entries(column, number) for columns in self.loop.columns.found.values()
+                 for column in columns if number == 0 or len(column.later) >= number]
+        if self.loop.heads.shares[number][head] > 1:
+            self._tie(number, layer, head, found)
+        sizes = np.max([rows.size for rows in found], axis=0)
         keys, queries = (np.abs(np.asarray(matrix[head], dtype=np.float64)) for matrix in (layer.key, layer.query))
         terms = int((keys > 0).sum(axis=1).max(initial=0) + (queries > 0).sum(axis=1).max(initial=0)) + len(keys) + 4
         moved = 2 * terms * 2.0**-self.bits * float((keys @ sizes) @ (queries @ sizes))
         gap = float(self.loop.layers[number].heads[head].gap)
         if moved > MARGIN / (1 + MARGIN) * gap:
             self._fail(f"a lead in head {head + 1} of layer {number + 1}, but for its margin,")
+
+    def _tie(self, number: int, layer: LayerArrays, head: int, columns: Sequence[RowBounds]) -> None:
+        """Columns share by equal scores, which must be equal as they are computed: keys, queries and scores are exact."""
+        where = f"a score that columns share in head {head + 1} of layer {number + 1}"
+        largest, finest = [], []
+        for matrix in (layer.key[head], layer.query[head]):
+            summed = [_summed(np.asarray(matrix, dtype=np.float64), rows) for rows in columns]
+            if any((real & (totals > 0)).any() for totals, _, real in summed):
+                self._fail(f"{where}, which has real numbers in it,")
+            for totals, grids, _ in summed:
+                self._exact(totals, grids, where, np.ones(len(totals), dtype=np.bool_))
+            largest.append(np.max([totals for totals, _, _ in summed], axis=0))
+            finest.append(min(float(grids[totals > 0].min(initial=np.inf)) for totals, grids, _ in summed))
+        self._exact(np.array([largest[0] @ largest[1]]), np.array([finest[0] * finest[1]]), where,
+                    np.ones(1, dtype=np.bool_))
 
     def _feed_forward(self, number: int, layer: LayerArrays, column: Column) -> None:
         totals, grids, real, cleared = self._outputs(number, layer, column)

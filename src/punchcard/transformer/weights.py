@@ -124,11 +124,13 @@ class Weights:
         arrays = [array for _, array in self.state()]
         return sum(a.size for a in arrays), sum(int(np.count_nonzero(a)) for a in arrays)
 
-    def non_finite(self) -> str | None:
-        """The first weight that is not a number, or infinite, in words; None where all are finite."""
+    def flaw(self) -> str | None:
+        """The first weight that is not finite, or of a module that was cast to another number format, in words; or None."""
         held = self.module.state_dict().items() if self.has_module else self.state()
         with np.errstate(all="ignore"):
             for name, values in held:
+                if self.has_module and name_of(values.dtype) != self.dtype:
+                    return f"{name} is in {name_of(values.dtype)}, and the model in {self.dtype}"
                 # a sum is quicker, and may overflow; a tensor on the device "meta" has no numbers
                 if getattr(values, "is_meta", False) or math.isfinite(float(values.sum())):
                     continue
