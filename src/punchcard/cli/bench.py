@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from punchcard.cli.run import with_arguments
 from punchcard.cli.terminal import out, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.machines.registry import Registry
+
+if TYPE_CHECKING:
+    from punchcard.benchmark.measurements import BenchOptions
 
 Record = dict[str, Any]
 LONGEST = 3600
@@ -112,7 +115,8 @@ def _measured(options: Any, registry: Registry) -> list[Record]:
 
 
 def _measured_program(
-    file: Path, given: Mapping[str, Any], options: Any, arguments: tuple[str, ...], max_steps: int | None, registry: Registry
+    file: Path, given: Mapping[str, Any], options: BenchOptions, arguments: tuple[str, ...], max_steps: int | None,
+    registry: Registry,
 ) -> list[Record]:
     from punchcard.benchmark.measurements import measure_program
 

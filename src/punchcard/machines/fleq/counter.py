@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from punchcard.errors import ProgramError
 
@@ -18,17 +18,22 @@ _CONSTANTS = {"one": 1.0, "zero": 0.0, "minus_one": -1.0, "minus_two": -2.0}
 _STARTS = ("zero", "minus_one", "minus_two")
 
 
-class ProgramWriter(Protocol):
+Variable = TypeVar("Variable")
+"""What names a variable of the program."""
+
+
+class ProgramWriter(Protocol[Variable]):
     """What a counter is written with: a `Builder`, or the assembler of a text."""
 
     @property
     def values(self) -> Container[str]: ...
 
-    def scalar(self, name: str, value: float) -> Any: ...
+    def scalar(self, name: str, value: float) -> Variable: ...
 
     def label(self, name: str) -> str: ...
 
-    def call(self, function: str, *operands: Any, into: Any, goto: str | None = None, if_leq: Any = None) -> Any: ...
+    def call(self, function: str, *operands: Variable | str, into: Variable, goto: str | None = None,
+             if_leq: Variable | None = None) -> object: ...
 
 
 def radix_within(limit: float) -> int:
@@ -36,20 +41,20 @@ def radix_within(limit: float) -> int:
     return RADIX if limit >= RADIX - 1 else 2
 
 
-def declare_constants(p: ProgramWriter) -> None:
+def declare_constants(p: ProgramWriter[Variable]) -> None:
     """The constants of every counter, declared once in a program that has some."""
     for name, value in _CONSTANTS.items():
         if name not in p.values:
             p.scalar(name, value)
 
 
-class Counter:
+class Counter(Generic[Variable]):
     """Makes a number of rounds: T - 1 in base 3 (or 2), digit i in the scalar `name` i with a minus.
 
     A digit that comes to 1 is set back to -2 (or -1), and the next one moves on.
     """
 
-    def __init__(self, p: ProgramWriter, name: str, rounds: int, radix: int = RADIX) -> None:
+    def __init__(self, p: ProgramWriter[Variable], name: str, rounds: int, radix: int = RADIX) -> None:
         if rounds < 1:
             raise ProgramError(f"{rounds} rounds: a loop makes at least one")
         self.p, self.rounds, self.radix = p, rounds, radix
@@ -83,7 +88,7 @@ class Counter:
             if i == last or digit != self.radix - 1:
                 self._set(place, digit)
 
-    def _set(self, place: Any, digit: int) -> None:
+    def _set(self, place: Variable, digit: int) -> None:
         self.p.call("add", _STARTS[digit], "zero", into=place)
 
     @property

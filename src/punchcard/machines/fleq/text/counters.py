@@ -10,7 +10,7 @@ Each statement is assembled to the instructions that `fleq/counter.py` writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class Counters:
         self._taken = set(taken)
         self._constants: dict[str, str] = {}
         self._tokens = {each.name.text: each.name for each in declared}
-        self._counters: dict[str, Counter] = {}
+        self._counters: dict[str, Counter[str]] = {}
         for each in declared:
             if limit < 1:
                 raise each.name.error(f"the counter {each.name.text!r} needs a range of 1 or more, and .range is {limit!r}")
@@ -120,7 +120,7 @@ class Counters:
     def label(self, name: str) -> str:
         return name
 
-    def call(self, function: str, *operands: str, into: str, goto: str | None = None, if_leq: Any = None) -> None:
+    def call(self, function: str, *operands: str, into: str, goto: str | None = None, if_leq: str | None = None) -> None:
         self._written.append(_Addition(operands[0], operands[1], into, goto is not None))
 
     # Assembling
