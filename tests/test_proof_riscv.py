@@ -169,6 +169,19 @@ def test_cards_for_a_stage_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPat
     assert found.broken
 
 
+def test_rows_that_may_hold_any_bits_and_hold_none() -> None:
+    """What a loop leaves in `second` is not claimed, but that it is bits."""
+    subject = machine()
+    layers, row = list(subject.weights.layers), subject.layout.rows("second").start
+    w2 = layers[-1].w2.copy()
+    w2[row] *= 2
+    layers[-1] = replace(layers[-1], w2=w2)
+    proof = Proof(subject, Weights(subject.weights.width, subject.weights.dtype, layers))
+    with pytest.raises(Failed, match=r"fetch: .*second in scratchpad") as failed:
+        proof.show("fetch")
+    assert "second in scratchpad should be bits, and is [" in str(proof.counterexample(failed.value))
+
+
 @pytest.mark.soak
 def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Here the weights are right and the meaning is not: it says that the program counter is 0 after every loop."""

@@ -236,7 +236,7 @@ def _told(layout: Layout, chosen: Chosen) -> list[str]:
 
 
 def _differences(layout: Layout, after: AnyArray, expected: AnyArray) -> list[Difference]:
-    """Where a card departs from what it should be. What is left open may be any bits."""
+    """Where a card departs from what it should be. What is left open may be any bits, and is expected as it was found."""
     found = []
     for block, region in ((block, region.name) for block in layout.blocks for region in layout.regions):
         rows, span, content = layout.rows(block.name), layout.region(region), block.holds.get(region)
@@ -244,14 +244,18 @@ def _differences(layout: Layout, after: AnyArray, expected: AnyArray) -> list[Di
         if content == "bits":
             wrong |= np.abs(np.abs(after[rows, span]) - 1).max(axis=0) > 1e-9
         for number in np.flatnonzero(wrong) + span.start:
-            wanted = (str(layout.number_at(expected, block.name, int(number))) if content == "bits"
-                      else "1" if content == "one" else "0")
+            bits = _number(expected[rows, number]) if _are_bits(expected[rows, number]) else "bits"
+            wanted = {"bits": bits, "one": "1"}.get(content or "", "0")
             found.append(Difference(block.name, layout.column_name(int(number)), wanted, _number(after[rows, number])))
     return found
 
 
 def _number(entries: AnyArray) -> str:
     """Entries as a number where they are bits, else as they are."""
-    if np.abs(np.abs(entries) - 1).max() < 1e-9:
+    if _are_bits(entries):
         return str(sum(1 << place for place, entry in enumerate(entries) if entry > 0))
     return f"[{', '.join(f'{entry:.6g}' for entry in entries)}]"
+
+
+def _are_bits(entries: AnyArray) -> bool:
+    return bool(np.abs(np.abs(entries) - 1).max() < 1e-9)
