@@ -18,8 +18,8 @@ needs_dtc = pytest.mark.skipif(shutil.which("dtc") is None, reason="there is no 
 
 def tokens(blob: bytes) -> Iterator[tuple[str, bytes]]:
     """What a reader of the format finds: (path of a node or property, value)."""
-    magic, size, structure, strings, reserved, version, last, cpu, strings_size, structure_size = struct.unpack(">10I", blob[:40])
-    assert (magic, size, version, last, cpu) == (0xD00DFEED, len(blob), 17, 16, 0)
+    magic, size, structure, strings, reserved, *versions, strings_size, structure_size = struct.unpack(">10I", blob[:40])
+    assert (magic, size, versions) == (0xD00DFEED, len(blob), [17, 16, 0])
     assert blob[reserved : reserved + 16] == bytes(16)
     assert (reserved % 8, structure % 4, strings) == (0, 0, structure + structure_size)
     assert strings + strings_size == size
@@ -40,23 +40,28 @@ def tokens(blob: bytes) -> Iterator[tuple[str, bytes]]:
             yield "/".join([*path, text]), blob[at + 8 : at + 8 + length]
             at += 8 + (length + 3) // 4 * 4
         else:
-            assert token == 9 and not path
+            assert token == 9
+            assert not path
             assert at == structure + structure_size
             return
 
 
 def test_nodes_and_properties_come_back() -> None:
     tree = Node("", {"#address-cells": 2}, [
-        Node("a@10", {"reg": [*cells(0x123456789A), 7], "flag": True, "no": False, "names": ["one", "three"]}, [Node("b", {})]),
+        Node("a@10", {"reg": [*cells(0x123456789A), 7], "flag": True, "no": False, "names": ["one", "three"]},
+             [Node("b", {})]),
         Node("c", {"text": "x", "reg": 1}),
     ])
     assert list(tokens(write(tree))) == [
-        ("/", b""), ("/#address-cells", b"\0\0\0\2"), ("/a@10/", b""), ("/a@10/reg", bytes.fromhex("00000012 3456789a 00000007")),
+        ("/", b""), ("/#address-cells", b"\0\0\0\2"), ("/a@10/", b""),
+        ("/a@10/reg", bytes.fromhex("00000012 3456789a 00000007")),
         ("/a@10/flag", b""), ("/a@10/names", b"one\0three\0"), ("/a@10/b/", b""), ("/c/", b""), ("/c/text", b"x\0"),
         ("/c/reg", b"\0\0\0\1")]
 
 
-@pytest.mark.parametrize(("value", "message"), [(1 << 32, "a cell is 0 to"), ([-1], "a cell is 0 to"), ("a\0b", "zero byte")])
+@pytest.mark.parametrize(("value", "message"), [
+    (1 << 32, "a cell is 0 to"), ([-1], "a cell is 0 to"), ("a\0b", "zero byte"),
+])
 def test_what_a_property_cannot_hold(value: Value, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         write(Node("", {"reg": value}))
@@ -71,7 +76,8 @@ def test_the_platform() -> None:
     assert found["/soc/uart@10000000/compatible"].split(b"\0")[0] == b"ns16550a"
     phandle = found["/soc/syscon@11100000/phandle"]
     assert found["/poweroff/regmap"] == found["/reboot/regmap"] == phandle
-    assert found["/poweroff/value"] == b"\0\0\x55\x55" and found["/reboot/value"] == b"\0\0\x77\x77"
+    assert found["/poweroff/value"] == b"\0\0\x55\x55"
+    assert found["/reboot/value"] == b"\0\0\x77\x77"
     interrupts = found["/cpus/cpu@0/interrupt-controller/phandle"]
     assert found["/soc/clint@11000000/interrupts-extended"] == interrupts + b"\0\0\0\3" + interrupts + b"\0\0\0\7"
 

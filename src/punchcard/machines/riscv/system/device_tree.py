@@ -1,6 +1,6 @@
 """Device trees as the flat binary form (DTB, version 17) that a kernel is given. Only writing is needed.
 
-    write(Node("", {"#address-cells": 1}, [Node("memory@80000000", {"device_type": "memory", "reg": [0x80000000, 1 << 24]})]))
+    write(Node("", {"#address-cells": 1}, [Node("memory@80000000", {"device_type": "memory", "reg": [1 << 31, 1 << 24]})]))
 
 A blob is a header, a list of reserved memory (empty here), the structure and the names of properties:
 
