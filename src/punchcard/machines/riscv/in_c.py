@@ -53,8 +53,9 @@ def _body(instruction: Instruction) -> str:
 
 def _cases() -> Iterator[str]:
     """A case for each opcode, and in it one for each funct3; the rest of the fixed bits is compared."""
-    for opcode in dict.fromkeys(instruction.opcode for instruction in INSTRUCTIONS):
-        own = [instruction for instruction in INSTRUCTIONS if instruction.opcode == opcode]
+    plain = [instruction for instruction in INSTRUCTIONS if not instruction.privileged]
+    for opcode in dict.fromkeys(instruction.opcode for instruction in plain):
+        own = [instruction for instruction in plain if instruction.opcode == opcode]
         yield f"case {opcode:#x}: switch (word >> 12 & 7) {{"
         for number in range(8):
             tests = [f"if ((word & {one.mask:#x}u) == {one.match:#x}u) {{ {_body(one)} break; }}"
