@@ -42,7 +42,7 @@ class Knowing:
 
 @pytest.fixture(scope="module")
 def machine() -> Any:
-    return punchcard.build(PROGRAM, word_bits=8, precision="float32")
+    return punchcard.build(PROGRAM, word_bits=8, design="two-layer")
 
 
 @pytest.mark.parametrize("engine", ["dense", "scratchpad", "lowered", "auto"])
