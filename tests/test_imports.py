@@ -42,7 +42,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 TENSOR_FREE = ("isa", "kind", "registry", "interpreter", "streams", "functions", "oracle", "program", "calls",
                "fast", "in_c", "dry_run", "fitted", "builder", "counter", "text",
                "assembler", "minsky", "languages", "source", "programs", "syntax", "exact", "semantics",
-               "argument_vector")
+               "argument_vector", "system", "csrs", "traps", "privileged")
 """Files and folders on the side of programs, wherever in the rooms above the engines they are."""
 
 

@@ -212,7 +212,9 @@ class PackedCard:
 
     def word(self, place: Place, column: int) -> int:
         """The number of a part in one column, as a Python integer of any size: in about a microsecond."""
-        field = self.fields.get(place.block.name)
+        return self._word_of(self.fields.get(place.block.name), place, column)
+
+    def _word_of(self, field: AnyArray | None, place: Place, column: int) -> int:
         if field is None or _inside(place.empty, column):
             raise EncodingError(f"{place.name!r} holds nothing in {self.layout.column_name(column)!r}: not a number")
         if place.real:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
-from punchcard.machines.streams import Input, Output, Read, Write, reader
+from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
@@ -365,6 +365,11 @@ class Machine(ABC, Generic[Program, State]):
 
     # Running
 
+    @property
+    def polls_input(self) -> bool:
+        """Whether programs look for input and go on if none has come yet, instead of waiting for it. Default: no."""
+        return False
+
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
         """The I/O host of a run, or None if the machine has no ports.
 
@@ -483,12 +488,17 @@ class Machine(ABC, Generic[Program, State]):
             steps=self.steps(mark.loops, ended=mark.ended),
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
-            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
+            output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
+            fault=None if host is None else host.fault,
             program_counter=seen.program_counter, status=None if host is None else host.status,
             errors=b"" if host is None else host.errors, layout=self.layout,
             names=lambda column: self.column_name(column, program))
 
     # Comparing
+
+    def replayed(self, traffic: Traffic) -> Iterable[int]:
+        """What an interpreter reads that makes a run again. Default: the bytes that the run has read."""
+        return traffic.read
 
     @abstractmethod
     def oracle(self, program: Program, read: Read, write: Write) -> Interpreter[State]:

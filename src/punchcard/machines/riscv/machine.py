@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,11 +34,15 @@ from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.riscv.system.bus import Bus
+from punchcard.machines.riscv.system.devices import Uart
+from punchcard.machines.riscv.system_host import SystemHost, looks
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.streams import Read, Write
+from punchcard.machines.streams import Read, Traffic, Write
 
 MOST_LISTED = 20_000
 """Instructions that a view lists."""
@@ -136,18 +140,34 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     # Running
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
-        return RiscvHost(self, begin, read, write, last, program)
+    def host(
+        self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None
+    ) -> RiscvHost | SystemHost:
+        host = SystemHost if self.sizes.privileged else RiscvHost
+        return host(self, begin, read, write, last, program)
+
+    @property
+    def polls_input(self) -> bool:
+        """Whether programs look for input and do not wait for it: those with a serial port."""
+        return self.sizes.privileged
+
+    def replayed(self, traffic: Traffic) -> Iterable[int]:
+        return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
         self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
+        if self.sizes.privileged:
+            return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
         return replace(found, steps=max(0, found.steps - 1)) if refused else found
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
+        if self.sizes.privileged:
+            bus = Bus(range(self.sizes.base, self.sizes.end), Uart(read, write), program.misaligned)
+            return PrivilegedInterpreter(program, self.sizes.memory, bus, multiply=self.sizes.multiply)
         calls = Calls.of(program, self.sizes.memory, read, write)
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
@@ -239,6 +259,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
         return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
                            "multiply": program.multiply, "arguments": program.arguments,
+                           "start": program.start, "misaligned": program.misaligned,
                            "symbols": dict(program.symbols),
                            "lines": [[address, *line] for address, line in program.lines.items()]})
 
@@ -249,7 +270,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
                              for address, data, size in kept["segments"])
             lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
-                                kept["multiply"], tuple(kept["arguments"]))
+                                kept["multiply"], tuple(kept["arguments"]),
+                                tuple((register, value) for register, value in kept.get("start", ())),
+                                kept.get("misaligned", "complete"))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
