@@ -30,7 +30,7 @@ class Bus(Protocol):
 
     @property
     def power(self) -> str:
-        """"on", until an access switches the machine off or asks for a new start."""
+        """Whether the machine is "on": an access may switch it off, or ask for a new start."""
 
     def serve(self, word: int, guest: Guest) -> int | None:
         """Do the access of an instruction: what rd becomes, or 0 for a store. None: it is refused, and the program traps."""
