@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Content, Layout, Place, RowBlock
-from punchcard.card.packed import PackedCard
+from punchcard.card.packed import CHUNK, PackedCard
 from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.weights import LayerLists
 from punchcard.engines.lowered.graph.builder import Graph
@@ -267,6 +268,14 @@ def rows_of(layout: Layout, name: str) -> range:
 # Entries of a packed card by the numbers of their rows
 
 
+class SignPlace(NamedTuple):
+    """A row of ±1 bits: the block, which of its words of a column it is in, and the bit there."""
+
+    block: str
+    chunk: int
+    bit: int
+
+
 def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int]) -> Array:
     """One row in some columns, as numbers."""
     place, field, i = _place(card, row)
@@ -276,7 +285,8 @@ def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int
         return field[columns, i].astype(np.float64)
     result: Array = 2.0 * _bits(field, i, columns) - 1.0
     for start, stop in place.empty:
-        result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
+        if _meets(columns, start, stop):
+            result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
     return result
 
 
@@ -286,13 +296,17 @@ def is_even(card: PackedCard, row: int, columns: list[int]) -> bool:
     return bool(np.all(values == values[0]))
 
 
-def signs_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-    """Whether a row holds +1 in some columns, in order; None where it does not hold ±1 in all of them."""
+def sign_place(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> SignPlace | None:
+    """Where the signs of a row are; None where it does not hold ±1 in all of some columns."""
     place, field, i = _place(card, row)
-    empty = any(bool(np.any((columns >= start) & (columns < stop))) for start, stop in place.empty)
-    if field is None or field.dtype.kind == "f" or empty:
+    if field is None or field.dtype.kind == "f" or any(_meets(columns, *span) for span in place.empty):
         return None
-    return _bits(field, i, columns).astype(bool)
+    return SignPlace(place.block.name, *divmod(i, CHUNK))
+
+
+def words_at(card: PackedCard, place: SignPlace, columns: npt.NDArray[np.int64]) -> AnyArray:
+    """The words in some columns."""
+    return _words(card.fields[place.block], place.chunk, columns)
 
 
 def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
@@ -303,8 +317,23 @@ def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
 
 
 def _bits(field: AnyArray, i: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
-    words: AnyArray = field if field.ndim == 1 else field[:, i // 64]
-    together = len(columns) > 1 and columns[-1] - columns[0] == len(columns) - 1
-    chosen = words[columns[0] : columns[-1] + 1] if together else words[columns]
-    bits: AnyArray = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
+    words = _words(field, i // CHUNK, columns)
+    bits: AnyArray = words >> words.dtype.type(i % CHUNK) & words.dtype.type(1)
     return bits
+
+
+def _words(field: AnyArray, chunk: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
+    words: AnyArray = field if field.ndim == 1 else field[:, chunk]
+    return words[columns[0] : columns[-1] + 1] if _together(columns) else words[columns]
+
+
+def _together(columns: npt.NDArray[np.int64] | list[int]) -> bool:
+    """Whether columns, which are in order, follow one another."""
+    return len(columns) > 1 and bool(columns[-1] - columns[0] == len(columns) - 1)
+
+
+def _meets(columns: npt.NDArray[np.int64] | list[int], start: int, stop: int) -> bool:
+    """Whether some of the columns are among those from `start` to `stop`."""
+    if _together(columns):
+        return bool(columns[0] < stop and columns[-1] >= start)
+    return bool(np.any((np.asarray(columns) >= start) & (np.asarray(columns) < stop)))
