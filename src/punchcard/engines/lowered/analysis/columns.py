@@ -219,15 +219,19 @@ class CardColumns:
         """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
-        each of the active columns by itself. Selectors that active columns do not carry from loop to loop are met too late.
-        Of the first layer, what its heads take and what its units give may be the same for all cases as well.
+        each of the active columns by itself, or no layer after them looks at it. Selectors that active columns do not carry
+        from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over: what
+        is shared is computed in every loop, and a case knows more. Of the first layer, what its heads take and what its
+        units give may be the same for all cases as well.
         """
         layers, chosen = self.layers, set(self.selectors)
         carried = all(self.block_of[row].holds.get(region) == "bits" for row in chosen for region in self.active)
-        cut = max((number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)), default=len(layers))
-        passing = self._passing(layers[:cut])
-        if not chosen or not carried or len(self.active_columns) > 1 or cut == len(layers) or passing is None:
+        least = max((number for number, layer in enumerate(layers, start=1) if layer.combined & chosen), default=len(layers))
+        cuts = {cut: found for cut in range(least, len(layers)) if (found := self._passing(cut)) is not None}
+        if not chosen or not carried or len(self.active_columns) > 1 or not cuts:
             return SharedLayers(len(layers))
+        cut = min(cuts, key=lambda cut: self._handed_over(cut, cuts[cut]))
+        passing = cuts[cut]
         first = layers[0]
         taken = {row for head in first.heads for row in head.value}
         given = {row for entries in first.outputs for row, _ in entries}
@@ -236,16 +240,26 @@ class CardColumns:
         free = first.free_of(chosen)
         return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free])
 
-    def _passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
-        """The rows that these layers, the first of a loop, write in active columns; None if one is not declared a bit."""
-        found = []
-        for row in sorted({row for layer in layers for row in layer.written}):
+    def _passing(self, cut: int) -> list[StateSlot] | None:
+        """The bits that the layers before a cut write in active columns; None if they write what is not declared a bit.
+
+        What is not declared a bit may be there if no layer after the cut looks at it. Then it is 0 again, or what it was:
+        that is shown for each case.
+        """
+        found, later = [], {row for layer in self.layers[cut:] for row in (*layer.looked_at, *layer.written)}
+        for row in sorted({row for layer in self.layers[:cut] for row in layer.written}):
             block = self.block_of[row]
             held = {block.holds.get(name) for name in self.active}
-            if held != {"bits"} and not (held == {None} and block.within == "bits"):
+            if held == {"bits"} or (held == {None} and block.within == "bits"):
+                found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
+            elif row in later:
                 return None
-            found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
         return found
+
+    def _handed_over(self, cut: int, passing: Sequence[StateSlot]) -> int:
+        """How many of the bits at a cut matter beside other rows later on; others are only cleared."""
+        used = {row for layer in self.layers[cut:] for row in layer.combined}
+        return sum(slot.row in used for slot in passing)
 
 
 def limit_of(block: RowBlock, content: Content) -> float:
