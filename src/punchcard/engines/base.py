@@ -174,6 +174,14 @@ def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
 
 
 @dataclass
+class CompileCount:
+    """How many pieces of code were compiled, and whether one is being compiled now: for who watches in another thread."""
+
+    pieces: int = 0
+    is_compiling: bool = False
+
+
+@dataclass
 class EngineCache:
     """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
 
@@ -184,3 +192,4 @@ class EngineCache:
     model: object = None
     """The digest of the weights, and the description of the layout."""
     compiled_models: list[CompiledModel] = field(default_factory=list)
+    count: CompileCount = field(default_factory=CompileCount)

@@ -18,6 +18,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.code_cache import Notes
+from punchcard.engines.base import CompileCount
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
@@ -46,9 +47,14 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 
 
 class CompiledModel:
-    """Code and tables for a model and all cards with the same static rows. `digest`: that of the weights, if it is known."""
+    """Code and tables for a model and all cards with the same static rows.
 
-    def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None) -> None:
+    `digest`: that of the weights, if it is known. `count` is told what is compiled.
+    """
+
+    def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None,
+                 count: CompileCount | None = None) -> None:
+        self._count = count or CompileCount()
         self.real, self.number = REALS[weights.dtype]
         self.weights = digest or weights.digest()
         self.layout, self.card = layout, card
@@ -203,7 +209,12 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
-        loaded = code.load_or_compile(name, build)
+        self._count.is_compiling = True
+        try:
+            loaded = code.load_or_compile(name, build)
+        finally:
+            self._count.is_compiling = False
+        self._count.pieces += loaded.fresh
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
             self.doubts[loaded.doubt] = None

@@ -238,7 +238,7 @@ def finder(cache: EngineCache, model: Model, layout: Layout) -> Callable[[Packed
         for compiled_model in known:
             if compiled_model.requirements.hold(card):
                 return compiled_model
-        known.append(CompiledModel(weights, layout, card, digest))
+        known.append(CompiledModel(weights, layout, card, digest, cache.count))
         return known[-1]
 
     return find_or_compile
