@@ -157,8 +157,12 @@ class RiscvDesign(Design[RiscvSizes]):
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         """The scratchpad before the first loop, in which all bits are 0: a jump to itself, at the entry."""
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
-        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry)}
+        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry), **self.control(sizes, entry)}
         layout.put_numbers(card, "scratchpad", {name: [number] for name, number in numbers.items()})
+
+    def control(self, sizes: RiscvSizes, entry: int) -> dict[str, int]:
+        """What a privileged machine begins with."""
+        return {}
 
     @abstractmethod
     def following(self, entry: int) -> dict[str, int]:

@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from punchcard.card.facts import ColumnWords, Fact
-from punchcard.card.layout import RowBlock, kept
-from punchcard.machines.riscv import csrs
+from punchcard.card.facts import Fact
+from punchcard.card.layout import Card, Layout, RowBlock, kept
+from punchcard.machines.riscv import csrs, traps
 from punchcard.machines.riscv.csrs import CLINT, CSRS, ROWS, Csr
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.layout import is_within, passing
 from punchcard.machines.riscv.isa import BY_NAME, CSR_BITS, WORD_BITS
 from punchcard.primitives.literals import Code, Cube, decide
-from punchcard.words.word import Word, join
 
 ABOUT: Mapping[str, str] = {
     "mode": "machine mode, or user mode",
@@ -152,15 +151,16 @@ def permissions() -> tuple[Permission, ...]:
 # Facts
 
 
-def is_due(column: ColumnWords) -> Word:
-    """Whether mtime has reached mtimecmp."""
-    return join(column["mtime"], column["mtimeh"]).at_least(join(column["mtimecmp"], column["mtimecmph"]))
+def reset_rows(sizes: RiscvSizes, entry: int) -> dict[str, int]:
+    """The rows that are not 0 before the first loop, which only jumps to the entry: when it has ended, time is 0."""
+    counters = {rows: (1 << WORD_BITS) - 1 for pair in csrs.COUNTERS for rows in pair}
+    return {**csrs.RESET, **counters, "mip.timer": 1, "astray": int(not sizes.base <= entry < sizes.end)}
 
 
-def is_alert(column: ColumnWords) -> Word:
-    """Whether an interrupt is pending and enabled."""
-    pending = (column["mie.software"] & column["mip.software"]) | (column["mie.timer"] & column["mip.timer"])
-    return pending & (~column["mode"] | column["mstatus.mie"])
+def read_control(layout: Layout, card: Card) -> dict[str, int]:
+    """The machine's own state on a card, by the names in `csrs.ROWS`."""
+    scratch = layout.region("scratchpad").start
+    return {name: layout.number_at(card, name, scratch) for name in ROWS}
 
 
 def control_facts(sizes: RiscvSizes) -> list[Fact]:
@@ -170,9 +170,11 @@ def control_facts(sizes: RiscvSizes) -> list[Fact]:
     return [
         Fact("scratchpad", lambda column: column["astray"].equals(~is_within(sizes, column["counter"])),
              "astray: the program counter is outside the memory"),
-        Fact("scratchpad", lambda column: column["mip.timer"].equals(is_due(column)), "mip.timer: mtime >= mtimecmp"),
-        Fact("scratchpad", lambda column: column["alert"].equals(is_alert(column)),
+        Fact("scratchpad", lambda column: column["mip.timer"].equals(traps.is_due(column.__getitem__)),
+             "mip.timer: mtime >= mtimecmp"),
+        Fact("scratchpad", lambda column: column["alert"].equals(traps.is_interrupted(column.__getitem__)),
              "alert: an interrupt is pending and enabled"),
-        Fact("scratchpad", lambda column: column["event.wait"].equals(column["word"].equals(BY_NAME["wfi"].match)),
+        Fact("scratchpad",
+             lambda column: column["event.wait"].equals(column["word"].equals(BY_NAME["wfi"].match) & ~column["astray"]),
              "event.wait: the instruction is wfi"),
     ]

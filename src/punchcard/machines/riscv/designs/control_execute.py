@@ -75,7 +75,7 @@ class ControlExecute(Execute):
 
     def _flags(self) -> dict[str, Expression]:
         one = self.one
-        alert = absent(self.rows("alert", "port.ready", "port.refused"), {0: 1, 1: 0, 2: 0}, one)
+        alert = absent(self.rows("alert", "port.ready", "port.refused", "event.wait"), {0: 1, 1: 0, 2: 0, 3: 0}, one)
         return {**super()._flags(), "quiet": one - conjunction(alert, one), "awake": self._awake()}
 
     def _awake(self) -> Expression:

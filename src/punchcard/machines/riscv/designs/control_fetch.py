@@ -29,7 +29,7 @@ class ControlFetch(Fetch):
 
     def _events(self) -> Part:
         one = self.one
-        wait = conjunction(self._closed(fixed_bits(BY_NAME["wfi"])), one)
+        wait = self._inside(self._closed(fixed_bits(BY_NAME["wfi"])))
         return (rewrite(self.rows("event.wait"), wait) + rewrite(self.rows("astray"), self._astray())
                 + rewrite(self.rows("mip.timer"), self._timer(0.0 * one)) + rewrite(self.rows("alert"), self._alert()))
 

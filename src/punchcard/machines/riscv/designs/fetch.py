@@ -131,12 +131,16 @@ class Fetch(LayerFormulas):
 
     def _astray(self) -> Expression:
         """1 where the next program counter is not the address of a word of the memory."""
+        return self.one - self._inside(0.0 * self.one)
+
+    def _inside(self, closed: Expression) -> Expression:
+        """1 where it is, and nothing is absent."""
         one, sizes, inside = self.one, self.sizes, 0.0 * self.one
         reach = sizes.reach
         low, most = number(self.next[2:reach], one), (1 << reach - 2) - 1
         for page, first, last in sizes.pages:
             fixed = {0: 0, 1: 0} | {i: page >> i - reach & 1 for i in range(reach, WORD_BITS)}
-            missing = absent(self.next, fixed, one)
+            missing = absent(self.next, fixed, one) + closed
             inside = inside + from_where(low, first // WORD_BYTES, 0, most, missing, one)
             inside = inside - from_where(low, last // WORD_BYTES, 0, most, missing, one)
-        return one - inside
+        return inside

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from punchcard.card.layout import Layout, kept
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
-from punchcard.machines.riscv.designs.control import control_blocks, control_facts
+from punchcard.machines.riscv.designs.control import control_blocks, control_facts, reset_rows
 from punchcard.machines.riscv.designs.control_execute import ControlExecute, ControlFinish
 from punchcard.machines.riscv.designs.control_fetch import ControlFetch
 from punchcard.machines.riscv.designs.execute import Execute, Finish
@@ -112,6 +112,9 @@ class RiscvThreeLayer(RiscvDesign):
         key = stack(rows(layout, "address") + zero, 2 * one - outside)
         return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
                       gap=OPERAND_GAP)
+
+    def control(self, sizes: RiscvSizes, entry: int) -> dict[str, int]:
+        return reset_rows(sizes, entry) if sizes.privileged else {}
 
     def following(self, entry: int) -> dict[str, int]:
         low = (entry + WORD_BYTES) % (1 << HALF)
