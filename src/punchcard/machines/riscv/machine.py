@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
-from punchcard.errors import ProgramError, PunchcardError, SizeError
+from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
@@ -74,8 +74,6 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, privileged: bool = False,
         design: str = "three-layer", precision: AsPrecision | None = None,
     ) -> None:
-        if privileged:
-            raise SizeError("privileged=True: no design has layers for traps yet: build it with privileged=False")
         self.build(RiscvSizes(memory, base, multiply, privileged), design, precision or ("float32", "float64"),
                    {"memory": memory, "base": base, "multiply": multiply, "privileged": privileged})
 
