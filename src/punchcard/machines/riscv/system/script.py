@@ -1,10 +1,8 @@
 """Input that is typed line by line, when the machine waits for it: a run without a person, with the same loops each time.
 
 A program that is not ready loses what is typed: a kernel clears its serial port, a login drops what came before its
-question. So the next line is typed once the machine has been quiet for a while, and has done little but wait:
-
-    quiet     loops since the last byte was written, or read
-    waiting   those of them in which the processor waited (wfi), or asked again and again whether a byte has come
+question. So the next line is typed once the machine has been quiet for a while, without a byte written or read, and has
+waited for a good part of that time: the processor waited (wfi), or asked again and again whether a byte has come.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from punchcard.machines.streams import END_OF_INPUT, NOT_YET, Input, LiveInput, 
 
 PATIENCE = 250_000
 """Loops that must be quiet: a quarter of a second of the machine's time."""
-SHARE = 3, 4
-"""The part of them in which it must have waited."""
+SHARE = 4
+"""It must have waited in one of so many: a kernel that has nothing to do still serves its timer."""
 NEAR = 256
 """Loops between two questions for a byte, where it does little but ask."""
 NEWLINE = 10
@@ -49,11 +47,15 @@ class Script:
         self._asked = self.now
         if apart <= NEAR:
             self._waited += apart
-        quiet, (part, whole) = self.now - self._since, SHARE
-        return quiet >= PATIENCE and whole * self._waited >= part * quiet
+        quiet = self.now - self._since
+        if quiet < PATIENCE:
+            return False
+        is_awaited = SHARE * self._waited >= quiet
+        self.moved()  # what comes next counts by itself
+        return is_awaited
 
     def moved(self) -> None:
-        """A byte was written or read."""
+        """A byte was written or read: it begins to be quiet."""
         self._since, self._waited = self.now, 0
 
     def waited(self, loops: int) -> None:
