@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import csrs, isa, traps
@@ -116,6 +117,7 @@ def _clint() -> Iterator[str]:
         yield f"case {address:#x}u: if (sort & {STORES}) {written} else x[rd] = {_row(name)}; goto done;"
 
 
+@cache
 def source() -> str:
     """The interpreter in C."""
     ways = Ways("goto illegal;", "goto misaligned;", _outside, _special, _accessed)
