@@ -133,8 +133,8 @@ class Lowered(Runner):
         """
         state, skips = self.states[0], list[Skip]()
         card: Card = state.open() if self.packed else state.show().tensor()
-        stopped = self.stops.serve(made, card, first, skips)
-        skipped = skip_loops(skips, card, room)
+        stopped = self.stops.serve(made, card, first, skips, found=True)
+        skipped = skip_loops(skips, card, room) if skips else 0
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
         return stopped, skipped
 

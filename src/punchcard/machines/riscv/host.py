@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout
+from punchcard.card.packed import PackedCard
 from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
@@ -36,6 +37,7 @@ class CardGuest:
         self._layout, self._base, self.card = layout, sizes.base, card
         self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
         self._pending = pending_word(layout, card)
+        self._place = layout.place("memory")
 
     def register(self, index: int) -> int:
         return self._number(self._registers + index)
@@ -69,6 +71,8 @@ class CardGuest:
     def _number(self, column: int) -> int:
         if self._pending is not None and self._pending[0] == column:
             return self._pending[1]
+        if isinstance(self.card, PackedCard):
+            return self.card.word(self._place, column)
         return self._layout.number_at(self.card, "memory", column)
 
     def _settle(self) -> None:

@@ -37,6 +37,8 @@ from punchcard.machines.streams import END_OF_INPUT, NOT_YET, LiveInput, Read, T
 if TYPE_CHECKING:
     from punchcard.machines.riscv.machine import RiscvMachine
 
+READY = 1 << WORD_BITS
+"""The bit of the rows `port` behind the word."""
 AT_LEAST_FOR_EVER = 1 << 60
 """Loops that nobody waits for."""
 LEFT_ALONE = 300 * TIMER_HERTZ
@@ -77,10 +79,8 @@ class SystemHost(StreamHost):
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
         self._bus = Bus(memory, self._uart) if program is None else Bus(memory, self._uart, program.misaligned)
-        place, ready = machine.layout.place("port"), machine.layout.place("port.ready")
-        self._ready = 1 << ready.first - place.first
-        if (machine.layout.place("port.word").first, ready.first - place.first) != (place.first, WORD_BITS):
-            raise PunchcardError("the rows `port` begin with the word, and then `ready`")
+        self._word, self._event, self._port, self._refused = (
+            machine.layout.cell(rows, self._scratch) for rows in ("word", "event.bus", "port", "port.refused"))
 
     @property
     def traffic(self) -> Traffic:
@@ -91,21 +91,22 @@ class SystemHost(StreamHost):
         if loop == self._served:
             return self.ended is None
         self._served, self._waiting = loop, False
-        if self._layout.number_at(card, "event.bus", self._scratch):
-            self._serve_instruction(loop, card)
+        if self._event.get(card):
+            self._serve_access(loop, card)
             return self.ended is None
         return self._wait(loop, card)
 
     # Devices
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
-        layout, scratch, guest, self._loop = self._layout, self._scratch, self._guest, loop
-        if not layout.number_at(card, "event.bus", scratch):
-            if self._over:
-                self.ended, self.fault = "fault", WAITS_FOR_EVER
-            return
+        if self._event.get(card):
+            self._serve_access(loop, card)
+        elif self._over:
+            self.ended, self.fault = "fault", WAITS_FOR_EVER
+
+    def _serve_access(self, loop: int, card: Card) -> None:
+        guest, word, self._loop = self._guest, self._word.get(card), loop
         guest.card = card
-        word = layout.number_at(card, "word", scratch)
         if loop >= self._last and not self._bus.switches(word, guest):
             self._waiting = True
             return
@@ -118,11 +119,11 @@ class SystemHost(StreamHost):
             self.ended = "halted" if self._bus.power == "off" else "reboot"
             self.status = 0
         elif found is None:
-            layout.put_number_at(card, "port.refused", scratch, 1)
-            layout.put_number_at(card, "event.bus", scratch, 0)
+            self._refused.put(card, 1)
+            self._event.put(card, 0)
         else:
-            layout.put_number_at(card, "port", scratch, self._ready | found)
-            layout.put_number_at(card, "event.bus", scratch, 0)
+            self._port.put(card, READY | found)
+            self._event.put(card, 0)
 
     def _receive(self) -> int:
         """A byte for the UART, or a negative number; each look is remembered."""
