@@ -105,7 +105,7 @@ def run_parts(
 
 def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
     """The mark at the end of a part of a run; `made` counts the loops of each engine so far."""
-    ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
+    ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "reboot", "fault"))
     return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
                 Traffic() if host is None else host.traffic)
 
@@ -199,9 +199,9 @@ def _port_on_tensors(layout: Layout, port: Port) -> Port:
     """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
     def call(loop: int, card: Card) -> bool:
         if not isinstance(card, PackedCard):
-            return port(loop, card)
+            return bool(port(loop, card))
         before, tensor = card.tensor(), card.tensor()
-        goes_on = port(loop, tensor)
+        goes_on = bool(port(loop, tensor))
         if not bool((tensor == before).all()):
             for name, field in PackedCard.of(layout, tensor).fields.items():
                 card.fields[name][...] = field

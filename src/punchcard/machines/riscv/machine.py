@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,11 +34,15 @@ from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.riscv.system.bus import Bus
+from punchcard.machines.riscv.system.devices import Uart
+from punchcard.machines.riscv.system_host import SystemHost, looks
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.streams import Read, Write
+from punchcard.machines.streams import Read, Traffic, Write
 
 MOST_LISTED = 20_000
 """Instructions that a view lists."""
@@ -51,6 +55,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     memory      number of memory words (of 32 bits), default: 2^16
     base        the address of the first word, a multiple of 4
     multiply    True: with the M extension (mul, div, ...), which takes 24 more layers and float64
+    privileged  True: with traps, interrupts, control registers and atomic instructions. It cannot be built yet
     design      "three-layer", or "two-layer", which stores results one loop later and needs float64
     precision   a number format or a `Precision`. Default: float32 if it is exact, else float64
     """
@@ -66,11 +71,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     design: RiscvDesign
 
     def __init__(
-        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, design: str = "three-layer",
-        precision: AsPrecision | None = None,
+        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, privileged: bool = False,
+        design: str = "three-layer", precision: AsPrecision | None = None,
     ) -> None:
-        self.build(RiscvSizes(memory, base, multiply), design, precision or ("float32", "float64"),
-                   {"memory": memory, "base": base, "multiply": multiply})
+        self.build(RiscvSizes(memory, base, multiply, privileged), design, precision or ("float32", "float64"),
+                   {"memory": memory, "base": base, "multiply": multiply, "privileged": privileged})
 
     def advice(self) -> str:
         return "use a smaller memory or a wider number format"
@@ -133,18 +138,34 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     # Running
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
-        return RiscvHost(self, begin, read, write, last, program)
+    def host(
+        self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None
+    ) -> RiscvHost | SystemHost:
+        host = SystemHost if self.sizes.privileged else RiscvHost
+        return host(self, begin, read, write, last, program)
+
+    @property
+    def polls_input(self) -> bool:
+        """Whether programs look for input and do not wait for it: those with a serial port."""
+        return self.sizes.privileged
+
+    def replayed(self, traffic: Traffic) -> Iterable[int]:
+        return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
         self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
+        if self.sizes.privileged:
+            return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
         return replace(found, steps=max(0, found.steps - 1)) if refused else found
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
+        if self.sizes.privileged:
+            bus = Bus(range(self.sizes.base, self.sizes.end), Uart(read, write), program.misaligned)
+            return PrivilegedInterpreter(program, self.sizes.memory, bus, multiply=self.sizes.multiply)
         calls = Calls.of(program, self.sizes.memory, read, write)
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
@@ -210,12 +231,14 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
         found: list[tuple[int, str]] = []
+        known = frozenset(self.sizes.decoder.instructions)
         own, lines = Path(program.source).name, [] if source is None else lines_of(source)
         for segment in program.segments:
             first = -(-segment.address // WORD_BYTES) * WORD_BYTES
             for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):
                 word = int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
-                if decode(word) is not None and len(found) < MOST_LISTED:
+                decoded = decode(word)
+                if decoded is not None and decoded.instruction in known and len(found) < MOST_LISTED:
                     found.append((address, text_of(word, address, program.name_of)))
         if source is None:
             return Listing([f"{program.name_of(address)}: {text}" for address, text in found],
@@ -234,6 +257,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
         return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
                            "multiply": program.multiply, "arguments": program.arguments,
+                           "start": program.start, "misaligned": program.misaligned,
                            "symbols": dict(program.symbols),
                            "lines": [[address, *line] for address, line in program.lines.items()]})
 
@@ -244,7 +268,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
                              for address, data, size in kept["segments"])
             lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
-                                kept["multiply"], tuple(kept["arguments"]))
+                                kept["multiply"], tuple(kept["arguments"]),
+                                tuple((register, value) for register, value in kept.get("start", ())),
+                                kept.get("misaligned", "complete"))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):

@@ -122,9 +122,15 @@ class LayerLists:
         """Rows that heads read."""
         return self.matched | {row for head in self.heads for entries in head.value.values() for row, _ in entries}
 
-    def combines(self, rows: set[int]) -> bool:
-        """Whether some of the rows matter beside others: in a head, or in a unit that has more than one input."""
-        return bool(rows & self.attended) or any(row in rows for e in self.inputs if len(e) > 1 for row, _ in e)
+    @cached_property
+    def looked_at(self) -> set[int]:
+        """Rows that heads or hidden units read."""
+        return self.attended | set(self.layer.w1.columns.tolist())
+
+    @cached_property
+    def combined(self) -> set[int]:
+        """Rows that matter beside others: in a head, or in a unit that has more than one input."""
+        return self.attended | {row for entries in self.inputs if len(entries) > 1 for row, _ in entries}
 
     def free_of(self, rows: set[int]) -> set[int]:
         """The rows that the feed-forward writes, and none of its units that look at certain rows does."""

@@ -34,15 +34,21 @@ PENDING = "pending"
 the space of registers: nothing is pending."""
 EVENTS = ("call", "fetch", "fault")
 """The next instruction is ecall or ebreak; it is not in the memory; it was refused, and nothing of it was done."""
+PRIVILEGED_EVENTS = ("bus", "wait")
+"""Of a privileged machine: an access is for the host to serve, or to refuse; the next instruction is wfi."""
 
 
 @dataclass(frozen=True)
 class RiscvSizes:
-    """A machine with `memory` words from the address `base` on. A word at address a has the position a / 4 modulo 2^L."""
+    """A machine with `memory` words from the address `base` on. A word at address a has the position a / 4 modulo 2^L.
+
+    `privileged`: with traps, control registers and atomic instructions.
+    """
 
     memory: int
     base: int = 0
     multiply: bool = False
+    privileged: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.memory <= 1 << MOST_BITS:
@@ -78,8 +84,13 @@ class RiscvSizes:
         return self.base + WORD_BYTES * self.memory
 
     @property
+    def events(self) -> tuple[str, ...]:
+        """What a host looks at between two loops."""
+        return PRIVILEGED_EVENTS if self.privileged else EVENTS
+
+    @property
     def decoder(self) -> Decoder:
-        return Decoder(self.multiply)
+        return Decoder(self.multiply, self.privileged)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -121,7 +132,7 @@ class RiscvDesign(Design[RiscvSizes]):
         return 30 * layout.width**2
 
     def events(self, sizes: RiscvSizes) -> tuple[Pattern, ...]:
-        return event_patterns(len(EVENTS))
+        return event_patterns(len(sizes.events))
 
     def punch(self, sizes: RiscvSizes, layout: Layout, content: RiscvContent, card: Card) -> None:
         """Words, registers, addresses, and the reset vector on a blank card."""
@@ -146,8 +157,12 @@ class RiscvDesign(Design[RiscvSizes]):
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         """The scratchpad before the first loop, in which all bits are 0: a jump to itself, at the entry."""
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
-        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry)}
+        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry), **self.control(sizes, entry)}
         layout.put_numbers(card, "scratchpad", {name: [number] for name, number in numbers.items()})
+
+    def control(self, sizes: RiscvSizes, entry: int) -> dict[str, int]:
+        """What a privileged machine begins with."""
+        return {}
 
     @abstractmethod
     def following(self, entry: int) -> dict[str, int]:
