@@ -61,7 +61,7 @@ def program_of(words: Sequence[int], base: int = 0, entry: int | None = None) ->
 def random_words(seed: int, words: int, base: int = 0, *, multiply: bool = True) -> list[int]:
     """A memory full of random instructions: most accesses and jumps stay in it, and many stores change instructions."""
     numbers = random.Random(seed)
-    chosen = [one for one in INSTRUCTIONS if one.format != "system" and (multiply or one.extension != "M")]
+    chosen = [*PLAIN, *(one for one in INSTRUCTIONS if multiply and one.extension == "M")]
     found = [_random_word(numbers, numbers.choice(chosen), 4 * index, 4 * words, base) for index in range(words)]
     found[-1] = encode("jal", immediate=-4 * (words - 1))
     return found
@@ -130,7 +130,7 @@ def _random_word(numbers: random.Random, one: Instruction, at: int, end: int, ba
 EXTREMES = (0, 1, 2, 3, 4, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x55555555, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 BASE_REGISTER = 8
 """s0: no instruction of a program without end writes to it."""
-PLAIN = [i for i in isa.INSTRUCTIONS if i.extension != "M" and i.format != "system"]
+PLAIN = [i for i in isa.INSTRUCTIONS if i.extension != "M" and i.format != "system" and not i.privileged]
 
 
 def extreme(rng: random.Random) -> int:

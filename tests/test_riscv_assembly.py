@@ -89,6 +89,55 @@ fence.i                                             0000100f
 ecall                                               00000073
 ebreak                                              00100073
 unimp                                               c0001073
+lr.w a0, (a1)                                       1005a52f
+lr.w.aq t6, (s0)                                    14042faf
+lr.w.aqrl zero, 0(ra)                               1600a02f
+sc.w a0, a2, (a1)                                   18c5a52f
+sc.w.rl t0, t1, (t2)                                1a63a2af
+amoswap.w a0, a2, (a1)                              08c5a52f
+amoswap.w.aq a0, a2, (a1)                           0cc5a52f
+amoadd.w a0, a2, (a1)                               00c5a52f
+amoadd.w.aqrl a0, a2, 0(a1)                         06c5a52f
+amoxor.w a0, a2, (a1)                               20c5a52f
+amoand.w a0, a2, (a1)                               60c5a52f
+amoor.w a0, a2, (a1)                                40c5a52f
+amomin.w a0, a2, (a1)                               80c5a52f
+amomax.w a0, a2, (a1)                               a0c5a52f
+amominu.w a0, a2, (a1)                              c0c5a52f
+amomaxu.w a0, a2, (a1)                              e0c5a52f
+amomaxu.w.rl a0, a2, (a1)                           e2c5a52f
+csrrw a0, mstatus, a1                               30059573
+csrrw a0, mtvec, 5                                  3052d573
+csrrs t0, mie, t1                                   304322f3
+csrrc t0, 0x344, t1                                 344332f3
+csrrwi a0, mscratch, 31                             340fd573
+csrrsi zero, mstatus, 8                             30046073
+csrrci a5, mepc, 0                                  341077f3
+csrr a0, mcause                                     34202573
+csrr a0, mhartid                                    f1402573
+csrw mtval, a0                                      34351073
+csrw mstatus, 9                                     3004d073
+csrs mie, a0                                        30452073
+csrc mstatus, s11                                   300db073
+csrwi mscratch, 3                                   3401d073
+csrsi mstatus, 8                                    30046073
+csrci mstatus, 8                                    30047073
+rdcycle a0                                          c0002573
+rdcycleh a1                                         c80025f3
+rdtime a0                                           c0102573
+rdtimeh a0                                          c8102573
+rdinstret a0                                        c0202573
+rdinstreth a0                                       c8202573
+csrr t0, pmpaddr63                                  3ef022f3
+csrw pmpcfg0, t0                                    3a029073
+csrr t0, tdata3                                     7a3022f3
+csrr t0, mconfigptr                                 f15022f3
+csrr t0, mcycleh                                    b80022f3
+csrr t0, minstret                                   b02022f3
+csrr t0, mcounteren                                 306022f3
+csrr t0, mstatush                                   310022f3
+mret                                                30200073
+wfi                                                 10500073
 nop                                                 00000013
 mv a0, s11                                          000d8513
 not t6, t5                                          ffff4f93
@@ -238,7 +287,7 @@ def test_directives_of_compilers_are_passed_over() -> None:
 
 WRONG = [
     ("addd a0, a1, a2", 1, 1,
-     "unknown instruction 'addd' (did you mean 'add'?): RV32I, M and the usual pseudo-instructions are known"),
+     "unknown instruction 'addd' (did you mean 'add'?): RV32I, M, A, Zicsr and the usual pseudo-instructions are known"),
     ("nop\n  add a0, a9, a2", 2, 11, "unknown register 'a9': there are x0 to x31, zero, ra, sp, gp, tp, t0 to t6, "
      "s0 to s11 and a0 to a7"),
     ("loop: j lop", 1, 9, "unknown name 'lop' (did you mean 'loop'?): it must be a label, or be set by .equ"),
@@ -246,6 +295,14 @@ WRONG = [
      "unknown directive '.wrod' (did you mean '.word'?): there are .word, .half, .byte, .asciz, .space, .align, .equ, "
      ".text, .data, .section and others"),
     ("addi a0, a0, 2048", 1, 14, "addi with the immediate 2048: it must be -2048 to 2047; li takes any number"),
+    ("csrr a0, mstats", 1, 10,
+     "unknown control register 'mstats' (did you mean 'mstatus'?): write its name, such as mstatus, or its number"),
+    ("csrw 4096, a0", 1, 6, "4096 is not the number of a control register: it must be 0 to 0xfff"),
+    ("csrwi mtvec, 32", 1, 14, "csrrwi with the immediate 32: it must be 0 to 31"),
+    ("lr.w a0, 4(a1)", 1, 10, "an atomic instruction has no offset: write (a0)"),
+    ("amoadd.w a0, a1, a2", 1, 18, "an atomic instruction has no offset: write (a0)"),
+    ("add.aq a0, a1, a2", 1, 1,
+     "unknown instruction 'add.aq' (did you mean 'add'?): RV32I, M, A, Zicsr and the usual pseudo-instructions are known"),
     ("slli a0, a0, 32", 1, 14, "slli with the immediate 32: it must be 0 to 31"),
     ("lui a0, 0x100000", 1, 1, "lui with 1048576: it must be -524288 to 1048575, the upper 20 bits"),
     ("beq a0, a1, far\n.space 5000\nfar:", 1, 13,

@@ -6,7 +6,8 @@ What goes wrong, and system calls, are left to the Python interpreter: the loop 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import isa
@@ -24,48 +25,62 @@ LEAVES = {"counter": "counter", "x": "a", "y": "b", "immediate": "immediate", "a
 MANY = 1 << 62
 
 
-def _immediate(format: Format) -> str:
+class Ways(NamedTuple):
+    """Where C goes on with what a plain interpreter does not do, and what it does after accesses of the memory."""
+
+    illegal: str = "goto stop;"
+    misaligned_jump: str = "goto stop;"
+    outside: Callable[[Instruction], str] = lambda instruction: "goto stop;"
+    special: Callable[[Instruction], str] = lambda instruction: "goto stop;"
+    """System instructions, and those with two results."""
+    accessed: Callable[[Instruction], str] = lambda instruction: ""
+
+
+def immediate_text(format: Format) -> str:
     """The immediate of a format, in C."""
     pieces = [f"(word >> {at} & {(1 << width) - 1:#x}u) << {low}" for at, width, low in IMMEDIATES[format]]
-    unused = 32 - isa.immediate_bits(format)
-    value = " | ".join(pieces)
-    return value if format == "shift" or not unused else f"(uint32_t)((int32_t)(({value}) << {unused}) >> {unused})"
+    unused = 0 if format in isa.UNSIGNED or not pieces else 32 - isa.immediate_bits(format)
+    value = " | ".join(pieces) or "0"
+    return f"(uint32_t)((int32_t)(({value}) << {unused}) >> {unused})" if unused else value
 
 
-def _body(instruction: Instruction) -> str:
-    """What an instruction does; `stop` leaves it to Python."""
-    if instruction.format == "system":
-        return "goto stop;"
+def _body(instruction: Instruction, ways: Ways) -> str:
+    """What an instruction does."""
     text, size = c_text(lambda word: LEAVES[str(word.data)]), instruction.access_bytes
     outcome = instruction.semantics(AT_BYTES if size else OPERANDS)
-    body = f"const uint32_t immediate = {_immediate(instruction.format)}; " if instruction.format in IMMEDIATES else ""
-    body += "if (!multiply) goto stop; " if instruction.extension == "M" else ""
+    body = f"const uint32_t immediate = {immediate_text(instruction.format)}; " if instruction.format in IMMEDIATES else ""
+    body += f"if (!multiply) {{ {ways.illegal} }} " if instruction.extension == "M" else ""
     if size:
         body += ("const uint32_t at = a + immediate - base; "
-                 f"if (at % {size} || at >= bytes || bytes - at < {size}) goto stop; "
+                 f"if (at % {size} || at >= bytes || bytes - at < {size}) {{ {ways.outside(instruction)} }} "
                  f"uint{8 * size}_t value; void *place = (char *)memory + at; memcpy(&value, place, {size}); ")
+    if instruction.format == "system" or outcome.update is not None:
+        return body + ways.special(instruction)
     if outcome.taken is not FALSE:
-        body += f"if ({text(outcome.taken)}) {{ next = {text(outcome.target)}; if (next & 3) goto stop; }} "
+        jump = f"next = {text(outcome.target)}; if (next & 3) {{ {ways.misaligned_jump} }}"
+        body += f"if ({text(outcome.taken)}) {{ {jump} }} "
     if outcome.result is not None:
         body += f"{'value' if instruction.writes_memory else 'x[rd]'} = {text(outcome.result)}; "
-    return f"{body}memcpy(place, &value, {size});" if instruction.writes_memory else body
+    body += f"memcpy(place, &value, {size}); " if instruction.writes_memory else ""
+    return body + ways.accessed(instruction) if size else body
 
 
-def _cases() -> Iterator[str]:
+def cases(instructions: Sequence[Instruction], ways: Ways) -> Iterator[str]:
     """A case for each opcode, and in it one for each funct3; the rest of the fixed bits is compared."""
-    for opcode in dict.fromkeys(instruction.opcode for instruction in INSTRUCTIONS):
-        own = [instruction for instruction in INSTRUCTIONS if instruction.opcode == opcode]
+    for opcode in dict.fromkeys(instruction.opcode for instruction in instructions):
+        own = [instruction for instruction in instructions if instruction.opcode == opcode]
         yield f"case {opcode:#x}: switch (word >> 12 & 7) {{"
         for number in range(8):
-            tests = [f"if ((word & {one.mask:#x}u) == {one.match:#x}u) {{ {_body(one)} break; }}"
+            tests = [f"if ((word & {one.mask:#x}u) == {one.match:#x}u) {{ {_body(one, ways)} break; }}"
                      for one in own if one.funct3 in (None, number)]
-            yield f"case {number}: {' '.join(tests)} goto stop;"
+            yield f"case {number}: {' '.join(tests)} {ways.illegal}"
         yield "} break;"
+    yield f"default: {ways.illegal}"
 
 
 def source() -> str:
     """The interpreter in C."""
-    cases = "\n            ".join(_cases())
+    text = "\n            ".join(cases([one for one in INSTRUCTIONS if not one.privileged], Ways()))
     return f"""
 #include <stdint.h>
 #include <string.h>
@@ -84,8 +99,7 @@ int64_t run(uint32_t *memory, uint32_t *x, uint32_t *place, int64_t steps, int64
         const uint32_t word = memory[from / 4], rd = word >> 7 & 31, a = x[word >> 15 & 31], b = x[word >> 20 & 31];
         uint32_t next = counter + 4;
         switch (word & 0x7f) {{
-            {cases}
-            default: goto stop;
+            {text}
         }}
         x[0] = 0;
         counter = next;

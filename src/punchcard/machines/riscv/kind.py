@@ -25,6 +25,7 @@ RISCV = Kind(
         Option("memory", "memory words of the machine", least=1),
         Option("base", "address of the memory's first word"),
         Option("multiply", "add the M extension (mul, div, ...) even if the program does not use it", type=bool),
+        Option("privileged", "add traps, interrupts, control registers and atomic instructions", type=bool),
     ),
     designs=DESIGNS,
     parse_value=parse_integer,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
-from punchcard.errors import ProgramError, PunchcardError
+from punchcard.errors import ProgramError, PunchcardError, SizeError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
@@ -51,6 +51,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     memory      number of memory words (of 32 bits), default: 2^16
     base        the address of the first word, a multiple of 4
     multiply    True: with the M extension (mul, div, ...), which takes 24 more layers and float64
+    privileged  True: with traps, interrupts, control registers and atomic instructions. It cannot be built yet
     design      "three-layer", or "two-layer", which stores results one loop later and needs float64
     precision   a number format or a `Precision`. Default: float32 if it is exact, else float64
     """
@@ -66,11 +67,13 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     design: RiscvDesign
 
     def __init__(
-        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, design: str = "three-layer",
-        precision: AsPrecision | None = None,
+        self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, privileged: bool = False,
+        design: str = "three-layer", precision: AsPrecision | None = None,
     ) -> None:
-        self.build(RiscvSizes(memory, base, multiply), design, precision or ("float32", "float64"),
-                   {"memory": memory, "base": base, "multiply": multiply})
+        if privileged:
+            raise SizeError("privileged=True: no design has layers for traps yet: build it with privileged=False")
+        self.build(RiscvSizes(memory, base, multiply, privileged), design, precision or ("float32", "float64"),
+                   {"memory": memory, "base": base, "multiply": multiply, "privileged": privileged})
 
     def advice(self) -> str:
         return "use a smaller memory or a wider number format"
@@ -210,12 +213,14 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
         found: list[tuple[int, str]] = []
+        known = frozenset(self.sizes.decoder.instructions)
         own, lines = Path(program.source).name, [] if source is None else lines_of(source)
         for segment in program.segments:
             first = -(-segment.address // WORD_BYTES) * WORD_BYTES
             for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):
                 word = int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
-                if decode(word) is not None and len(found) < MOST_LISTED:
+                decoded = decode(word)
+                if decoded is not None and decoded.instruction in known and len(found) < MOST_LISTED:
                     found.append((address, text_of(word, address, program.name_of)))
         if source is None:
             return Listing([f"{program.name_of(address)}: {text}" for address, text in found],

@@ -80,20 +80,24 @@ class RiscvState:
 
 
 class InstructionFunctions(NamedTuple):
-    """An instruction of the table as functions of its operands, in the order of `NAMES`. `result` gives a number or none."""
+    """An instruction of the table as functions of its operands, in the order of `NAMES`.
+
+    `result` and `update` give a number or none.
+    """
 
     next: Callable[..., tuple[int, ...]]
     target: Callable[..., tuple[int, ...]]
     result: Callable[..., tuple[int, ...]]
+    update: Callable[..., tuple[int, ...]]
 
 
 @cache
 def functions_of(name: str) -> InstructionFunctions:
     """The instruction with this name."""
     outcome = isa.BY_NAME[name].semantics(OPERANDS)
-    results = [] if outcome.result is None else [outcome.result]
+    results, updates = ([] if word is None else [word] for word in (outcome.result, outcome.update))
     return InstructionFunctions(*(python_function(NAMES, words)
-                       for words in ([outcome.next(OPERANDS.counter)], [outcome.target], results)))
+                       for words in ([outcome.next(OPERANDS.counter)], [outcome.target], results, updates)))
 
 
 class RiscvInterpreter(Interpreter[RiscvState]):

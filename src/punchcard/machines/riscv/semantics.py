@@ -20,7 +20,7 @@ class Operands:
     x, y        the registers rs1 and rs2
     immediate   with its sign
     address     x + immediate
-    loaded      the word of the memory that the address is in
+    loaded      the word of the memory that the address is in; for a csr instruction, the control register
     """
 
     counter: Word
@@ -51,12 +51,14 @@ class InstructionOutcome:
     """What an instruction comes to.
 
     result   goes to the register rd, or for a store to the word of the memory that the address is in. None: it has no result
+    update   what the memory's word becomes, or for a csr instruction the control register. None: it has no second result
     taken    whether it goes on at the target, and not at the next instruction
     """
 
     result: Word | None = None
     taken: Word = FALSE
     target: Word = ZERO
+    update: Word | None = None
 
     def next(self, counter: Word) -> Word:
         """The program counter after it."""
@@ -125,3 +127,23 @@ def high_product(x_signed: bool, y_signed: bool) -> Operation:
 def truth(condition: Operation) -> Operation:
     """A condition as a number, 0 or 1."""
     return lambda x, y: condition(x, y).extend(WORD_BITS)
+
+
+def atomic(operation: Operation) -> Semantics:
+    """The result is the word of the memory, which becomes what the operation gives for it and y."""
+    return lambda given: InstructionOutcome(given.loaded, update=operation(given.loaded, given.y))
+
+
+def store_conditional(given: Operands) -> InstructionOutcome:
+    """Where the word is reserved, the result is 0, and the word becomes y. Elsewhere the result is 1, and the word stays."""
+    return InstructionOutcome(ZERO, update=given.y)
+
+
+def write_csr(operation: Operation, immediate: bool = False) -> Semantics:
+    """The result is the control register, which becomes what the operation gives for it and x, or the immediate.
+
+    Its writable bits do; and none where the instruction only reads (`Decoded.writes_csr`).
+    """
+    def meaning(given: Operands) -> InstructionOutcome:
+        return InstructionOutcome(given.loaded, update=operation(given.loaded, given.immediate if immediate else given.x))
+    return meaning

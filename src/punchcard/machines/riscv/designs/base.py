@@ -38,11 +38,15 @@ EVENTS = ("call", "fetch", "fault")
 
 @dataclass(frozen=True)
 class RiscvSizes:
-    """A machine with `memory` words from the address `base` on. A word at address a has the position a / 4 modulo 2^L."""
+    """A machine with `memory` words from the address `base` on. A word at address a has the position a / 4 modulo 2^L.
+
+    `privileged`: with traps, control registers and atomic instructions.
+    """
 
     memory: int
     base: int = 0
     multiply: bool = False
+    privileged: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.memory <= 1 << MOST_BITS:
@@ -79,7 +83,7 @@ class RiscvSizes:
 
     @property
     def decoder(self) -> Decoder:
-        return Decoder(self.multiply)
+        return Decoder(self.multiply, self.privileged)
 
     @property
     def cells(self) -> tuple[str, ...]:

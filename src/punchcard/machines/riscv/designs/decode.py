@@ -37,13 +37,15 @@ ARITHMETIC = (isa.OP, isa.OP_IMM, isa.LUI, isa.AUIPC)
 
 @dataclass(frozen=True)
 class Decoder:
-    """Which instructions a machine has, with the M extension or without."""
+    """Which instructions a machine has, with the M extension or without, with traps or without."""
 
     multiply: bool = False
+    privileged: bool = False
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(i for i in INSTRUCTIONS if self.multiply or i.extension != "M")
+        return tuple(i for i in INSTRUCTIONS
+                     if (self.multiply or i.extension != "M") and (self.privileged or not i.privileged))
 
     @property
     def parts(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages.assembly import expressions
 from punchcard.machines.riscv.languages.assembly.directives import Directives, Section, place
 from punchcard.machines.riscv.languages.assembly.expressions import PATTERN, Expression, Value, evaluate
-from punchcard.machines.riscv.languages.assembly.instructions import MNEMONICS, Code, Reader, encoded
+from punchcard.machines.riscv.languages.assembly.instructions import Code, Reader, encoded, is_known
 from punchcard.machines.riscv.program import END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine, segments_of
 from punchcard.machines.source import Line, Token, lines, unknown
 
@@ -278,7 +278,7 @@ class _Assembly:
         for rest in rests:
             text = _LABELS.sub("", rest.text, count=1)
             word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
-            if self._directives.knows(word) or (word in MNEMONICS and self._is_instruction(text)):
+            if self._directives.knows(word) or (is_known(word) and self._is_instruction(text)):
                 raise rest.error(f"';' begins a remark, but {shortened(rest.text.strip())} looks like code: give it a line "
                                  "of its own, or begin the remark with '#'")
 

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from punchcard.errors import SourceError
-from punchcard.machines.riscv import isa
+from punchcard.machines.riscv import csrs, isa
 from punchcard.machines.riscv.isa import BY_NAME, MASK, PSEUDO, REGISTER_NUMBERS, Instruction, signed
 from punchcard.machines.riscv.languages.assembly.expressions import Expression, Term
-from punchcard.machines.riscv.syntax import FENCE, FENCE_I, FENCE_SETS, FENCE_TSO, PAUSE, operands_of
+from punchcard.machines.riscv.syntax import (
+    FENCE,
+    FENCE_I,
+    FENCE_SETS,
+    FENCE_TSO,
+    ORDERINGS,
+    PAUSE,
+    UNIMPLEMENTED,
+    operands_of,
+)
 from punchcard.machines.source import Line, Token, unknown
 
 Part: TypeAlias = Literal["whole", "upper", "target", "hi", "lo", "pcrel_hi", "pcrel_lo", "pair_lo"]
@@ -22,14 +31,13 @@ pcrel_hi   the upper bits of the distance           pair_lo    the lower bits of
 pcrel_lo   the lower bits of the distance that the instruction at the address holds the upper bits of
 """
 ZERO, RETURN, SCRATCH = 0, 1, 6
-UNIMPLEMENTED = 0xC0001073
 WORDS: Mapping[str, int] = {"fence.i": FENCE_I, "fence.tso": FENCE_TSO, "pause": PAUSE, "unimp": UNIMPLEMENTED}
 """Instructions without operands that are always the same word."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """One instruction before its expression has a value; a `word` needs none."""
+    """One instruction before its expression has a value; a `word` needs none. `ordering` are more bits, of an atomic one."""
 
     token: Token
     instruction: Instruction | None
@@ -39,6 +47,8 @@ class Code:
     expression: Expression = ()
     part: Part = "whole"
     word: int = 0
+    csr: int = 0
+    ordering: int = 0
 
 
 class Reader:
@@ -54,8 +64,8 @@ class Reader:
         """The instructions that a line stands for."""
         name = line.take_name("an instruction")
         mnemonic = name.text.lower()
-        if mnemonic not in MNEMONICS:
-            raise unknown("instruction", name, MNEMONICS, "RV32I, M and the usual pseudo-instructions are known")
+        if not is_known(mnemonic):
+            raise unknown("instruction", name, MNEMONICS, "RV32I, M, A, Zicsr and the usual pseudo-instructions are known")
         found = READERS.get(mnemonic, Reader._plain)(self, name, mnemonic, line)
         line.finish(f"the instruction {name.text}")
         return found
@@ -103,12 +113,39 @@ class Reader:
         line.take_mark(")", "a ')' must close the register")
         return expression, part, register
 
+    def _place(self, line: Line) -> int:
+        """The register of an address without an offset, as in (a0), or 0(a0)."""
+        if not line.at("("):
+            start = line.ahead
+            offset = self._known(self._expression(line))
+            if offset != 0:
+                raise start.error("an atomic instruction has no offset: write (a0)")
+        line.take_mark("(", "a register in parentheses must be here, as in (a0)")
+        register = self._register(line)
+        line.take_mark(")", "a ')' must close the register")
+        return register
+
+    def _csr(self, line: Line) -> int:
+        """A control register, by its name or its number."""
+        token = line.ahead
+        if token.kind == "name" and token.text.lower() in csrs.BY_NAME:
+            return csrs.BY_NAME[line.take().text.lower()].number
+        number = self._known(self._expression(line))
+        if number is None:
+            raise unknown("control register", token, csrs.BY_NAME, "write its name, such as mstatus, or its number")
+        if number not in range(1 << isa.CSR_BITS):
+            raise token.error(f"{number} is not the number of a control register: it must be 0 to "
+                              f"{(1 << isa.CSR_BITS) - 1:#x}")
+        return number
+
     # Instructions
 
     def _plain(self, name: Token, mnemonic: str, line: Line) -> list[Code]:
         """An instruction of the table, or a pseudo-instruction that is one."""
         pseudo = PSEUDO.get(mnemonic)
-        instruction = BY_NAME[mnemonic if pseudo is None else pseudo.name]
+        plain, ordering = without_ordering(mnemonic)
+        instruction = BY_NAME[plain if pseudo is None else pseudo.name]
+        csr = 0 if pseudo is None else pseudo.csr
         operands: Sequence[str] = operands_of(instruction) if pseudo is None else pseudo.operands.split()
         registers = {} if pseudo is None else {"rs1": pseudo.rs1}
         expression: Expression = ()
@@ -122,6 +159,8 @@ class Reader:
                 self._comma(line)
             if operand == "rs2" and instruction.format == "R" and pseudo is None and not self._at_register(line):
                 instruction, operand = with_immediate(instruction, line), "immediate"
+            if operand == "rs1" and instruction.format == "csr" and not self._at_register(line):
+                instruction, operand = BY_NAME[f"{instruction.name}i"], "immediate"
             if operand in ("rd", "rs1", "rs2"):
                 registers[operand] = self._register(line)
             elif operand == "address":
@@ -129,13 +168,17 @@ class Reader:
                 if base is None:
                     return self._at_name(name, instruction, registers, expression, part, line)
                 registers["rs1"] = base
+            elif operand == "place":
+                registers["rs1"] = self._place(line)
+            elif operand == "csr":
+                csr = self._csr(line)
             elif operand == "upper":
                 expression, part = self._immediate(line, "upper", ("hi", "pcrel_hi"))
             elif operand == "target":
                 expression, part = self._expression(line), "target"
             else:
                 expression, part = self._immediate(line, "whole", ("lo", "pcrel_lo"))
-        return [Code(name, instruction, **registers, expression=expression, part=part)]
+        return [Code(name, instruction, **registers, expression=expression, part=part, csr=csr, ordering=ordering)]
 
     def _at_name(self, name: Token, instruction: Instruction, registers: dict[str, int], expression: Expression, part: Part,
                  line: Line) -> list[Code]:
@@ -234,6 +277,19 @@ READERS: Mapping[str, Callable[[Reader, Token, str, Line], list[Code]]] = {
 MNEMONICS: Mapping[str, None] = dict.fromkeys((*BY_NAME, *PSEUDO, *READERS))
 
 
+def without_ordering(mnemonic: str) -> tuple[str, int]:
+    """An atomic instruction without .aq, .rl or .aqrl, and their bits; any other as it is."""
+    for suffix, bits in ORDERINGS.items():
+        plain = BY_NAME.get(mnemonic.removesuffix(suffix))
+        if mnemonic.endswith(suffix) and plain is not None and plain.opcode == isa.AMO:
+            return plain.name, bits
+    return mnemonic, 0
+
+
+def is_known(mnemonic: str) -> bool:
+    return without_ordering(mnemonic)[0] in MNEMONICS
+
+
 def with_immediate(instruction: Instruction, line: Line) -> Instruction:
     """The relative of a register instruction that takes a number: addi for add."""
     for each in isa.INSTRUCTIONS:
@@ -258,12 +314,12 @@ def encoded(code: Code, number: int, address: int) -> int:
         value = signed(value + 0x800 & ~0xFFF)
     elif code.part in ("lo", "pcrel_lo", "pair_lo"):
         value = signed(value, 12)
-    elif code.part == "whole" and code.instruction.format != "shift" and value > MASK // 2:
+    elif code.part == "whole" and code.instruction.format not in isa.UNSIGNED and value > MASK // 2:
         value = signed(value) if value <= MASK else value  # 0xffffffff is -1
     allowed = isa.immediate_range(code.instruction.format)
     if value not in allowed:
         raise _out_of_range(code, value)
-    return isa.encode(code.instruction, code.rd, code.rs1, code.rs2, value)
+    return isa.encode(code.instruction, code.rd, code.rs1, code.rs2, value, code.csr) | code.ordering
 
 
 def _out_of_range(code: Code, value: int) -> SourceError:
