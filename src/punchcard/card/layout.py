@@ -423,6 +423,18 @@ class Layout:
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
 
+    def test_of(self, pattern: Pattern) -> Callable[[Card], bool]:
+        """The question whether a pattern is on a card, to be asked often: of a packed card in less than a microsecond."""
+        wanted = self._pattern(pattern)
+        place, column, mask, bits = wanted.place, wanted.column, wanted.mask, wanted.bits
+
+        def is_on(card: Card) -> bool:
+            if place is not None and isinstance(card, PackedCard):
+                return card.word(place, column) & mask == bits
+            return bool(self.matches(card, pattern))
+
+        return is_on
+
     def _pattern(self, pattern: Pattern) -> _Wanted:
         """A pattern as it is looked for on packed cards."""
         self.check_pattern(pattern)

@@ -9,7 +9,7 @@ from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.engines import auto
 from punchcard.engines.base import Engine, EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
-from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Watch
+from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Skip, Watch
 from punchcard.errors import PunchcardError, WeightsError, did_you_mean
 from punchcard.lazy import call_name
 from punchcard.transformer.weights import Model, Weights, as_module
@@ -33,7 +33,7 @@ GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
 """The same with `device="cuda"`."""
 
 __all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
-           "Runner", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
+           "Runner", "Skip", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,

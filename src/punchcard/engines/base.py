@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
-from punchcard.engines.controls import NO_CONTROLS, Controls, Port
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -135,16 +136,41 @@ class Stops:
             return None
         return next(p for p, where in zip(self.until, shown, strict=True) if bool(where.reshape(-1)[-1]))
 
+    @cached_property
+    def _tests(self) -> list[tuple[Pattern, Port, Callable[[Card], bool]]]:
+        """The ports, each with the question whether its pattern is on a card."""
+        return [] if self.layout is None else [(pattern, port, self.layout.test_of(pattern))
+                                               for pattern, port in self.ports.items()]
+
     def at_port(self, card: Card) -> bool:
         """Whether there is a port to serve."""
-        return self.layout is not None and any(bool(self.layout.matches(card, pattern)) for pattern in self.ports)
+        return any(is_on(card) for _, _, is_on in self._tests)
 
-    def serve(self, loop: int, card: Card, first: int = 0) -> Pattern | None:
-        """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run."""
-        for pattern, port in islice(self.ports.items(), first, None):
-            if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
-                return pattern
+    def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None) -> Pattern | None:
+        """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
+
+        `skips` takes what the only port that was called says of the next loops: what another one does, it does not know.
+        """
+        answers = []
+        for pattern, port, is_on in islice(self._tests, first, None):
+            if is_on(card):
+                answers.append(port(loop, card))
+                if not answers[-1]:
+                    return pattern
+        if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):
+            skips.append(answers[0])
         return None
+
+
+def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
+    """Change a card as the loops would that a port knows, up to `room` of them; how many those are."""
+    skipped = 0
+    while skips:
+        skip = skips.pop()
+        skipped = max(0, min(skip.loops, room))
+        if skipped:
+            skip.advance(card, skipped)
+    return skipped
 
 
 @dataclass

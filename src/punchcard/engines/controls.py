@@ -31,13 +31,27 @@ class OutputBuffer:
         return True
 
 
+@dataclass(frozen=True)
+class Skip:
+    """The answer of a port that knows the cards of the next loops: the run goes on, and need not make all of these loops.
+
+    loops     how many it knows; no card of theirs has a pattern at which the run ends
+    advance   called with the card and a number of loops, up to that many: changes the card as these loops would
+
+    A port must know this from the weights. An engine may make the loops all the same, as it does when each is watched.
+    """
+
+    loops: int
+    advance: Callable[[Any, int], None]
+
+
 Watch: TypeAlias = Callable[[int, Any], None]
 """Called after every loop with the number of loops made and the card, which it must not change.
 
 A runner that was given a packed card may pass it packed; one that was given a tensor passes tensors.
 """
-Port: TypeAlias = Callable[[int, Any], bool]
-"""Called when its pattern is on the card, with the number of loops made and the card; returns whether to go on.
+Port: TypeAlias = Callable[[int, Any], bool | Skip]
+"""Called when its pattern is on the card, with the number of loops made and the card; returns whether to go on, or a `Skip`.
 
 It may change the card in place, in the rows and regions that a loop may change. A port that reads and writes by calls of the
 layout serves tensors and packed cards alike; a packed card is passed only by a runner that was given one.

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from punchcard.budget import attending, require
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
-from punchcard.engines.controls import NO_CONTROLS, Controls, card_for
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, skip_loops
+from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, card_for
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.torch_settings import equation_settings
 
@@ -61,14 +61,17 @@ class Stepping(Runner):
         stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
         one = 1 if self.one_thread else torch.get_num_threads()
         with torch.no_grad(), equation_settings(self.view.device), threads(one):
-            for loop in range(1, loops + 1):
+            loop = 0
+            while loop < loops:
+                loop += 1
                 self.loop()
                 if watch is not None:
                     watch(loop, card_for(watch, self.view))
                 matched = stops.matched(self.view)
                 if matched is not None:
                     return self._end(loop, "matched", matched)
-                stopped = self._serve(stops, loop)
+                stopped, skipped = self._serve(stops, loop, loops - loop if watch is None else 0)
+                loop += skipped
                 if stopped is not None:
                     return self._end(loop, "stopped", stopped)
                 controls.report(loop)
@@ -76,14 +79,15 @@ class Stepping(Runner):
                     return self._end(loop, "interrupted")
             return self._end(loops, "loops")
 
-    def _serve(self, stops: Stops, loop: int) -> Pattern | None:
-        """Ports work on a copy of the card, which then takes the card's place."""
+    def _serve(self, stops: Stops, loop: int, room: int) -> tuple[Pattern | None, int]:
+        """Ports work on a copy of the card, which then takes the card's place. The loops that were skipped are counted."""
         if not stops.at_port(self.view):
-            return None
-        card = self.card
-        stopped = stops.serve(loop, card)
+            return None, 0
+        card, skips = self.card, list[Skip]()
+        stopped = stops.serve(loop, card, skips=skips)
+        skipped = skip_loops(skips, card, room)
         self.take(card)
-        return stopped
+        return stopped, skipped
 
     def _end(self, loops: int, reason: Reason, matched: Pattern | None = None) -> Run:
         self.notes = (*self._why_this, *self.own_notes)

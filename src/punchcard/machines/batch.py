@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import BatchRunner, Controls, Port, Run, prepare_batch
+from punchcard.engines import BatchRunner, Controls, Port, Run, Skip, prepare_batch
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Result
@@ -43,7 +43,7 @@ class BatchEntry:
 
     def _minding(self, port: Port) -> Port:
         """A port whose error stops this run and no other."""
-        def call(loop: int, card: Card) -> bool:
+        def call(loop: int, card: Card) -> bool | Skip:
             try:
                 return port(self.mark.loops + loop, card)
             except PunchcardError as error:

@@ -199,9 +199,9 @@ def _port_on_tensors(layout: Layout, port: Port) -> Port:
     """A port of the caller's, which works on a tensor, also where the engine has the card packed."""
     def call(loop: int, card: Card) -> bool:
         if not isinstance(card, PackedCard):
-            return port(loop, card)
+            return bool(port(loop, card))
         before, tensor = card.tensor(), card.tensor()
-        goes_on = port(loop, tensor)
+        goes_on = bool(port(loop, tensor))
         if not bool((tensor == before).all()):
             for name, field in PackedCard.of(layout, tensor).fields.items():
                 card.fields[name][...] = field

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from punchcard.card.formats import AnyArray
-from punchcard.card.layout import Card, as_tensor
-from punchcard.card.packed import PackedCard
+from punchcard.card.layout import Card, Place, as_tensor
+from punchcard.card.packed import CHUNK, PackedCard
 from punchcard.engines.lowered.analysis.buffer_layout import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.tables import CLOSED
@@ -43,6 +43,84 @@ class CardMemory:
         self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
 
 
+class WorkingCard(PackedCard):
+    """The packed card of a state, as ports see it. While it `is_open`, words of the active column are those of the code.
+
+    So a port that reads and writes some words costs no more than these words. Who asks for a whole field closes the card:
+    then all fields are as they should be, and the code must take its states from them again.
+    """
+
+    def __init__(self, compiled_model: CompiledModel, dtype: str, buffer: Buffer) -> None:
+        self.is_open = False
+        self._compiled_model, self._buffer, self._states = compiled_model, buffer, buffer.view(np.uint64)
+        active = compiled_model.requirements.active
+        self._column = int(active[0]) if len(active) == 1 else None
+        self._found: dict[str, tuple[int, int, int] | None] = {}
+        super().__init__(compiled_model.layout, dtype, {})
+
+    @property
+    def fields(self) -> dict[str, AnyArray]:
+        self._close()
+        return self._fields
+
+    @fields.setter
+    def fields(self, fields: dict[str, AnyArray]) -> None:
+        self._fields = fields
+
+    def _close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._compiled_model.finish(self._buffer, self)
+
+    def open(self) -> None:
+        """Begin to show the words of the code, where there is one active column."""
+        self.is_open = self._column is not None
+
+    def word(self, place: Place, column: int) -> int:
+        if not self.is_open:
+            return super().word(place, column)
+        if column == self._column:
+            spot = self._found[place.name] if place.name in self._found else self._spot(place)
+            if spot is not None:
+                return self._states.item(spot[0]) >> spot[1] & spot[2]
+            self._close()
+            return super().word(place, column)
+        self.is_open = False  # a passive column is in the fields
+        try:
+            return super().word(place, column)
+        finally:
+            self.is_open = True
+
+    def put_word(self, place: Place, column: int, word: int) -> None:
+        if not self.is_open:
+            super().put_word(place, column, word)
+            return
+        if column == self._column:
+            spot = self._found[place.name] if place.name in self._found else self._spot(place)
+            if spot is not None:
+                at, shift, mask = spot
+                self._states[at] = self._states.item(at) & ~(mask << shift) | word << shift
+                return
+            self._close()
+            super().put_word(place, column, word)
+            return
+        self.is_open = False
+        try:
+            super().put_word(place, column, word)
+        finally:
+            self.is_open = True
+
+    def _spot(self, place: Place) -> tuple[int, int, int] | None:
+        """Where the code has a number of the active column: the word, its first bit and a mask, if all bits are in one."""
+        chunk, shift = divmod(place.first, CHUNK)
+        start = place.rows.start - place.first + chunk * CHUNK
+        self._found[place.name] = next((
+            (at, shift, place.mask) for field, columns, at, mask in self._compiled_model.state_words
+            if (field.block, field.start) == (place.block.name, start) and columns == [self._column]
+            and mask >> shift & place.mask == place.mask), None)
+        return self._found[place.name]
+
+
 class CardState:
     """One card being run: the buffer that the code works on, and what it reported; a row of its memory.
 
@@ -57,13 +135,14 @@ class CardState:
         places, memory = compiled_model.places, memory or CardMemory(compiled_model)
         self.buffer, self.visits, self.report = memory.buffers[row], memory.visits[row], memory.reports[row]
         self._addresses = [array.ctypes.data for array in (self.buffer, self.visits, self.report)]
-        self.card = PackedCard(compiled_model.layout, card.dtype, {})
+        self.card = WorkingCard(compiled_model, card.dtype, self.buffer)
         self._arrays: dict[str, AnyArray] = {}
         for name, field in card.fields.items():
             at = places.arrays[name]
             more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
             self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
             self.card.fields[name] = self._arrays[name][: len(field)]
+        self._known: dict[str, tuple[AnyArray, int]] = {}
         self.checked_at = self.check_seconds = 0.0
         self.unpacked: Card | None = None
         self.patterns = NOTHING
@@ -92,8 +171,12 @@ class CardState:
     def resume(self, changed: Card | None) -> None:
         """Go on after a port, which may have changed the card, in place or as another one.
 
-        Its active columns are checked every time, the whole card now and then and at the end.
+        Its active columns are checked every time, the whole card now and then and at the end. A card that is still open
+        has words of the code alone that may have changed, and those are bits.
         """
+        if self.card.is_open:
+            self.card.is_open, self.unseen = False, True
+            return
         if changed is not None:
             self._hold(changed)
             if self.unpacked is not None:
@@ -133,6 +216,13 @@ class CardState:
     def restore(self, kept: Snapshot) -> None:
         self.buffer[:], self.visits[:], self.fits, self.unseen, self.unpacked = kept
 
+    def open(self) -> PackedCard:
+        """The card as it is now, for ports: `resume` comes next."""
+        if not self.fits or self.compiled_model.passive.settles:
+            return self.show()
+        self.card.open()
+        return self.card if self.card.is_open else self.show()
+
     def show(self) -> PackedCard:
         """The card as it is now; the next loop changes it."""
         if self.fits:  # else no loop was made, and columns that should hold the same may differ
@@ -144,17 +234,24 @@ class CardState:
         compiled_model, made = self.compiled_model, 0
         if not self.fits:
             return 0, None
-        patterns = self.patterns if stop else NOTHING
+        patterns, (buffer, visits, report) = self.patterns if stop else NOTHING, self._addresses
         while made < loops:
-            made += compiled_model.call(
-                self._addresses[0], compiled_model.driver_pointers.ctypes.data, *self._addresses[1:], loops - made,
-                patterns.ctypes.data, compiled_model.cases.ctypes.data, CASES,
-            )
+            made += compiled_model.call(buffer, self._address("driver", compiled_model.driver_pointers), visits, report,
+                                        loops - made, self._address("patterns", patterns),
+                                        self._address("cases", compiled_model.cases), CASES)
             if self.report.item(0) == MATCHED:
                 return made, self.report.item(1)
             if not self.recover():
                 return made, None
         return made, None
+
+    def _address(self, name: str, array: AnyArray) -> int:
+        """Where an array is, which NumPy takes longer to say than a loop takes."""
+        known, address = self._known.get(name, (None, 0))
+        if known is not array:
+            address = int(array.ctypes.data)
+            self._known[name] = array, address
+        return address
 
     def recover(self) -> bool:
         """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""

@@ -15,8 +15,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops
-from punchcard.engines.controls import NO_CONTROLS, Controls, Watch, card_for
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, skip_loops
+from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, Watch, card_for
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 SLICE_SECONDS = 0.05
 """Between two questions whether the run is interrupted."""
+
+
+ASK_SECONDS = 0.002
+"""The same where ports are called more often."""
 
 
 class Declined(Exception):
@@ -85,7 +89,7 @@ class Lowered(Runner):
 
     @small_numbers_kept()
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        watch = controls.watch
+        watch, progress, interrupted, asked = controls.watch, controls.progress, controls.interrupted, 0.0
         self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
@@ -97,7 +101,8 @@ class Lowered(Runner):
             started = time.perf_counter()
             done, matched = self._advance(count)
             made += done
-            spent = time.perf_counter() - started
+            now = time.perf_counter()
+            spent = now - started
             declined = done < count and matched is None
             if self.log.flush():
                 self.states[0].unseen = True
@@ -107,24 +112,31 @@ class Lowered(Runner):
             if matched is not None and matched < len(self.stops.until):
                 return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:
-                stopped = self._serve(made, matched - len(self.stops.until))
+                stopped, skipped = self._serve(made, matched - len(self.stops.until), loops - made if watch is None else 0)
+                made += skipped
                 if stopped is not None:
                     return self._end(made, "stopped", stopped)
-            if done:
-                controls.report(made)
-            if done and controls.is_interrupted():
-                return self._end(made, "interrupted")
+            if done and (matched is None or watch is not None or now > asked):  # not at each of many ports
+                asked = now + ASK_SECONDS
+                if progress is not None:
+                    progress(made)
+                if interrupted is not None and interrupted():
+                    return self._end(made, "interrupted")
             if declined:
                 return self._end(made, "declined")
         return self._end(made, "loops")
 
-    def _serve(self, made: int, first: int) -> Pattern | None:
-        """Call the ports, from a number on, whose patterns are on the card, with the card as the runner was given it."""
-        state = self.states[0]
-        card: Card = state.show() if self.packed else state.show().tensor()
-        stopped = self.stops.serve(made, card, first)
+    def _serve(self, made: int, first: int, room: int) -> tuple[Pattern | None, int]:
+        """Call the ports, from a number on, whose patterns are on the card, with the card as the runner was given it.
+
+        `room`: how many loops may be skipped. Those that are skipped are counted.
+        """
+        state, skips = self.states[0], list[Skip]()
+        card: Card = state.open() if self.packed else state.show().tensor()
+        stopped = self.stops.serve(made, card, first, skips)
+        skipped = skip_loops(skips, card, room)
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
-        return stopped
+        return stopped, skipped
 
     def _advance(self, count: int) -> tuple[int, int | None]:
         """All cards by the same number of loops; fewer than `count` when a pattern is met or a loop is declined."""
