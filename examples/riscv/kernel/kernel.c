@@ -116,8 +116,8 @@ static void serve(struct task *task)
     word *a0 = &task->frame.x[A0 - 1];
     task->frame.counter += 4;
     switch (task->frame.x[A7 - 1]) {
-    case CALL_PUT:
-        put((char)*a0);
+    case CALL_PRINT:
+        print((const char *)*a0);
         break;
     case CALL_GET:
         task->waits_for_input = 1;

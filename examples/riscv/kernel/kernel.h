@@ -6,7 +6,7 @@
 typedef unsigned int word;
 
 enum call {
-    CALL_PUT,   /* writes the byte a0 */
+    CALL_PRINT, /* writes the text at a0, all of it at once */
     CALL_GET,   /* gives the next byte of the input, and waits for it */
     CALL_SLEEP, /* lets others run until a0 ticks are over */
     CALL_TICKS, /* gives how often the timer has interrupted task a0, or -1 if there is no such task */

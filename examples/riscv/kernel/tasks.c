@@ -45,29 +45,23 @@ static void add_one(volatile word *to)
 
 static void print(const char *text)
 {
-    for (; *text; text++)
-        ask(CALL_PUT, (word)*text);
+    ask(CALL_PRINT, (word)text);
 }
 
-static void print_number(word number)
+/* A text and a number, as one text: another task's does not come in between. */
+static void print_line(const char *text, word number)
 {
-    char digits[11], *at = digits + 10;
-    *at = 0;
+    char line[64], digits[10], *at = line;
+    int count = 0;
+    while (*text)
+        *at++ = *text++;
     do
-        *--at = (char)('0' + number % 10);
+        digits[count++] = (char)('0' + number % 10);
     while (number /= 10);
-    print(at);
-}
-
-/* A line that another task's line does not interrupt. */
-static void print_line(const char *before, word number)
-{
-    static word printing;
-    take(&printing);
-    print(before);
-    print_number(number);
-    print("\r\n");
-    give(&printing);
+    while (count)
+        *at++ = digits[--count];
+    *at++ = '\r', *at++ = '\n', *at = 0;
+    print(line);
 }
 
 static word count_primes(word end)
@@ -103,7 +97,7 @@ void worker(void)
             if (end == ADD)
                 add_in_turn(EACH);
             else
-                print_line("worker: primes found: ", count_primes(end));
+                print_line("\r\nworker: primes found: ", count_primes(end));
         }
         ask(CALL_SLEEP, 1);
     }
@@ -144,7 +138,7 @@ static void read_line(char *line, word size)
             print("\b \b");
         } else if (byte >= ' ' && byte < 127 && length < size - 1) {
             line[length++] = byte;
-            ask(CALL_PUT, (word)byte);
+            print((char[]){byte, 0});
         }
     }
 }
