@@ -48,8 +48,8 @@ def fibonacci(limit: int) -> Iterator[int]:
 
 def build_kernel(folder: Path) -> None:
     """The kernel, without a library: all of it is in its folder."""
-    compile_ = [*toolchain.find("gcc").command, "-march=rv32ima_zicsr", "-mabi=ilp32", "-ffreestanding", "-nostdlib", "-static",
-                "-mno-relax", *SMALL.split(), "-Wl,--build-id=none", "-s", "-T", "kernel.ld"]
+    compile_ = [*toolchain.find("gcc").command, "-march=rv32ima_zicsr", "-mabi=ilp32", "-ffreestanding", "-nostdlib",
+                "-static", "-mno-relax", *SMALL.split(), "-Wl,--build-id=none", "-s", "-T", "kernel.ld"]
     sources = sorted(path.name for pattern in ("*.S", "*.c") for path in folder.glob(pattern))
     subprocess.run([*compile_, *sources, "-o", "kernel.elf"], cwd=folder, check=True)
 
