@@ -1,4 +1,6 @@
-"""Makes the binaries in `bin/` and the outputs in `expected/` from the sources here: python examples/riscv/build.py
+"""Makes the binaries in `bin/` and the outputs in `expected/` from the sources here, and the kernel:
+
+    python examples/riscv/build.py
 
 The binaries are compiled for RV32I with the package's own C library and arithmetic, so that they hold nothing but what is
 in this repository. The outputs are those of the same sources, compiled for this computer.
@@ -44,7 +46,16 @@ def fibonacci(limit: int) -> Iterator[int]:
         number, following = following, number + following
 
 
+def build_kernel(folder: Path) -> None:
+    """The kernel, without a library: all of it is in its folder."""
+    compile_ = [*toolchain.find("gcc").command, "-march=rv32ima_zicsr", "-mabi=ilp32", "-ffreestanding", "-nostdlib",
+                "-static", "-mno-relax", *SMALL.split(), "-Wl,--build-id=none", "-s", "-T", "kernel.ld"]
+    sources = sorted(path.name for pattern in ("*.S", "*.c") for path in folder.glob(pattern))
+    subprocess.run([*compile_, *sources, "-o", "kernel.elf"], cwd=folder, check=True)
+
+
 def main() -> None:
+    build_kernel(HERE / "kernel")
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     for source in sorted(HERE.glob("*.c")):
         elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE, stack=STACK)
