@@ -203,7 +203,8 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
-        loaded = code.load_or_compile(name, build)
+        several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
+        loaded = code.load_or_compile(name, build, vectorize=several)
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
             self.doubts[loaded.doubt] = None
