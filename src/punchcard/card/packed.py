@@ -87,16 +87,24 @@ class PackedCard:
 
     def copy(self) -> PackedCard:
         """The same card with arrays of its own."""
-        made = PackedCard(self.layout, self.dtype, {name: np.zeros_like(field) for name, field in self.fields.items()})
-        made.take(self)
-        return made
+        return PackedCard(self.layout, self.dtype, {name: self._copied(name) for name in self.fields})
 
     def take(self, other: PackedCard) -> None:
         """Become like another card of this layout. Where a block holds nothing all is 0 already, and no page is touched."""
-        for block in self.layout.blocks:
-            for region in block.holds if block.name in self.fields else ():
-                columns = self.layout.region(region)
-                self.fields[block.name][columns] = other.fields[block.name][columns]
+        for name, field in self.fields.items():
+            self._take_field(name, field, other.fields[name])
+
+    def _take_field(self, name: str, field: AnyArray, other: AnyArray) -> None:
+        for region in self.layout.place(name).block.holds:
+            columns = self.layout.region(region)
+            field[columns] = other[columns]
+
+    def _copied(self, name: str) -> AnyArray:
+        """A copy of a field. Where its block holds nothing, no page is touched."""
+        field = self.fields[name]
+        made = np.zeros(field.shape, field.dtype)
+        self._take_field(name, made, field)
+        return made
 
     def snapshot(self) -> PackedCard:
         """The card as it is now, to keep. What no loop changes is shared, until one of the two is written to there."""
@@ -104,7 +112,7 @@ class PackedCard:
         for block in self.layout.blocks:
             field = self.fields.get(block.name)
             if field is not None and block.changes:
-                kept[block.name] = field.copy()
+                kept[block.name] = self._copied(block.name)
             elif field is not None:
                 field.flags.writeable = False
                 kept[block.name] = field
@@ -114,7 +122,7 @@ class PackedCard:
         """A field that is this card's own."""
         field = self.fields[name]
         if not field.flags.writeable:
-            field = self.fields[name] = field.copy()
+            field = self.fields[name] = self._copied(name)
         return field
 
     def equals(self, other: PackedCard) -> bool:

@@ -127,16 +127,9 @@ class Machine(ABC, Generic[Program, State]):
         for chosen in formats:
             self.precision = chosen
             key = weight_cache.key_of(self.design, sizes, self.precision) if self.keeps_weights else None
-            found = key and weight_cache.find(key)
-            if found:
-                self.weights, self.needed_bits = found
-                break
-            layers = self._compiled()
-            self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
-            if self.needed_bits <= self.precision.significand:
-                self.weights = to_weights(layers, self.layout.width, self.precision)
-                if key:
-                    weight_cache.keep(key, self.weights, self.needed_bits)
+            weights, self.needed_bits = (key and weight_cache.find(key)) or self._weights(key)
+            if weights is not None:
+                self.weights = weights
                 break
         else:
             raise PrecisionError(
@@ -145,6 +138,15 @@ class Machine(ABC, Generic[Program, State]):
                 f"{self.advice()}")
         for pattern in self.halting:
             self.layout.check_pattern(pattern)
+
+    def _weights(self, key: str | None) -> tuple[Weights | None, int]:
+        """The weights, if the number format has the significand bits that they need, and that number; cached by a key."""
+        layers = self._compiled()
+        bits = needed_bits(layers, self.layout) if self.design.exact else 0
+        weights = to_weights(layers, self.layout.width, self.precision) if bits <= self.precision.significand else None
+        if key:
+            weight_cache.keep(key, weights, bits)
+        return weights, bits
 
     def _compiled(self) -> list[LayerWeights]:
         """The layers of the design, as matrices."""

@@ -71,6 +71,7 @@ class CompiledModel:
     def _prepare(self, *, uniform: bool) -> None:
         """Sort the columns, and get the driver: with the loop itself where there are no cases to tell apart."""
         self.graph = Graph()
+        self._known_direct: dict[Lookup, tables.DirectLookup | None] = {}
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.graph)
@@ -112,12 +113,19 @@ class CompiledModel:
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
         """What the code of a plan assumes, until a loop shows that it is false."""
-        direct = [tables.direct(table, self.passive) if self.direct else None for table in plan.tables]
-        return CodeKind(self.real, self.places, direct, self.empty)
+        return CodeKind(self.real, self.places, list(map(self._direct, plan.tables)), self.empty)
+
+    def _direct(self, table: Lookup) -> tables.DirectLookup | None:
+        """How the code does without a table, if it does. Cases ask for the same tables."""
+        if not self.direct:
+            return None
+        if table not in self._known_direct:
+            self._known_direct[table] = tables.direct(table, self.passive)
+        return self._known_direct[table]
 
     def _notes(self, plan: LoopPlan) -> Notes:
-        direct = self.kind_of_code(plan).direct
-        return {"tables": [asdict(t) for t in plan.tables], "direct": [d is not None for d in direct]}
+        return {"tables": [asdict(t) for t in plan.tables],
+                "direct": [self._direct(table) is not None for table in plan.tables]}
 
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
@@ -195,7 +203,8 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
-        loaded = code.load_or_compile(name, build)
+        several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
+        loaded = code.load_or_compile(name, build, vectorize=several)
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
             self.doubts[loaded.doubt] = None

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Content, Layout, Place, RowBlock
-from punchcard.card.packed import PackedCard
+from punchcard.card.packed import CHUNK, PackedCard
 from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.weights import LayerLists
 from punchcard.engines.lowered.graph.builder import Graph
@@ -218,15 +219,19 @@ class CardColumns:
         """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
-        each of the active columns by itself. Selectors that active columns do not carry from loop to loop are met too late.
-        Of the first layer, what its heads take and what its units give may be the same for all cases as well.
+        each of the active columns by itself, or no layer after them looks at it. Selectors that active columns do not carry
+        from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over: what
+        is shared is computed in every loop, and a case knows more. Of the first layer, what its heads take and what its
+        units give may be the same for all cases as well.
         """
         layers, chosen = self.layers, set(self.selectors)
         carried = all(self.block_of[row].holds.get(region) == "bits" for row in chosen for region in self.active)
-        cut = max((number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)), default=len(layers))
-        passing = self._passing(layers[:cut])
-        if not chosen or not carried or len(self.active_columns) > 1 or cut == len(layers) or passing is None:
+        least = max((number for number, layer in enumerate(layers, start=1) if layer.combined & chosen), default=len(layers))
+        cuts = {cut: found for cut in range(least, len(layers)) if (found := self._passing(cut)) is not None}
+        if not chosen or not carried or len(self.active_columns) > 1 or not cuts:
             return SharedLayers(len(layers))
+        cut = min(cuts, key=lambda cut: self._handed_over(cut, cuts[cut]))
+        passing = cuts[cut]
         first = layers[0]
         taken = {row for head in first.heads for row in head.value}
         given = {row for entries in first.outputs for row, _ in entries}
@@ -235,16 +240,26 @@ class CardColumns:
         free = first.free_of(chosen)
         return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free])
 
-    def _passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
-        """The rows that these layers, the first of a loop, write in active columns; None if one is not declared a bit."""
-        found = []
-        for row in sorted({row for layer in layers for row in layer.written}):
+    def _passing(self, cut: int) -> list[StateSlot] | None:
+        """The bits that the layers before a cut write in active columns; None if they write what is not declared a bit.
+
+        What is not declared a bit may be there if no layer after the cut looks at it. Then it is 0 again, or what it was:
+        that is shown for each case.
+        """
+        found, later = [], {row for layer in self.layers[cut:] for row in (*layer.looked_at, *layer.written)}
+        for row in sorted({row for layer in self.layers[:cut] for row in layer.written}):
             block = self.block_of[row]
             held = {block.holds.get(name) for name in self.active}
-            if held != {"bits"} and not (held == {None} and block.within == "bits"):
+            if held == {"bits"} or (held == {None} and block.within == "bits"):
+                found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
+            elif row in later:
                 return None
-            found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
         return found
+
+    def _handed_over(self, cut: int, passing: Sequence[StateSlot]) -> int:
+        """How many of the bits at a cut matter beside other rows later on; others are only cleared."""
+        used = {row for layer in self.layers[cut:] for row in layer.combined}
+        return sum(slot.row in used for slot in passing)
 
 
 def limit_of(block: RowBlock, content: Content) -> float:
@@ -267,6 +282,14 @@ def rows_of(layout: Layout, name: str) -> range:
 # Entries of a packed card by the numbers of their rows
 
 
+class SignPlace(NamedTuple):
+    """A row of ±1 bits: the block, which of its words of a column it is in, and the bit there."""
+
+    block: str
+    chunk: int
+    bit: int
+
+
 def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int]) -> Array:
     """One row in some columns, as numbers."""
     place, field, i = _place(card, row)
@@ -276,7 +299,8 @@ def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int
         return field[columns, i].astype(np.float64)
     result: Array = 2.0 * _bits(field, i, columns) - 1.0
     for start, stop in place.empty:
-        result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
+        if _meets(columns, start, stop):
+            result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
     return result
 
 
@@ -286,13 +310,17 @@ def is_even(card: PackedCard, row: int, columns: list[int]) -> bool:
     return bool(np.all(values == values[0]))
 
 
-def signs_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-    """Whether a row holds +1 in some columns, in order; None where it does not hold ±1 in all of them."""
+def sign_place(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> SignPlace | None:
+    """Where the signs of a row are; None where it does not hold ±1 in all of some columns."""
     place, field, i = _place(card, row)
-    empty = any(bool(np.any((columns >= start) & (columns < stop))) for start, stop in place.empty)
-    if field is None or field.dtype.kind == "f" or empty:
+    if field is None or field.dtype.kind == "f" or any(_meets(columns, *span) for span in place.empty):
         return None
-    return _bits(field, i, columns).astype(bool)
+    return SignPlace(place.block.name, *divmod(i, CHUNK))
+
+
+def words_at(card: PackedCard, place: SignPlace, columns: npt.NDArray[np.int64]) -> AnyArray:
+    """The words in some columns."""
+    return _words(card.fields[place.block], place.chunk, columns)
 
 
 def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
@@ -303,8 +331,23 @@ def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
 
 
 def _bits(field: AnyArray, i: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
-    words: AnyArray = field if field.ndim == 1 else field[:, i // 64]
-    together = len(columns) > 1 and columns[-1] - columns[0] == len(columns) - 1
-    chosen = words[columns[0] : columns[-1] + 1] if together else words[columns]
-    bits: AnyArray = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
+    words = _words(field, i // CHUNK, columns)
+    bits: AnyArray = words >> words.dtype.type(i % CHUNK) & words.dtype.type(1)
     return bits
+
+
+def _words(field: AnyArray, chunk: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
+    words: AnyArray = field if field.ndim == 1 else field[:, chunk]
+    return words[columns[0] : columns[-1] + 1] if _together(columns) else words[columns]
+
+
+def _together(columns: npt.NDArray[np.int64] | list[int]) -> bool:
+    """Whether columns, which are in order, follow one another."""
+    return len(columns) > 1 and bool(columns[-1] - columns[0] == len(columns) - 1)
+
+
+def _meets(columns: npt.NDArray[np.int64] | list[int], start: int, stop: int) -> bool:
+    """Whether some of the columns are among those from `start` to `stop`."""
+    if _together(columns):
+        return bool(columns[0] < stop and columns[-1] >= start)
+    return bool(np.any((np.asarray(columns) >= start) & (np.asarray(columns) < stop)))
