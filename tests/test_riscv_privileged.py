@@ -46,9 +46,9 @@ WHOLE = MASK
 MASKS = {
     # what a register holds of all ones, from the privileged specification and the fields that this machine has
     "mstatus": 0x1888, "mie": 0x888, "mtvec": 0xFFFFFFFC, "mscratch": WHOLE, "mepc": 0xFFFFFFFC, "mcause": 0x8000001F,
-    "mtval": WHOLE, "mcycle": WHOLE, "mcycleh": WHOLE,
+    "mtval": WHOLE, "mcycle": WHOLE, "mcycleh": WHOLE, "minstret": WHOLE, "minstreth": WHOLE,
 }
-FIXED = {"misa": 0x40101101, "mcounteren": 7}
+FIXED = {"misa": 0x40101101, "mcounteren": 7, "pmpaddr0": WHOLE}
 COUNTING = ("mcycle", "minstret", "cycle", "time", "instret")
 
 
@@ -123,9 +123,12 @@ def test_counters_count_loops_and_a_write_wins(make: Make) -> None:
     assert [run.registers[i] for i in (A1, A2, A3)] == [0, 0, 0], "2^64 is 0"
     text = "lui s0, 0x1100c\nsw a0, -8(s0)\nlw a1, -8(s0)\nlw a2, -4(s0)\nsw a3, -4(s0)\nlw a4, -4(s0)"
     run = after(make, f"{text}\nrdtimeh a5\nrdtime a6", 8, {A0: MASK, A3: 7})
-    assert [run.registers[i] for i in (A1, A2, 14, 15, 16)] == [MASK, 1, 7, 7, 4]
+    assert [run.registers[i] for i in (A1, A2, 14, 15, 16)] == [MASK, 1, 7, 7, 3]
     run = after(make, "lui s0, 0x1100c\nsw a0, -8(s0)\nsw a1, -8(s0)\nlw a2, -4(s0)", 4, {A0: MASK, A1: 9})
-    assert (run.registers[A2], run.rows["mtime"]) == (1, 10), "a write of the low half leaves the carry of what was there"
+    assert (run.registers[A2], run.rows["mtime"]) == (0, 10), "a write of one half stops the count of both"
+    text = "csrw minstret, a0\ncsrw minstreth, a0\nnop\ncsrr a1, minstret\ncsrr a2, minstreth"
+    run = after(make, text, 5, {A0: MASK, A1: 1, A2: 1})
+    assert (run.registers[A1], run.registers[A2]) == (0, 0)
 
 
 def test_misa_and_products() -> None:
