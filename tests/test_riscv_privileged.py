@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from punchcard.errors import SizeError
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv import csrs
 from punchcard.machines.riscv.csrs import CSRS, ROWS
 from punchcard.machines.riscv.isa import MASK, decode, encode
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
 from tests.riscv_cases import CORNERS, program_of
@@ -432,9 +430,3 @@ def test_a_trap_without_a_handler_goes_on_trapping() -> None:
     run = PrivilegedInterpreter(program_of([0], 0x1000), MEMORY)
     run.run(5)
     assert (run.program_counter, run.trapped, run.word) == (0, csrs.FETCH_FAULT, None)
-
-
-def test_no_machine_has_traps_yet() -> None:
-    with pytest.raises(SizeError) as caught:
-        RiscvMachine(memory=64, privileged=True)
-    assert str(caught.value) == "privileged=True: no design has layers for traps yet: build it with privileged=False"
