@@ -209,9 +209,10 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
+        several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
         try:
-            loaded = code.load_or_compile(name, build)
+            loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
         self._count.pieces += loaded.fresh

@@ -104,7 +104,7 @@ class Linear:
     @property
     def single(self) -> tuple[Node, float] | None:
         """Node and coefficient, if the form is a multiple of one node."""
-        if len(self.terms) != 1 or self.constant.any():
+        if len(self.terms) != 1 or (self.constant is not ZERO and self.constant.any()):
             return None
         return next(iter(self.terms.items()))
 
@@ -147,7 +147,8 @@ class Linear:
         """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
         if self._bounds is None:
             (low, high), grids = self.ends, self.grids
-            self._bounds = LinearBounds(low, high, self.sizes, grids, (min(low.tolist()), max(high.tolist()), min(grids.tolist())))
+            outer = min(low.tolist()), max(high.tolist()), min(grids.tolist())
+            self._bounds = LinearBounds(low, high, self.sizes, grids, outer)
         return self._bounds
 
     @property

@@ -33,7 +33,7 @@ from punchcard.machines.riscv.designs.formulas import Branch, appear
 from punchcard.machines.riscv.isa import CSR_AT, FIELDS, WORD_BITS, Instruction
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import less_where, sum_where
-from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, decide, zero_where
+from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, decide, step_where, zero_where
 from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, stack
 
@@ -75,17 +75,9 @@ class ControlExecute(Execute):
 
     def _flags(self) -> dict[str, Expression]:
         one = self.one
-        alert = absent(self.rows("alert", "port.ready", "port.refused", "event.wait"), {0: 1, 1: 0, 2: 0, 3: 0}, one)
-        return {**super()._flags(), "quiet": one - conjunction(alert, one), "awake": self._awake()}
-
-    def _awake(self) -> Expression:
-        """1 where wfi goes on: an interrupt that is enabled is pending."""
-        one = self.one
-        software, timer = (absent(self.rows(f"mie.{name}", f"mip.{name}"), {0: 1, 1: 1}, one)
-                           for name in ("software", "timer"))
-        return sum((conjunction(closed + software, one) + conjunction(closed + timer, one)
-                    - conjunction(closed + software + timer, one) for closed in self.open_for(lambda i: i.name == "wfi")),
-                   0.0 * one)
+        free = absent(self.rows("awake", "port.ready", "port.refused", "event.wait"), {0: 1, 1: 0, 2: 0, 3: 0}, one)
+        enabled = [absent(self.rows("mode", "mstatus.mie"), cube, one) for cube in ({0: csrs.USER}, {0: csrs.MACHINE, 1: 1})]
+        return {**super()._flags(), "quiet": one - sum((conjunction(free + each, one) for each in enabled), 0.0 * one)}
 
     def _permitted(self, instruction: Instruction, missing: Expression) -> list[Expression]:
         one, mode = self.one, self.rows("mode")
@@ -138,6 +130,7 @@ class ControlFinish(Finish):
             + appear(self.rows("detail"), self._detail(), one)
             + appear(self.rows("new"), self._new(), one)
             + appear(self.rows("writes"), self._writes(), one)
+            + appear(self.rows("due"), self._due(), one)
         )
 
     def _count(self, is_wanted: Callable[[Instruction], bool], *missing: Expression) -> Expression:
@@ -299,6 +292,23 @@ class ControlFinish(Finish):
             found[part] = self._count(lambda i: i.name == "sw", self.sound, self.silent, outside, self._is_at(address))
         return stack(*(found[name] for name in WRITES))
 
+    def _due(self) -> Expression:
+        """1 where the low half of mtime, one more, is not below that of mtimecmp; and of a word that is stored to either.
+
+        A low half that is at its end becomes 0.
+        """
+        one, size, rolls = self.one, 1 << WORD_BITS, self.rows("rolls.mtime")
+        time, limit = self.rows("mtime"), self.rows("mtimecmp")
+
+        def reaches(other: Expression, closed: Expression) -> Expression:
+            counts = step_where(number(time, one) + one - number(other, one), closed + absent(rolls, {0: 0}, one), one, size)
+            zero = absent(other, dict.fromkeys(range(WORD_BITS), 0), one)
+            return counts + conjunction(closed + absent(rolls, {0: 1}, one) + zero, one)
+
+        stored = self.open_for(lambda i: i.name == "sw")
+        by_time = sum((step_where(number(self.y, one) - number(limit, one), closed, one, size) for closed in stored), 0.0 * one)
+        return stack(reaches(limit, 0.0 * one), by_time, sum((reaches(self.y, closed) for closed in stored), 0.0 * one))
+
     # The result, where it goes, and the next program counter
 
     def _result_sort(self, instruction: Instruction) -> str | None:
@@ -373,7 +383,7 @@ class ControlFinish(Finish):
         if way == "mret":
             return stack(*[0.0 * one] * 2, bits_where(self.rows("mepc"), closed, one))
         if way == "wfi":
-            awake = [absent(self.rows("flag.awake"), {0: bit}, one) for bit in (1, 0)]
+            awake = [absent(self.rows("awake"), {0: bit}, one) for bit in (1, 0)]
             return bits_where(self.following, closed + awake[0], one) + bits_where(self.counter, closed + awake[1], one)
         return super()._goes_on(way, closed)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import product
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv.csrs import CLINT, COUNTERS, CSRS, MACHINE, ROWS, USER
@@ -19,9 +20,8 @@ from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
 from punchcard.machines.riscv.designs.control import CLINT_PARTS
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear, replace_where, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS
-from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import offset_where
-from punchcard.primitives.literals import Cube, absent, as_numbers, bits_where, conjunction, step_where
+from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
 from punchcard.transformer.build import Part
 from punchcard.transformer.expression import Expression, Rows, stack
 
@@ -122,7 +122,17 @@ class Traps(LayerFormulas):
             choices = entered.get(rows, [])
             more = [self._written(rows, neither[len(choices)])] if rows in self._writers else []
             found = found + self._choose(self.rows(rows), *choices, *more)
-        return found
+        return found + appear(self.rows("called"), self._called(), self.one)
+
+    def _called(self) -> Expression:
+        """1 where a software interrupt is pending that mie has, as both will be."""
+        one, total = self.one, 0.0 * self.one
+        for setting in product((0, 1), repeat=2):
+            held = [self.rows(rows) if not value else self.new[self._writers[rows][1]]
+                    for rows, value in zip(("mie.software", "mip.software"), setting, strict=True)]
+            closed = absent(self.rows("writes.mie", "writes.software"), dict(enumerate(setting)), one)
+            total = total + conjunction(closed + absent(stack(*held), {0: 1, 1: 1}, one), one)
+        return total
 
     @cached_property
     def _writers(self) -> dict[str, tuple[str, int, int]]:
@@ -150,14 +160,6 @@ class Traps(LayerFormulas):
                 bits, closed = self._written(rows, self._where())
                 counted = offset_where(self.rows(rows), more, 0, 1, one - closed, one)
                 found = found + rewrite(self.rows(rows), bits + counted)
-        return found + appear(self.rows("due"), self._due(), one)
-
-    def _due(self) -> Expression:
-        """1 where the low half of mtime, as it will be, is not below that of mtimecmp."""
-        one, size = self.one, 1 << WORD_BITS
-        time = number(self.rows("mtime"), one) + one - size * as_numbers(self.rows("rolls.mtime"), one)
-        limit, new = number(self.rows("mtimecmp"), one), number(self.new, one)
-        writes = self.rows("writes.mtime", "writes.mtimecmp")
-        cases: tuple[tuple[Expression, Cube], ...] = (
-            (new - limit, {0: 1}), (time - new, {0: 0, 1: 1}), (time - limit, {0: 0, 1: 0}))
-        return sum((step_where(form, absent(writes, cube, one), one, size) for form, cube in cases), 0.0 * one)
+        writes, due = self.rows("writes.mtime", "writes.mtimecmp"), self.rows("due.now")
+        return found + self._choose(due, self._word(self.rows("due.time"), absent(writes, {0: 1}, one)),
+                                    self._word(self.rows("due.limit"), absent(writes, {0: 0, 1: 1}, one)))
