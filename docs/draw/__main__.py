@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from docs.draw import attention, card, engines, losses, nine_layers, product_error, running
+from docs.draw import attention, boot, card, engines, losses, nine_layers, product_error, running
 from docs.draw.svg import PICTURES
 
 DRAWN: dict[str, Callable[[], str]] = {
@@ -16,6 +16,7 @@ DRAWN: dict[str, Callable[[], str]] = {
     "nine-layers": nine_layers.picture,
     "product-error": product_error.picture,
     "engines": engines.picture,
+    "boot": boot.picture,
     **{f"loss-{data}": partial(losses.picture, data) for data in losses.TITLES},
 }
 
