@@ -11,8 +11,9 @@ import numpy as np
 
 from punchcard.proof.attention import LayerHead
 from punchcard.proof.column import Column
-from punchcard.proof.rounding import GATE, BitSums, Flags
+from punchcard.proof.rounding import GATE, BitSums
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import Flags, are_powers_of_two
 
 UNITS = 3
 """A term's product and its addition, each off by a unit, and the powers of these."""
@@ -51,7 +52,7 @@ class RealRounding:
         weights, constants = np.abs(weights), np.abs(constants)
         used = (weights != 0) & (sizes > 0)
         terms = used.sum(axis=1) + (constants != 0)
-        plain = (terms == 1) & (np.frexp(np.where(used, weights, 0.5))[0] == 0.5).all(axis=1)
+        plain = (terms == 1) & (~used | are_powers_of_two(weights)).all(axis=1)
         units = UNITS * np.where(plain, 0, terms) * self._unit
         carried = self._carried(weights, sizes, errors)
         return np.asarray(carried + np.where(units, units * (carried + weights @ sizes + constants), 0.0))

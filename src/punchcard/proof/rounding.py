@@ -12,12 +12,12 @@ more things happen:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
@@ -26,7 +26,7 @@ from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
 from punchcard.transformer.exactness import bits_for
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import Flags, are_powers_of_two, grid_of_number, grids_of
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
 from punchcard.transformer.weights import LayerArrays
 
@@ -37,8 +37,6 @@ MARGIN = 1 / 64
 
 TINY = 2.0**-900
 """In place of a grid that there is not: no number format has so many bits."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -232,9 +230,9 @@ class BitSums:
         weights = np.where(open_, w2, 0.0)
         above = np.maximum(rows.high, 0) + np.maximum(weights, 0) @ reach + np.maximum(b2, 0)
         below = np.maximum(-rows.low, 0) + np.maximum(-weights, 0) @ reach + np.maximum(-b2, 0)
-        grids = np.minimum(rows.grid, powers_of_two(b2))
+        grids = np.minimum(rows.grid, grids_of(b2))
         with np.errstate(invalid="ignore"):
-            steps = np.where(weights != 0, powers_of_two(weights) * np.where(open_ & ~real, grid, np.inf), np.inf)
+            steps = np.where(weights != 0, grids_of(weights) * np.where(open_ & ~real, grid, np.inf), np.inf)
         grids = np.fmin(grids, steps.min(axis=1, initial=np.inf))
         has_real = ((weights != 0) @ real) | rows.real
         return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
@@ -266,7 +264,7 @@ class BitSums:
                 return False
             first = float(w1[each, places[0]])
             scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
-            if any(np.frexp(abs(weight))[0] != 0.5 for weight in (*w1[each, places], weights[each])):
+            if not are_powers_of_two(np.array([*w1[each, places], weights[each]])).all():
                 return False
             terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
         for signs in terms.values():
@@ -282,7 +280,7 @@ class BitSums:
         high = np.maximum(w1, 0) @ rows.high + np.minimum(w1, 0) @ rows.low + b1
         reach = np.maximum(high, 0.0)
         totals, grids, real = _summed(w1, rows)
-        totals, grids = totals + np.abs(b1), np.minimum(grids, powers_of_two(b1))
+        totals, grids = totals + np.abs(b1), np.minimum(grids, grids_of(b1))
         gated = ((np.abs(w1) >= GATE) & rows.used).any(axis=1)
         # none of its terms is above 0, or it is below 0 by more than all roundings of the sum
         terms = (w1 != 0).sum(axis=1) + 2
@@ -314,7 +312,7 @@ class BitSums:
                     self.loop.solver.possible(self.loop.bits.setting(setting))):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)
-        grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])
+        grid = float(np.minimum(grids, grids_of(np.array([bias])))[0])
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
@@ -349,15 +347,10 @@ def _parts(matrix: Array, rows: RowBounds) -> tuple[Array, Array]:
 def _summed(matrix: Array, rows: RowBounds) -> tuple[Array, Array, Flags]:
     """The largest partial sums of `matrix @ x`, the grid of each entry, and in which a real number takes part."""
     used = (matrix != 0) & rows.used
-    grids = np.where(used & ~rows.real, powers_of_two(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)
+    grids = np.where(used & ~rows.real, grids_of(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)
     return np.maximum(*_parts(matrix, rows)), grids.min(axis=1, initial=np.inf), (used & rows.real).any(axis=1)
 
 
 def _grid(form: Form) -> float:
     """The largest power of two that all values of a form are multiples of."""
-    if not form.terms and not form.constant:
-        return float("inf")
-    step = unit([form])
-    if step.denominator & step.denominator - 1:
-        return 0.0  # thirds, say: no number format has them
-    return float(Fraction(step.numerator & -step.numerator, step.denominator))
+    return grid_of_number(unit([form])) if form.terms or form.constant else math.inf

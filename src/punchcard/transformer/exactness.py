@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from punchcard.card.layout import Layout
 from punchcard.transformer.build import LayerWeights
@@ -56,15 +55,6 @@ def entry_sizes(layout: Layout) -> Array:
         if block.within == "real" and block.limit is not None:
             sizes[layout.rows(block.name)] = block.limit
     return sizes
-
-
-def rows_of_numbers(layout: Layout) -> npt.NDArray[np.bool_]:
-    """The rows that may hold other numbers than -1, 0 and 1, between loops or within one."""
-    found = np.zeros(layout.width, dtype=np.bool_)
-    for block in layout.blocks:
-        if block.real or block.within == "real":
-            found[layout.rows(block.name)] = True
-    return found
 
 
 def _declared(layout: Layout) -> Bounds:

@@ -21,12 +21,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from punchcard.card.formats import FORMATS
-from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import grid_of
+from punchcard.transformer.grids import are_powers_of_two
 
 SLACK = 4
 """So many eps more than ln(2 / eta) must temperature * lead be, in proportion."""
@@ -52,13 +48,6 @@ class Scores:
         return self.roundings * eps * self.largest if self.roundings * eps <= 0.5 else math.inf
 
 
-def score_roundings(key: Array, query: Array, numbers: npt.NDArray[np.bool_]) -> Scores:
-    """The roundings and the grid of the scores of K and Q, where all rows but the `numbers` hold integers."""
-    used = [int((matrix != 0).sum(axis=1).max(initial=0)) for matrix in (key, query)]
-    grids = [0.0 if matrix[:, numbers].any() else grid_of(matrix) for matrix in (key, query)]
-    return Scores(0.0, sum(used) + len(key), grids[0] * grids[1])
-
-
 def hard_product(dtype: str) -> float:
     """The least temperature * lead of computed scores at which a weight is exactly 0: ln(2 / eta), with slack."""
     limits = FORMATS[dtype]
@@ -73,5 +62,5 @@ def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:
     limits = FORMATS[dtype]
     if not temperature > 0 or not max(temperature, 1.0) * max(scores.largest, 1.0) <= limits.max:
         return math.inf
-    rounded = 0.0 if math.frexp(temperature)[0] == 0.5 else 2 * limits.eps * scores.largest
+    rounded = 0.0 if are_powers_of_two(temperature) else 2 * limits.eps * scores.largest
     return hard_product(dtype) / temperature + 2 * scores.error(limits.eps) + rounded

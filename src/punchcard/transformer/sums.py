@@ -23,8 +23,8 @@ import numpy as np
 
 from punchcard.card.formats import NumberFormat
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.sparse import Flags, SparseMatrix
+from punchcard.transformer.grids import Flags, grids_of
+from punchcard.transformer.sparse import SparseMatrix
 from punchcard.transformer.weights import LayerArrays
 
 Summed: TypeAlias = tuple[Array, Array]
@@ -96,6 +96,11 @@ class HeadMatrices:
     value: SparseMatrix
     temperature: float
     winners: float
+
+    @property
+    def roundings(self) -> int:
+        """How many roundings a score has, one after the other: in a key, in a query, and in their product."""
+        return int(self.key.terms.max(initial=0) + self.query.terms.max(initial=0) + self.key.height)
 
     def matched(self, card: Bounds) -> tuple[Summed, Summed, Summed]:
         """The totals and grids of keys, queries and scores. Key and query may come from columns of two kinds."""
@@ -179,7 +184,7 @@ class LayerSums:
             high = self.w1.ends(attended.low, attended.high)[1] + self.b1[:, None]
         grids, real = self.w1.grids(attended.grid, attended.real)
         return HiddenUnits(high, _rounded(totals, self.w1.terms + 1, attended.eps),
-                           np.minimum(grids, powers_of_two(self.b1)), real)
+                           np.minimum(grids, grids_of(self.b1)), real)
 
     def feed_forward(self, attended: Bounds, units: HiddenUnits | None = None) -> Iterator[Sums]:
         """Hidden units, which may be known already, and outputs."""
@@ -191,7 +196,7 @@ class LayerSums:
             totals = (self.w2.totals(active) + attended.size).max(axis=1) + np.abs(self.b2)
         grids = np.minimum(self.w2.grids(units.grids, units.real)[0], attended.grid)
         yield Sums(f"{self.where}, row {{}} of the output", _rounded(totals, self.w2.terms + 2, attended.eps),
-                   np.minimum(grids, powers_of_two(self.b2)))
+                   np.minimum(grids, grids_of(self.b2)))
 
 
 def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, lowest_bit_of, product_of_grids
+from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.sparse import Flags
+from punchcard.transformer.grids import Flags, grid_of_number, grids_of, product_of_grids
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -97,7 +96,7 @@ class ExactSums:
             weights, width = matrix[places, lanes], matrix.shape[1:]
             sizes, grids = (np.broadcast_to(of, width)[lanes] for of in (linear.sizes, linear.grids))
             totals = np.bincount(places, np.abs(weights) * sizes, len(matrix)).astype(np.float64)
-            self.check(f"{where}, row {into}", totals, least_product(places, powers_of_two(weights), grids, len(matrix)))
+            self.check(f"{where}, row {into}", totals, least_product(places, grids_of(weights), grids, len(matrix)))
         return graph.mix(linear, matrix)
 
     def halves(self, where: str, one: Rows, other: Rows) -> Rows:
@@ -109,7 +108,7 @@ class ExactSums:
         totals, grids = np.zeros(1), np.full(1, np.inf)
         for linear, c in parts:
             totals = totals + abs(c) * linear.sizes
-            grids = np.minimum(grids, [product_of_grids(lowest_bit_of(c), grid) for grid in linear.grids.tolist()])
+            grids = np.minimum(grids, [product_of_grids(grid_of_number(c), grid) for grid in linear.grids.tolist()])
         self.check(where, totals, grids + 0.0 * totals)
 
 

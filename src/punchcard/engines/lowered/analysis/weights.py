@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,10 +23,8 @@ from punchcard.engines.lowered.analysis.exact_sums import (
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.exactness import rows_of_numbers
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
-from punchcard.transformer.sparse import Flags
+from punchcard.transformer.grids import Flags, grids_of, product_of_grids
+from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.sums import Bounds, LayerSums, Sums, violation
 from punchcard.transformer.weights import Weights
 
@@ -36,22 +34,22 @@ ROUNDING = 2.0**-40
 
 @dataclass(frozen=True)
 class HeadLists:
-    """K and Q by dimension, V by the row it writes, and what is known of the rounding of scores, but for their size."""
+    """K and Q by dimension, V by the row it writes, and how many roundings a score has."""
 
     key: list[Sparse]
     query: list[Sparse]
     value: dict[int, Sparse]
     temperature: float
     dtype: str
-    scores: Scores
+    roundings: int
     where: str
     sums: ExactSums
 
     def scores_of(self, queries: Dimensions, keys: Dimensions) -> Scores:
         """What is known of the scores of such queries and keys."""
         used = (queries.largest > 0) & (keys.largest > 0)
-        grid = least_product(np.zeros(int(used.sum()), dtype=np.int64), queries.grid[used], keys.grid[used], 1)
-        return replace(self.scores, largest=float(queries.largest[used] @ keys.largest[used]), grid=float(grid[0]))
+        grid = min(map(product_of_grids, queries.grid[used].tolist(), keys.grid[used].tolist()), default=np.inf)
+        return Scores(float(queries.largest[used] @ keys.largest[used]), self.roundings, grid)
 
     def lead(self, scores: Scores) -> float:
         """How far below the best a score has a weight of exactly 0."""
@@ -105,7 +103,7 @@ class LayerLists:
     @cached_property
     def bias_grids(self) -> tuple[Array, Array]:
         """The grids of b1 and of b2."""
-        return powers_of_two(self.layer.b1), powers_of_two(self.layer.b2)
+        return grids_of(self.layer.b1), grids_of(self.layer.b2)
 
     @cached_property
     def written(self) -> set[int]:
@@ -246,7 +244,7 @@ class LayerLists:
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
-    numbers, exact, found = rows_of_numbers(layout), ExactSums.of(weights.format, layout), []
+    exact, found = ExactSums.of(weights.format, layout), []
     for number, arrays in enumerate(weights.layers, start=1):
         heads, layer = [], LayerSums(arrays, number)
         for head, matrices in enumerate(layer.heads):
@@ -254,10 +252,8 @@ def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
             if not temperature > 0:
                 raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only "
                                     "above 0")
-            key, query = (each[head].astype(np.float64) for each in (arrays.key, arrays.query))
             values = {row: entries for row, entries in enumerate(matrices.value.by_row(float)) if entries}
             heads.append(HeadLists(matrices.key.by_row(float), matrices.query.by_row(float), values, temperature,
-                                   weights.dtype, score_roundings(key, query, numbers),
-                                   f"{layer.where}, head {head + 1}", exact))
+                                   weights.dtype, matrices.roundings, f"{layer.where}, head {head + 1}", exact))
         found.append(LayerLists(exact, heads, layer, weights.format))
     return found
