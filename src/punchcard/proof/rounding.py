@@ -1,8 +1,7 @@
 """That no sum of bits is rounded, beside real numbers: for every sum of a layer from which bits come.
 
-A sum whose terms are multiples of a grid g is exact in any order where no partial sum is beyond 2^p g, with p the
-significand bits of the number format: where its positive terms are not, and its negative ones. Beside real numbers three
-more things happen:
+No partial sum is larger than the positive terms together, or the negative ones: these are the totals of `summation`. Beside
+real numbers three more things happen:
 
     gates      a unit with a gate of 2^60: where the gate is 0 the rest is a sum as above; where it is not, the unit is below
                0 by more than all roundings of the sum, so that its ReLU is exactly 0
@@ -24,9 +23,9 @@ from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
-from punchcard.transformer.exactness import bits_for
 from punchcard.transformer.expression import Array
 from punchcard.transformer.grids import Flags, are_powers_of_two, grid_of_number, grids_of
+from punchcard.transformer.summation import bits_for
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
 from punchcard.transformer.weights import LayerArrays
 
@@ -34,9 +33,6 @@ GATE = 2.0**32
 """Weights from this on are gates: rows that close a formula."""
 MARGIN = 1 / 64
 """So much more than its gap must a head's winner lead: the part of it by which roundings may move a score."""
-
-TINY = 2.0**-900
-"""In place of a grid that there is not: no number format has so many bits."""
 
 
 @dataclass
@@ -93,7 +89,7 @@ class BitSums:
     def _exact(self, totals: Array, grids: Array, where: str, of: Flags) -> None:
         """Show that sums with these absolute totals are exact."""
         used = of & (totals > 0)
-        self.needed = max(self.needed, bits_for(totals[used], np.maximum(grids[used], TINY)))
+        self.needed = max(self.needed, bits_for(totals[used], grids[used]))
         if self.needed > self.bits:
             self._fail(where)
 

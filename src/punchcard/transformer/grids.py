@@ -1,4 +1,4 @@
-"""Grids: the powers of two that numbers are multiples of, and which sums are exact because of them.
+"""Grids: the powers of two that numbers are multiples of. Sums of multiples of a grid may be exact (see `summation`).
 
 A grid of 0 says that none is known, as of real numbers. The grid of the number 0 is infinite: 0 is a multiple of all.
 """

@@ -1,14 +1,15 @@
 """Sums that no order of summation rounds: only such sums of bits and constants are folded into the graph of a loop.
 
 The equation adds up in the number format, in an order of its own; this engine adds up in other orders, and constants in
-float64 while a loop is analysed. All of them agree where the terms are multiples of a grid g with an absolute total of at
-most 2^p g, p the significand bits. Real numbers are as good as rounding leaves them: for their sums nothing is asked.
+float64 while a loop is analysed. All of them agree where sums are exact (`transformer.summation`). Real numbers are as
+good as rounding leaves them: for their sums nothing is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.grids import Flags, grid_of_number, grids_of, product_of_grids
+from punchcard.transformer.summation import are_exact
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -32,39 +34,35 @@ Rows = dict[int, Linear]
 
 @dataclass(frozen=True)
 class ExactSums:
-    """Which sums are exact in a number format, and in this analysis.
+    """Which sums are exact in a number format, and in this analysis. `numbers`: the rows that may hold real numbers."""
 
-    eps, least   of the number format: its rounding, and its smallest number
-    numbers      the rows that may hold real numbers, between loops or within one
-    """
-
-    bits: int
-    eps: float
-    least: float
+    limits: NumberFormat
     numbers: Flags
 
     @classmethod
-    def of(cls, kind: NumberFormat, layout: Layout) -> ExactSums:
+    def of(cls, limits: NumberFormat, layout: Layout) -> ExactSums:
         """Of a layout without real numbers between loops, no row holds any within one."""
         numbers = np.zeros(layout.width, dtype=bool)
         if any("real" in block.holds.values() for block in layout.blocks):
             for block in layout.blocks:
                 held = set(block.holds.values())
                 numbers[layout.rows(block.name)] = block.within != "bits" and not (held and held <= {"bits", "one"})
-        return cls(min(kind.significand, FOLDED_BITS), kind.eps, kind.least, numbers)
+        return cls(limits, numbers)
+
+    @cached_property
+    def bits(self) -> int:
+        return min(self.limits.significand, FOLDED_BITS)
 
     def are_rounded(self, totals: Array, grids: Array) -> Flags:
         """Whether sums with these absolute totals may be rounded. Real numbers have the grid 0, and may always be."""
-        with np.errstate(over="ignore"):
-            found: Flags = (grids > 0) & ((totals > grids * 2.0**self.bits) | (grids < self.least))
-        return found
+        return (grids > 0) & ~(are_exact(totals, grids, self.bits) & (grids >= self.limits.least))
 
     def check(self, where: str, totals: Array, grids: Array) -> None:
         """Refuse sums of bits and constants that may be rounded. `where` has a place for the number of the sum."""
         found = np.flatnonzero(self.are_rounded(totals, grids))
         if len(found):
-            at = int(found[0])
-            why = (f"its terms may be below the smallest positive number, {self.least:.3g}" if grids[at] < self.least
+            at, least = int(found[0]), self.limits.least
+            why = (f"its terms may be below the smallest positive number, {least:.3g}" if grids[at] < least
                    else f"{self.bits} significand bits do not hold it")
             raise LoweringError(f"{where.format(at)}: a sum of up to {totals[at]:.3g} in steps of {grids[at]:.3g} may be "
                                 f"rounded: {why}")

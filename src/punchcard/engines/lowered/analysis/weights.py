@@ -57,7 +57,7 @@ class HeadLists:
 
     def are_exact(self, scores: Scores) -> bool:
         """Whether scores are computed without rounding, so that equal ones come out equal; of numbers, that is not asked."""
-        return not scores.error(self.sums.eps) or bool(self.sums.numbers[list(self.value)].all())
+        return not scores.error(self.sums.limits) or bool(self.sums.numbers[list(self.value)].all())
 
     def apply(self, side: list[Sparse], rows: Mapping[int, Linear]) -> list[Linear]:
         """K x or Q x."""
@@ -77,7 +77,10 @@ class LayerLists:
     sums: ExactSums
     heads: list[HeadLists]
     layer: LayerSums
-    limits: NumberFormat
+
+    @property
+    def limits(self) -> NumberFormat:
+        return self.sums.limits
 
     @property
     def where(self) -> str:
@@ -223,7 +226,7 @@ class LayerLists:
         greatest = w1.ends(ranges.low[:, None], ranges.high[:, None])[1][:, 0] + b1
         totals = w1.totals(ranges.size[:, None])[:, 0] + np.abs(b1)
         grids = np.minimum(least_product(w1.rows, w1.powers, ranges.grid[w1.columns], len(b1)), self.bias_grids[0])
-        slack = np.where(self.sums.are_rounded(totals, grids), (w1.terms + 1) * self.sums.eps + ROUNDING, ROUNDING)
+        slack = np.where(self.sums.are_rounded(totals, grids), (w1.terms + 1) * self.limits.eps + ROUNDING, ROUNDING)
         opens: Flags = greatest + slack * totals > 0
         grids = np.where(opens, grids, np.inf)
         self.sums.check(f"{self.where}, hidden unit {{}}", totals, np.where(self.only_numbers, 0.0, grids))
@@ -255,5 +258,5 @@ def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
             values = {row: entries for row, entries in enumerate(matrices.value.by_row(float)) if entries}
             heads.append(HeadLists(matrices.key.by_row(float), matrices.query.by_row(float), values, temperature,
                                    weights.dtype, matrices.roundings, f"{layer.where}, head {head + 1}", exact))
-        found.append(LayerLists(exact, heads, layer, weights.format))
+        found.append(LayerLists(exact, heads, layer))
     return found

@@ -7,7 +7,6 @@ what several columns or formulas share is computed once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -38,11 +37,6 @@ class Node:
         self.sizes = np.maximum(np.abs(low), np.abs(high))
         self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else grid_of(domain)
         """A power of two of which every value is a multiple; 0 where none is known."""
-
-    def bits(self) -> int:
-        """The significand bits that hold every value of the node."""
-        most = float(np.max(self.sizes))
-        return math.ceil(math.log2(most / self.grid)) if self.grid and most > self.grid else 1
 
     @property
     def width(self) -> int:
