@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -41,6 +42,7 @@ class Bounds:
     grid        for each row a power of two that its entries are multiples of; eps for real numbers
     real        the rows of real numbers
     eps         the relative error of an addition or product; 0 where all are known to be exact
+    terms       the absolute totals of the terms of every entry, where a sum adds those up; default: it adds entries
     """
 
     low: Array
@@ -48,6 +50,7 @@ class Bounds:
     grid: Array
     real: Flags
     eps: float = 0.0
+    terms: Array | None = None
 
     @classmethod
     def of_size(cls, size: float, rows: int, eps: float) -> Bounds:
@@ -57,8 +60,8 @@ class Bounds:
 
     @property
     def size(self) -> Array:
-        """The largest absolute value of each row, for each kind."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
+        """How much each row adds to a total, for each kind."""
+        return np.maximum(np.abs(self.low), np.abs(self.high)) if self.terms is None else self.terms
 
 
 @dataclass(frozen=True)
@@ -184,19 +187,27 @@ class LayerSums:
             high = self.w1.ends(attended.low, attended.high)[1] + self.b1[:, None]
         grids, real = self.w1.grids(attended.grid, attended.real)
         return HiddenUnits(high, _rounded(totals, self.w1.terms + 1, attended.eps),
-                           np.minimum(grids, grids_of(self.b1)), real)
+                           np.minimum(grids, self._bias_grids[0]), real)
 
-    def feed_forward(self, attended: Bounds, units: HiddenUnits | None = None) -> Iterator[Sums]:
-        """Hidden units, which may be known already, and outputs."""
-        units = self.units(attended) if units is None else units
-        yield Sums(f"{self.where}, hidden unit {{}}", units.totals, units.grids)
+    def outputs(self, attended: Bounds, units: HiddenUnits) -> tuple[Array, Array, Flags]:
+        """The totals and grids of the rows after the layer, and which of them are real numbers."""
         with np.errstate(over="ignore", invalid="ignore"):
             noise = 4 * attended.eps * (self.w1.terms + 1) * units.totals
             active = np.maximum(units.high + noise[:, None], 0)
             totals = (self.w2.totals(active) + attended.size).max(axis=1) + np.abs(self.b2)
-        grids = np.minimum(self.w2.grids(units.grids, units.real)[0], attended.grid)
-        yield Sums(f"{self.where}, row {{}} of the output", _rounded(totals, self.w2.terms + 2, attended.eps),
-                   np.minimum(grids, grids_of(self.b2)))
+        grids, real = self.w2.grids(units.grids, units.real)
+        return (_rounded(totals, self.w2.terms + 2, attended.eps),
+                np.minimum(np.minimum(grids, attended.grid), self._bias_grids[1]), real | attended.real)
+
+    @cached_property
+    def _bias_grids(self) -> tuple[Array, Array]:
+        return grids_of(self.b1), grids_of(self.b2)
+
+    def feed_forward(self, attended: Bounds) -> Iterator[Sums]:
+        """Hidden units and outputs."""
+        units = self.units(attended)
+        yield Sums(f"{self.where}, hidden unit {{}}", units.totals, units.grids)
+        yield Sums(f"{self.where}, row {{}} of the output", *self.outputs(attended, units)[:2])
 
 
 def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:

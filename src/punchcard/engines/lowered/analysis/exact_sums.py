@@ -7,7 +7,7 @@ good as rounding leaves them: for their sums nothing is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,8 +20,10 @@ from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, grid_of_number, grids_of, product_of_grids
+from punchcard.transformer.grids import Flags, grid_of_number, product_of_grids
+from punchcard.transformer.sparse import SparseMatrix
 from punchcard.transformer.summation import are_exact
+from punchcard.transformer.sums import Bounds
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -90,11 +92,10 @@ class ExactSums:
     def mix(self, graph: Graph, where: str, linear: Linear, matrix: Array, into: int) -> Linear:
         """What columns take from several others, by constant weights: entry i is the sum of matrix[i, j] times entry j."""
         if not self.numbers[into]:
-            places, lanes = np.nonzero(matrix)
-            weights, width = matrix[places, lanes], matrix.shape[1:]
-            sizes, grids = (np.broadcast_to(of, width)[lanes] for of in (linear.sizes, linear.grids))
-            totals = np.bincount(places, np.abs(weights) * sizes, len(matrix)).astype(np.float64)
-            self.check(f"{where}, row {into}", totals, least_product(places, grids_of(weights), grids, len(matrix)))
+            sizes, grids = (np.broadcast_to(of, matrix.shape[1:]) for of in (linear.sizes, linear.grids))
+            weights = SparseMatrix(matrix)
+            totals = weights.totals(sizes[:, None])[:, 0]
+            self.check(f"{where}, row {into}", totals, known(*weights.grids(grids, grids == 0)))
         return graph.mix(linear, matrix)
 
     def halves(self, where: str, one: Rows, other: Rows) -> Rows:
@@ -117,36 +118,37 @@ class Dimensions(NamedTuple):
     grid: Array
 
 
-@dataclass(frozen=True)
-class RowRanges:
-    """In one column: least and greatest value of every row, the absolute total of its terms, and its grid."""
+class RowRanges(NamedTuple):
+    """For every row and column: least and greatest value, the absolute total of its terms, and its grid."""
 
     low: Array
     high: Array
-    size: Array
+    terms: Array
     grid: Array
 
     @classmethod
-    def of(cls, rows: Rows, sums: ExactSums) -> list[RowRanges]:
-        """Of each column of a group, or of one where all are alike. Numbers that are rounded already have no grid."""
+    def of(cls, rows: Rows, width: int) -> RowRanges:
+        """Of the columns of a group, or of one where all are alike."""
         found = [(row, *linear.ends, linear.sizes, linear.grids) for row, linear in rows.items()]
         columns = max((len(part) for _, *parts in found for part in parts), default=1)
-        ranges = np.zeros((4, columns, len(sums.numbers)))
-        ranges[3] = np.inf
+        low, high, terms = np.zeros((3, width, columns))
+        ranges = cls(low, high, terms, np.full((width, columns), np.inf))
         for row, *parts in found:
             for values, part in zip(ranges, parts, strict=True):
-                values[:, row] = part
-        ranges[3][sums.numbers & sums.are_rounded(ranges[2], ranges[3])] = 0.0
-        return [cls(*values) for values in ranges.transpose(1, 0, 2)]
+                values[row] = part
+        return ranges
+
+    def columns(self, sums: ExactSums) -> Iterator[Bounds]:
+        """Column by column. Numbers that are rounded already have no grid."""
+        grid = np.where(sums.numbers[:, None] & sums.are_rounded(self.terms, self.grid), 0.0, self.grid)
+        for at in range(grid.shape[1]):
+            low, high, terms = (values[:, at : at + 1] for values in self[:3])
+            yield Bounds(low, high, grid[:, at], grid[:, at] == 0, terms=terms)
 
 
-def least_product(places: Indices, one: Array, other: Array, count: int) -> Array:
-    """The least product of two grids at each of so many places; infinite where there is none. See `product_of_grids`."""
-    found = np.full(count, np.inf)
-    known = (one > 0) & (other > 0)
-    smallest = np.finfo(np.float64).smallest_subnormal
-    np.minimum.at(found, places, np.where(known, np.maximum(np.where(known, one, 1.0) * other, smallest), 0.0))
-    return found
+def known(grids: Array, real: Flags) -> Array:
+    """0 for the grids of real numbers, and for no others: see `product_of_grids`."""
+    return np.where(real, 0.0, np.maximum(grids, np.finfo(np.float64).smallest_subnormal))
 
 
 def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:

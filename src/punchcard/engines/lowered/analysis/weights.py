@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,14 +18,14 @@ from punchcard.engines.lowered.analysis.exact_sums import (
     Rows,
     Sparse,
     combine,
-    least_product,
+    known,
 )
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, grids_of, product_of_grids
+from punchcard.transformer.grids import Flags, product_of_grids
 from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.sums import Bounds, LayerSums, Sums, violation
+from punchcard.transformer.sums import Bounds, HiddenUnits, LayerSums, Sums, violation
 from punchcard.transformer.weights import Weights
 
 ROUNDING = 2.0**-40
@@ -104,11 +104,6 @@ class LayerLists:
         return others
 
     @cached_property
-    def bias_grids(self) -> tuple[Array, Array]:
-        """The grids of b1 and of b2."""
-        return grids_of(self.layer.b1), grids_of(self.layer.b2)
-
-    @cached_property
     def written(self) -> set[int]:
         """Rows that the layer may change."""
         return set(np.flatnonzero(self.layer.written).tolist())
@@ -184,29 +179,22 @@ class LayerLists:
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
         if self.heads:
-            self._check(self.layer.attention(self._bounds(kinds)))
+            self._check(self.layer.attention(self._bounds([self._ranges(rows) for rows in kinds])))
 
     def _check(self, sums: Iterable[Sums]) -> None:
         found = violation(sums, self.limits)
         if found is not None:
             raise LoweringError(found)
 
-    def _bounds(self, kinds: Sequence[Rows]) -> Bounds:
+    def _ranges(self, rows: Rows) -> RowRanges:
+        return RowRanges.of(rows, self.layer.w1.width)
+
+    def _bounds(self, kinds: Sequence[RowRanges]) -> Bounds:
         """The ranges of rows, of all columns of a kind together."""
-        width, eps = self.layer.w1.width, self.limits.eps
-        low, high = np.zeros((2, width, len(kinds)))
-        grid, real = np.full(width, np.inf), np.zeros(width, np.bool_)
-        for kind, rows in enumerate(kinds):
-            for row, linear in rows.items():
-                least, most = linear.ends
-                low[row, kind] = least[0] if len(least) == 1 else least.min()
-                high[row, kind] = most[0] if len(most) == 1 else most.max()
-                step = float(linear.grids.min())
-                if not step:
-                    step, real[row] = eps, True
-                if step < grid[row]:
-                    grid[row] = step
-        return Bounds(low, high, grid, real, eps)
+        low, high, grid = (np.stack(parts, axis=1) for parts in zip(*(
+            (kind.low.min(axis=1), kind.high.max(axis=1), kind.grid.min(axis=1)) for kind in kinds), strict=True))
+        real = grid == 0
+        return Bounds(low, high, np.where(real, self.limits.eps, grid).min(axis=1), real.any(axis=1), self.limits.eps)
 
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:
         """The units that some values in the rows' ranges may open, in one of the columns.
@@ -214,35 +202,33 @@ class LayerLists:
         No sum may leave the number format. Their sums must be exact, and those of the wanted rows. A closed unit may round:
         it stays closed in any order.
         """
-        self._check(self.layer.feed_forward(self._bounds([rows])))
+        ranges = self._ranges(rows)
+        self._check(self.layer.feed_forward(self._bounds([ranges])))
         found = np.zeros(len(self.layer.b1), dtype=bool)
-        for ranges in RowRanges.of(rows, self.sums):
-            found |= self._open_in(ranges, wanted)
+        for column in ranges.columns(self.sums):
+            found |= self._open_in(column, wanted)
         return np.flatnonzero(found)
 
-    def _open_in(self, ranges: RowRanges, wanted: Callable[[int], bool]) -> Flags:
+    def _open_in(self, column: Bounds, wanted: Callable[[int], bool]) -> Flags:
         """Which units may open in one column."""
-        w1, b1 = self.layer.w1, self.layer.b1
-        greatest = w1.ends(ranges.low[:, None], ranges.high[:, None])[1][:, 0] + b1
-        totals = w1.totals(ranges.size[:, None])[:, 0] + np.abs(b1)
-        grids = np.minimum(least_product(w1.rows, w1.powers, ranges.grid[w1.columns], len(b1)), self.bias_grids[0])
-        slack = np.where(self.sums.are_rounded(totals, grids), (w1.terms + 1) * self.limits.eps + ROUNDING, ROUNDING)
-        opens: Flags = greatest + slack * totals > 0
+        units = self.layer.units(column)
+        grids = known(units.grids, units.real)
+        slack = np.where(self.sums.are_rounded(units.totals, grids), (self.layer.w1.terms + 1) * self.limits.eps, 0.0)
+        opens: Flags = units.high[:, 0] + (slack + ROUNDING) * units.totals > 0
         grids = np.where(opens, grids, np.inf)
-        self.sums.check(f"{self.where}, hidden unit {{}}", totals, np.where(self.only_numbers, 0.0, grids))
-        self._check_results(ranges, wanted, np.where(opens, np.maximum(greatest, 0), 0.0), grids)
+        self.sums.check(f"{self.where}, hidden unit {{}}", units.totals, np.where(self.only_numbers, 0.0, grids))
+        high = np.where(opens[:, None], units.high, 0.0)
+        self._check_results(column, wanted, replace(units, high=high, grids=grids, real=units.real & opens))
         return opens
 
-    def _check_results(self, ranges: RowRanges, wanted: Callable[[int], bool], units: Array, grids: Array) -> None:
-        """Refuse to round the wanted rows of x + W2 h + b2, for units h up to these sizes, on these grids."""
-        w2, b2 = self.layer.w2, self.layer.b2
-        changed = b2 != 0
-        changed[w2.rows[np.isfinite(grids[w2.columns])]] = True
+    def _check_results(self, column: Bounds, wanted: Callable[[int], bool], units: HiddenUnits) -> None:
+        """Refuse to round the wanted rows of x + W2 h + b2. The grids of units that are closed are infinite."""
+        w2 = self.layer.w2
+        changed = self.layer.b2 != 0
+        changed[w2.rows[np.isfinite(units.grids[w2.columns])]] = True
         changed[[row for row in np.flatnonzero(changed).tolist() if self.sums.numbers[row] or not wanted(row)]] = False
-        totals = ranges.size + w2.totals(units[:, None])[:, 0] + np.abs(b2)
-        products = least_product(w2.rows, w2.powers, grids[w2.columns], len(b2))
-        least = np.minimum(np.minimum(ranges.grid, self.bias_grids[1]), products)
-        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, least, np.inf))
+        totals, grids, real = self.layer.outputs(column, units)
+        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, known(grids, real), np.inf))
 
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
