@@ -5,8 +5,7 @@ A head computes scores s_j = k_j . q, multiplies them by a temperature, and take
 Lemma. Let eta be the smallest positive number of the format, u = eps / 2 its rounding unit, and let key j lose by `lead`:
 s_max - s_j >= lead(...) for the exact scores. Then the weight of key j is exactly 0.
 
-    scores        a sum of n roundings, of terms with the absolute total A, is off by n u / (1 - n u) A <= n eps A at most,
-                  as long as n eps <= 1 / 2. With terms on a grid it may be exact (`summation`)
+    scores        with n roundings, and terms of the absolute total A, a score is off by n eps A, or exact (`summation`)
     products      temperature * s is exact for a power of two; by another number it is off by u |t| <= eps temperature A
     difference    t_j - t_max is off by a factor 1 + u
     exponential   exp(x) is rounded to 0 where it is below eta / 2, that is where x < -ln(2 / eta)
@@ -23,7 +22,7 @@ from dataclasses import dataclass
 
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.transformer.grids import are_powers_of_two
-from punchcard.transformer.summation import are_exact
+from punchcard.transformer.summation import are_exact, rounding_error
 
 SLACK = 4
 """So many eps more than ln(2 / eta) must temperature * lead be, in proportion."""
@@ -46,7 +45,7 @@ class Scores:
         """How far a computed score may be from the exact one."""
         if not self.roundings or are_exact(self.largest, self.grid, limits.significand):
             return 0.0
-        return self.roundings * limits.eps * self.largest if self.roundings * limits.eps <= 0.5 else math.inf
+        return rounding_error(self.largest, self.roundings, limits.eps) if self.roundings * limits.eps <= 0.5 else math.inf
 
 
 def hard_product(dtype: str) -> float:

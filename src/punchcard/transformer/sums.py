@@ -26,8 +26,11 @@ from punchcard.card.formats import NumberFormat
 from punchcard.transformer.expression import Array
 from punchcard.transformer.grids import Flags, grids_of
 from punchcard.transformer.sparse import SparseMatrix
+from punchcard.transformer.summation import rounding_error
 from punchcard.transformer.weights import LayerArrays
 
+GROWTH = 4
+"""Totals grow by so many rounding errors: they are computed with roundings themselves, from others that have some."""
 Summed: TypeAlias = tuple[Array, Array]
 """Totals and grids."""
 ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
@@ -38,8 +41,8 @@ ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
 class Bounds:
     """What is known of columns of one or more kinds.
 
-    low, high   least and greatest entry of every row: rows by kinds of columns
-    grid        for each row a power of two that its entries are multiples of; eps for real numbers
+    low, high   least and greatest entry of every row: rows by kinds of columns, or rows of one column
+    grid        for each row a power of two that its entries are multiples of; in sums, eps for real numbers
     real        the rows of real numbers
     eps         the relative error of an addition or product; 0 where all are known to be exact
     terms       the absolute totals of the terms of every entry, where a sum adds those up; default: it adds entries
@@ -57,6 +60,19 @@ class Bounds:
         """Real numbers up to a size, in all rows."""
         high = np.full((rows, 1), size)
         return cls(-high, high, np.full(rows, eps), np.ones(rows, np.bool_), eps)
+
+    @classmethod
+    def together(cls, columns: Sequence[Bounds], eps: float) -> Bounds:
+        """What is known of several columns, for their sums: what has no grid counts as a real number."""
+        low, high, grid, real = (np.stack(each, axis=1) for each in zip(*(
+            (column.low, column.high, column.grid, column.real | (column.grid == 0)) for column in columns), strict=True))
+        return cls(low, high, np.where(real, eps, grid).min(axis=1), np.any(real, axis=1), eps)
+
+    @property
+    def used(self) -> Flags:
+        """Where an entry may be other than 0."""
+        found: Flags = (self.low != 0) | (self.high != 0)
+        return found
 
     @property
     def size(self) -> Array:
@@ -104,6 +120,11 @@ class HeadMatrices:
     def roundings(self) -> int:
         """How many roundings a score has, one after the other: in a key, in a query, and in their product."""
         return int(self.key.terms.max(initial=0) + self.query.terms.max(initial=0) + self.key.height)
+
+    def largest_score(self, sizes: Array) -> float:
+        """The largest total of a score, for entries up to these sizes."""
+        keys, queries = (matrix.totals(sizes[:, None])[:, 0] for matrix in (self.key, self.query))
+        return float(keys @ queries)
 
     def matched(self, card: Bounds) -> tuple[Summed, Summed, Summed]:
         """The totals and grids of keys, queries and scores. Key and query may come from columns of two kinds."""
@@ -192,7 +213,7 @@ class LayerSums:
     def outputs(self, attended: Bounds, units: HiddenUnits) -> tuple[Array, Array, Flags]:
         """The totals and grids of the rows after the layer, and which of them are real numbers."""
         with np.errstate(over="ignore", invalid="ignore"):
-            noise = 4 * attended.eps * (self.w1.terms + 1) * units.totals
+            noise = GROWTH * rounding_error(units.totals, self.w1.terms + 1, attended.eps)
             active = np.maximum(units.high + noise[:, None], 0)
             totals = (self.w2.totals(active) + attended.size).max(axis=1) + np.abs(self.b2)
         grids, real = self.w2.grids(units.grids, units.real)
@@ -218,7 +239,7 @@ def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:
 
 def _rounded(totals: Array, terms: Array | int, eps: float) -> Array:
     """Totals of so many terms, with what roundings may add."""
-    return totals * (1 + 4 * eps * terms) if eps else totals
+    return totals + GROWTH * rounding_error(totals, terms, eps) if eps else totals
 
 
 def largest_entry(layers: Sequence[LayerSums], width: int, limits: NumberFormat) -> float:

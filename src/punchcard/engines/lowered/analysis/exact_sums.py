@@ -138,6 +138,11 @@ class RowRanges(NamedTuple):
                 values[row] = part
         return ranges
 
+    def together(self) -> Bounds:
+        """All columns as one."""
+        grid = self.grid.min(axis=1)
+        return Bounds(self.low.min(axis=1), self.high.max(axis=1), grid, grid == 0)
+
     def columns(self, sums: ExactSums) -> Iterator[Bounds]:
         """Column by column. Numbers that are rounded already have no grid."""
         grid = np.where(sums.numbers[:, None] & sums.are_rounded(self.terms, self.grid), 0.0, self.grid)

@@ -25,6 +25,7 @@ from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
 from punchcard.transformer.grids import Flags, product_of_grids
 from punchcard.transformer.softmax import Scores, hard_lead
+from punchcard.transformer.summation import rounding_error
 from punchcard.transformer.sums import Bounds, HiddenUnits, LayerSums, Sums, violation
 from punchcard.transformer.weights import Weights
 
@@ -179,7 +180,8 @@ class LayerLists:
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
         if self.heads:
-            self._check(self.layer.attention(self._bounds([self._ranges(rows) for rows in kinds])))
+            columns = [self._ranges(rows).together() for rows in kinds]
+            self._check(self.layer.attention(Bounds.together(columns, self.limits.eps)))
 
     def _check(self, sums: Iterable[Sums]) -> None:
         found = violation(sums, self.limits)
@@ -189,13 +191,6 @@ class LayerLists:
     def _ranges(self, rows: Rows) -> RowRanges:
         return RowRanges.of(rows, self.layer.w1.width)
 
-    def _bounds(self, kinds: Sequence[RowRanges]) -> Bounds:
-        """The ranges of rows, of all columns of a kind together."""
-        low, high, grid = (np.stack(parts, axis=1) for parts in zip(*(
-            (kind.low.min(axis=1), kind.high.max(axis=1), kind.grid.min(axis=1)) for kind in kinds), strict=True))
-        real = grid == 0
-        return Bounds(low, high, np.where(real, self.limits.eps, grid).min(axis=1), real.any(axis=1), self.limits.eps)
-
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:
         """The units that some values in the rows' ranges may open, in one of the columns.
 
@@ -203,7 +198,7 @@ class LayerLists:
         it stays closed in any order.
         """
         ranges = self._ranges(rows)
-        self._check(self.layer.feed_forward(self._bounds([ranges])))
+        self._check(self.layer.feed_forward(Bounds.together([ranges.together()], self.limits.eps)))
         found = np.zeros(len(self.layer.b1), dtype=bool)
         for column in ranges.columns(self.sums):
             found |= self._open_in(column, wanted)
@@ -213,8 +208,9 @@ class LayerLists:
         """Which units may open in one column."""
         units = self.layer.units(column)
         grids = known(units.grids, units.real)
-        slack = np.where(self.sums.are_rounded(units.totals, grids), (self.layer.w1.terms + 1) * self.limits.eps, 0.0)
-        opens: Flags = units.high[:, 0] + (slack + ROUNDING) * units.totals > 0
+        error = rounding_error(units.totals, self.layer.w1.terms + 1, self.limits.eps)
+        error[~self.sums.are_rounded(units.totals, grids)] = 0.0
+        opens: Flags = units.high[:, 0] + error + ROUNDING * units.totals > 0
         grids = np.where(opens, grids, np.inf)
         self.sums.check(f"{self.where}, hidden unit {{}}", units.totals, np.where(self.only_numbers, 0.0, grids))
         high = np.where(opens[:, None], units.high, 0.0)
