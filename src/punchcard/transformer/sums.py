@@ -62,10 +62,13 @@ class Bounds:
         return cls(-high, high, np.full(rows, eps), np.ones(rows, np.bool_), eps)
 
     @classmethod
-    def together(cls, columns: Sequence[Bounds], eps: float) -> Bounds:
-        """What is known of several columns, for their sums: what has no grid counts as a real number."""
-        low, high, grid, real = (np.stack(each, axis=1) for each in zip(*(
-            (column.low, column.high, column.grid, column.real | (column.grid == 0)) for column in columns), strict=True))
+    def together(cls, kinds: Sequence[Bounds], eps: float) -> Bounds:
+        """For sums: each kind is one column, or several with a grid each. What has no grid counts as a real number."""
+        shape = len(kinds[0].low), -1
+        low = np.stack([each.low.reshape(shape).min(axis=1) for each in kinds], axis=1)
+        high = np.stack([each.high.reshape(shape).max(axis=1) for each in kinds], axis=1)
+        grid = np.stack([np.where(each.real, 0.0, each.grid).reshape(shape).min(axis=1) for each in kinds], axis=1)
+        real = grid == 0
         return cls(low, high, np.where(real, eps, grid).min(axis=1), np.any(real, axis=1), eps)
 
     @property

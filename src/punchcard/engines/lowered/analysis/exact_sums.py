@@ -24,6 +24,7 @@ from punchcard.transformer.grids import Flags, grid_of_number, product_of_grids
 from punchcard.transformer.sparse import SparseMatrix
 from punchcard.transformer.summation import are_exact
 from punchcard.transformer.sums import Bounds
+from punchcard.transformer.weights import Weights
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -42,14 +43,14 @@ class ExactSums:
     numbers: Flags
 
     @classmethod
-    def of(cls, limits: NumberFormat, layout: Layout) -> ExactSums:
+    def of(cls, weights: Weights, layout: Layout) -> ExactSums:
         """Of a layout without real numbers between loops, no row holds any within one."""
         numbers = np.zeros(layout.width, dtype=bool)
         if any("real" in block.holds.values() for block in layout.blocks):
             for block in layout.blocks:
                 held = set(block.holds.values())
                 numbers[layout.rows(block.name)] = block.within != "bits" and not (held and held <= {"bits", "one"})
-        return cls(limits, numbers)
+        return cls(weights.format, numbers)
 
     @cached_property
     def bits(self) -> int:
@@ -118,37 +119,24 @@ class Dimensions(NamedTuple):
     grid: Array
 
 
-class RowRanges(NamedTuple):
-    """For every row and column: least and greatest value, the absolute total of its terms, and its grid."""
+def ranges_of(rows: Rows, width: int) -> Bounds:
+    """The columns of a group, or one where all are alike, with the terms and the grid of each row and column."""
+    found = [(row, *linear.ends, linear.sizes, linear.grids) for row, linear in rows.items()]
+    columns = max((len(part) for _, *parts in found for part in parts), default=1)
+    low, high, terms = np.zeros((3, width, columns))
+    grid = np.full((width, columns), np.inf)
+    for row, *parts in found:
+        for values, part in zip((low, high, terms, grid), parts, strict=True):
+            values[row] = part
+    return Bounds(low, high, grid, grid == 0, terms=terms)
 
-    low: Array
-    high: Array
-    terms: Array
-    grid: Array
 
-    @classmethod
-    def of(cls, rows: Rows, width: int) -> RowRanges:
-        """Of the columns of a group, or of one where all are alike."""
-        found = [(row, *linear.ends, linear.sizes, linear.grids) for row, linear in rows.items()]
-        columns = max((len(part) for _, *parts in found for part in parts), default=1)
-        low, high, terms = np.zeros((3, width, columns))
-        ranges = cls(low, high, terms, np.full((width, columns), np.inf))
-        for row, *parts in found:
-            for values, part in zip(ranges, parts, strict=True):
-                values[row] = part
-        return ranges
-
-    def together(self) -> Bounds:
-        """All columns as one."""
-        grid = self.grid.min(axis=1)
-        return Bounds(self.low.min(axis=1), self.high.max(axis=1), grid, grid == 0)
-
-    def columns(self, sums: ExactSums) -> Iterator[Bounds]:
-        """Column by column. Numbers that are rounded already have no grid."""
-        grid = np.where(sums.numbers[:, None] & sums.are_rounded(self.terms, self.grid), 0.0, self.grid)
-        for at in range(grid.shape[1]):
-            low, high, terms = (values[:, at : at + 1] for values in self[:3])
-            yield Bounds(low, high, grid[:, at], grid[:, at] == 0, terms=terms)
+def columns_of(ranges: Bounds, sums: ExactSums) -> Iterator[Bounds]:
+    """Column by column. Numbers that are rounded already have no grid."""
+    grids = np.where(sums.numbers[:, None] & sums.are_rounded(ranges.size, ranges.grid), 0.0, ranges.grid)
+    for at, grid in enumerate(grids.T):
+        low, high, terms = (values[:, at : at + 1] for values in (ranges.low, ranges.high, ranges.size))
+        yield Bounds(low, high, grid, grid == 0, terms=terms)
 
 
 def known(grids: Array, real: Flags) -> Array:

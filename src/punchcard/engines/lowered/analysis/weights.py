@@ -8,17 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from punchcard.card.formats import NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.analysis.exact_sums import (
     Dimensions,
     ExactSums,
     Indices,
-    RowRanges,
     Rows,
     Sparse,
+    columns_of,
     combine,
     known,
+    ranges_of,
 )
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Linear
@@ -73,29 +73,17 @@ class HeadLists:
 
 @dataclass(frozen=True)
 class LayerLists:
-    """One layer, and how large its sums may get in the model's number format."""
+    """One layer: its heads, and W1 and W2 by unit."""
 
     sums: ExactSums
     heads: list[HeadLists]
     layer: LayerSums
-
-    @property
-    def limits(self) -> NumberFormat:
-        return self.sums.limits
+    inputs: list[Sparse]
+    outputs: list[Sparse]
 
     @property
     def where(self) -> str:
         return self.layer.where
-
-    @cached_property
-    def inputs(self) -> list[Sparse]:
-        """W1 by unit."""
-        return self.layer.w1.by_row(float)
-
-    @cached_property
-    def outputs(self) -> list[Sparse]:
-        """W2 by unit."""
-        return self.layer.w2.by_column(float)
 
     @cached_property
     def only_numbers(self) -> Flags:
@@ -180,16 +168,13 @@ class LayerLists:
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
         if self.heads:
-            columns = [self._ranges(rows).together() for rows in kinds]
-            self._check(self.layer.attention(Bounds.together(columns, self.limits.eps)))
+            ranges = [ranges_of(rows, self.layer.w1.width) for rows in kinds]
+            self._check(self.layer.attention(Bounds.together(ranges, self.sums.limits.eps)))
 
     def _check(self, sums: Iterable[Sums]) -> None:
-        found = violation(sums, self.limits)
+        found = violation(sums, self.sums.limits)
         if found is not None:
             raise LoweringError(found)
-
-    def _ranges(self, rows: Rows) -> RowRanges:
-        return RowRanges.of(rows, self.layer.w1.width)
 
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:
         """The units that some values in the rows' ranges may open, in one of the columns.
@@ -197,10 +182,10 @@ class LayerLists:
         No sum may leave the number format. Their sums must be exact, and those of the wanted rows. A closed unit may round:
         it stays closed in any order.
         """
-        ranges = self._ranges(rows)
-        self._check(self.layer.feed_forward(Bounds.together([ranges.together()], self.limits.eps)))
+        ranges = ranges_of(rows, self.layer.w1.width)
+        self._check(self.layer.feed_forward(Bounds.together([ranges], self.sums.limits.eps)))
         found = np.zeros(len(self.layer.b1), dtype=bool)
-        for column in ranges.columns(self.sums):
+        for column in columns_of(ranges, self.sums):
             found |= self._open_in(column, wanted)
         return np.flatnonzero(found)
 
@@ -208,7 +193,7 @@ class LayerLists:
         """Which units may open in one column."""
         units = self.layer.units(column)
         grids = known(units.grids, units.real)
-        error = rounding_error(units.totals, self.layer.w1.terms + 1, self.limits.eps)
+        error = rounding_error(units.totals, self.layer.w1.terms + 1, self.sums.limits.eps)
         error[~self.sums.are_rounded(units.totals, grids)] = 0.0
         opens: Flags = units.high[:, 0] + error + ROUNDING * units.totals > 0
         grids = np.where(opens, grids, np.inf)
@@ -229,7 +214,7 @@ class LayerLists:
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
-    exact, found = ExactSums.of(weights.format, layout), []
+    exact, found = ExactSums.of(weights, layout), []
     for number, arrays in enumerate(weights.layers, start=1):
         heads, layer = [], LayerSums(arrays, number)
         for head, matrices in enumerate(layer.heads):
@@ -240,5 +225,5 @@ def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
             values = {row: entries for row, entries in enumerate(matrices.value.by_row(float)) if entries}
             heads.append(HeadLists(matrices.key.by_row(float), matrices.query.by_row(float), values, temperature,
                                    weights.dtype, matrices.roundings, f"{layer.where}, head {head + 1}", exact))
-        found.append(LayerLists(exact, heads, layer))
+        found.append(LayerLists(exact, heads, layer, layer.w1.by_row(float), layer.w2.by_column(float)))
     return found
