@@ -169,7 +169,7 @@ def test_too_soft_a_temperature_fails() -> None:
     (lambda: Precision(torch.int64), r"torch.int64 is not a number format"),
     (lambda: Precision(temperature=-1), "temperature -1"),
     *((lambda gate=gate: Precision(gate=gate), f"gate {gate}: it must be a power of two, 8 or more")
-      for gate in (0.0, 1.0, -4.0, 9.0)),
+      for gate in (0.0, 1.0, -4.0, 9.0, 2.0**53 + 2)),
     (lambda: SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6)),
      r"layer 1, head 1, a score times the temperature may reach .*, float16 holds 6.55e\+04: .* lower temperature .*1e.06"),
     (lambda: SubleqMachine(word_bits=4, precision="bfloat16"),
