@@ -22,7 +22,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.equation import EVERY_COLUMN
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import grids_of
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 from tests import fleq_cases
 from tests.lowered_cases import Machine, operations, painters, random_rules, turing_machine
@@ -380,7 +380,7 @@ def _fits(bits: int, parts: Sequence[tuple[Array, Array]]) -> bool:
     total, grid = (np.full((len(parts[0][0]), parts[0][1].shape[1]), start) for start in (0.0, np.inf))
     for one, other in parts:
         total += np.abs(one) @ np.abs(other)
-        left, right = (np.where(np.isfinite(found := powers_of_two(side)), found, np.nan) for side in (one, other))
+        left, right = (np.where(np.isfinite(found := grids_of(side)), found, np.nan) for side in (one, other))
         for row, column in zip(left.T, right, strict=True):
             np.fmin(grid, row[:, None] * column, out=grid)
     return bool(np.all(total <= grid * 2.0**bits))

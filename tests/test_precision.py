@@ -16,10 +16,11 @@ from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import observe
 from punchcard.transformer.build import Part, assign, attend, compile_layer
-from punchcard.transformer.exactness import bits_for, needed_bits
+from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.precision import DTYPES, Precision, as_precision
 from punchcard.transformer.softmax import hard_product
+from punchcard.transformer.summation import are_exact, bits_for
 from tests.cases import DESIGNS, random_program, soaked
 
 # The largest word for which every sum is exact, by design and number format.
@@ -146,6 +147,8 @@ def test_every_kind_of_sum_needs_bits(part: Part, bits: int) -> None:
 def test_a_little_more_than_a_power_of_two_needs_a_bit_more() -> None:
     for total, bits in ((2.0**24, 24), (2.0**24 + 1, 25), (2.0**53 + 4000, 54), (np.inf, 1 << 20)):
         assert bits_for(np.array([total]), np.ones(1)) == bits
+        for each in (bits - 1, bits) if bits < 64 else (53, 64):
+            assert are_exact(total, 1.0, each) == (each >= bits)
 
 
 @pytest.mark.parametrize(("design", "bits"), [("paper", 11), ("two-layer", 11), ("one-layer", 9)])
@@ -166,7 +169,7 @@ def test_too_soft_a_temperature_fails() -> None:
     (lambda: Precision(torch.int64), r"torch.int64 is not a number format"),
     (lambda: Precision(temperature=-1), "temperature -1"),
     *((lambda gate=gate: Precision(gate=gate), f"gate {gate}: it must be a power of two, 8 or more")
-      for gate in (0.0, 1.0, -4.0, 9.0)),
+      for gate in (0.0, 1.0, -4.0, 9.0, 2.0**53 + 2)),
     (lambda: SubleqMachine(word_bits=3, memory=2, instructions=2, precision=Precision(torch.float16, temperature=1e6)),
      r"layer 1, head 1, a score times the temperature may reach .*, float16 holds 6.55e\+04: .* lower temperature .*1e.06"),
     (lambda: SubleqMachine(word_bits=4, precision="bfloat16"),

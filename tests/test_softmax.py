@@ -10,7 +10,9 @@ import torch
 
 from punchcard.card.formats import FORMATS, AnyArray
 from punchcard.transformer.precision import DTYPES
-from punchcard.transformer.softmax import Scores, hard_lead, hard_product, score_roundings
+from punchcard.transformer.softmax import Scores, hard_lead, hard_product
+from punchcard.transformer.sparse import SparseMatrix
+from punchcard.transformer.sums import HeadMatrices
 
 
 def plain_softmax(scores: AnyArray) -> AnyArray:
@@ -90,5 +92,4 @@ def test_what_has_no_lead() -> None:
 
 def test_roundings_of_scores() -> None:
     key, query = np.array([[0.5, 0.0, 3.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 0.0, 0.0], [0.0, 7.0, 0.0]])
-    assert score_roundings(key, query, np.zeros(3, dtype=np.bool_)) == Scores(0.0, 5, 0.5)
-    assert score_roundings(key, query, np.array([False, False, True])).grid == 0.0
+    assert HeadMatrices(SparseMatrix(key), SparseMatrix(query), SparseMatrix(key), 1.0, 1).roundings == 5

@@ -27,8 +27,9 @@ from punchcard.proof.forms import Form, Term
 from punchcard.proof.meaning import Before, forms
 from punchcard.proof.obligation import Obligation
 from punchcard.proof.real_rounding import RealRounding
-from punchcard.proof.rounding import GATE, BitSums, Flags
+from punchcard.proof.rounding import GATE, BitSums
 from punchcard.proof.solver import Failed
+from punchcard.transformer.grids import Flags
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 Found = tuple[float | None, bool]

@@ -25,7 +25,7 @@ from punchcard.proof.relus import Relus
 from punchcard.proof.steps import equal
 from punchcard.transformer.expression import Array
 from punchcard.transformer.softmax import Scores, hard_lead
-from punchcard.transformer.sums import Bounds, HeadMatrices, LayerSums
+from punchcard.transformer.sums import HeadMatrices, LayerSums
 from punchcard.transformer.weights import LayerArrays
 
 Row = list[tuple[int, Fraction]]
@@ -38,9 +38,8 @@ def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction:
 
     That scores are exact is a claim of its own.
     """
-    card = Bounds(-sizes[:, None], sizes[:, None], np.ones(len(sizes)), np.zeros(len(sizes), np.bool_))
     with np.errstate(over="ignore", invalid="ignore"):
-        lead = hard_lead(dtype, head.temperature, Scores(float(head.matched(card)[2][0][0])))
+        lead = hard_lead(dtype, head.temperature, Scores(head.largest_score(sizes)))
     return Fraction(lead) if math.isfinite(lead) else NEVER
 
 

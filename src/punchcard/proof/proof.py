@@ -145,8 +145,8 @@ class Proof:
     def _check_sums_beside_reals(self) -> None:
         limits, claim_name = self.weights.format, self.obligation.claim_name
         where = claim_name("bits").removesuffix(": bits")
-        sums = BitSums(self.obligation.loop, self.weights.layers, limits.significand, where)
-        self._check_range(claim_name("overflow"), sums.all(self._layer_sums(), limits.eps))
+        sums = BitSums(self.obligation.loop, self.weights.layers, self._layer_sums(), limits, where)
+        self._check_range(claim_name("overflow"), sums.all())
         about = "no sum of bits is rounded, beside real numbers: they need {} bits, {} has {}"
         with self.claims.claim(claim_name("bits"), lambda: about.format(sums.needed, limits.name, limits.significand)):
             sums.check()

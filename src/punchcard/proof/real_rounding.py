@@ -11,18 +11,20 @@ import numpy as np
 
 from punchcard.proof.attention import LayerHead
 from punchcard.proof.column import Column
-from punchcard.proof.rounding import GATE, BitSums, Flags
+from punchcard.proof.rounding import GATE, BitSums
 from punchcard.transformer.expression import Array
+from punchcard.transformer.grids import Flags, are_powers_of_two
+from punchcard.transformer.summation import rounding_error
 
-UNITS = 3
-"""A term's product and its addition, each off by a unit, and the powers of these."""
+SPARE = 1.5
+"""So many terms count for one: errors are computed with roundings themselves."""
 
 
 class RealRounding:
     """The largest rounding errors of the rows of columns."""
 
     def __init__(self, sums: BitSums) -> None:
-        self._sums, self._loop, self._unit = sums, sums.loop, 2.0**-sums.bits
+        self._sums, self._loop, self._eps = sums, sums.loop, sums.limits.eps
         self._kept: dict[tuple[Column, int, bool], Array] = {}
 
     def largest(self, columns: list[Column], layer: int, rows: slice) -> float:
@@ -51,10 +53,10 @@ class RealRounding:
         weights, constants = np.abs(weights), np.abs(constants)
         used = (weights != 0) & (sizes > 0)
         terms = used.sum(axis=1) + (constants != 0)
-        plain = (terms == 1) & (np.frexp(np.where(used, weights, 0.5))[0] == 0.5).all(axis=1)
-        units = UNITS * np.where(plain, 0, terms) * self._unit
+        plain = (terms == 1) & (~used | are_powers_of_two(weights)).all(axis=1)
         carried = self._carried(weights, sizes, errors)
-        return np.asarray(carried + np.where(units, units * (carried + weights @ sizes + constants), 0.0))
+        rounded = rounding_error(carried + weights @ sizes + constants, SPARE * terms, self._eps)
+        return np.asarray(carried + np.where(plain | (terms == 0), 0.0, rounded))
 
     def _after_heads(self, column: Column, number: int) -> Array:
         """What was there, and what the heads bring: each the mean of the columns that may win."""
@@ -66,7 +68,7 @@ class RealRounding:
                 columns = self._loop.heads.winners(LayerHead(number, head, weights), column)
                 error, size = self._brought(value, number, columns)
                 found, sizes, terms = found + error, sizes + size, terms + (size > 0)
-        return np.asarray(found + np.where(terms > 1, UNITS * terms * self._unit * (sizes + found), 0.0))
+        return np.asarray(found + np.where(terms > 1, rounding_error(sizes + found, SPARE * terms, self._eps), 0.0))
 
     def _brought(self, value: Array, number: int, columns: list[tuple[Column, ...]] | None) -> tuple[Array, Array]:
         """The errors and sizes of what a head brings; errors are infinite where it is not known who wins."""
@@ -79,7 +81,7 @@ class RealRounding:
                 rows = self._sums.entries(each, number)
                 given = np.abs(value) @ rows.size
                 own = self._summed(value, rows.size, self._errors(each, number), nothing)
-                shared = UNITS * len(group) * self._unit * given if len(group) > 1 else nothing
+                shared = rounding_error(given, SPARE * len(group), self._eps) if len(group) > 1 else nothing
                 error, size = np.maximum(error, own + shared), np.maximum(size, given)
         return error, size
 

@@ -1,8 +1,7 @@
 """That no sum of bits is rounded, beside real numbers: for every sum of a layer from which bits come.
 
-A sum whose terms are multiples of a grid g is exact in any order where no partial sum is beyond 2^p g, with p the
-significand bits of the number format: where its positive terms are not, and its negative ones. Beside real numbers three
-more things happen:
+No partial sum is larger than the positive terms together, or the negative ones: these are the totals of `summation`. Beside
+real numbers three more things happen:
 
     gates      a unit with a gate of 2^60: where the gate is 0 the rest is a sum as above; where it is not, the unit is below
                0 by more than all roundings of the sum, so that its ReLU is exactly 0
@@ -12,21 +11,21 @@ more things happen:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from punchcard.card.formats import NumberFormat
 from punchcard.proof.column import Column
 from punchcard.proof.forms import Form, settings, unit, weighted
 from punchcard.proof.loop import SymbolicLoop
 from punchcard.proof.relus import FEW
 from punchcard.proof.solver import Failed
-from punchcard.transformer.exactness import bits_for
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import Flags, are_powers_of_two, grid_of_number, grids_of
+from punchcard.transformer.summation import Totals, bits_for, rounding_error
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
 from punchcard.transformer.weights import LayerArrays
 
@@ -35,39 +34,16 @@ GATE = 2.0**32
 MARGIN = 1 / 64
 """So much more than its gap must a head's winner lead: the part of it by which roundings may move a score."""
 
-TINY = 2.0**-900
-"""In place of a grid that there is not: no number format has so many bits."""
-
-Flags = npt.NDArray[np.bool_]
-
-
-@dataclass
-class RowBounds:
-    """The rows of a column: least and greatest value, the grid that they are multiples of, and which are real numbers."""
-
-    low: Array
-    high: Array
-    grid: Array
-    real: Flags
-
-    @property
-    def size(self) -> Array:
-        return np.maximum(np.abs(self.low), np.abs(self.high))
-
-    @property
-    def used(self) -> Flags:
-        found: Flags = (self.low != 0) | (self.high != 0)
-        return found
-
 
 class BitSums:
     """The sums of a loop, case by case of what was shown of its columns."""
 
-    def __init__(self, loop: SymbolicLoop, layers: Sequence[LayerArrays], significand: int, name: str) -> None:
-        self.loop, self.layers, self.bits, self.name = loop, layers, significand, name
+    def __init__(self, loop: SymbolicLoop, layers: Sequence[LayerArrays], sums: Sequence[LayerSums], limits: NumberFormat,
+                 name: str) -> None:
+        self.loop, self.layers, self.sums, self.limits, self.name = loop, layers, sums, limits, name
         self.needed = 1
         """The bits that the largest sum needs."""
-        self._kept: dict[tuple[Column, int, bool], RowBounds] = {}
+        self._kept: dict[tuple[Column, int, bool], Bounds] = {}
         self._scored: set[tuple[int, int]] = set()
 
     def check(self) -> None:
@@ -80,38 +56,39 @@ class BitSums:
                     if len(column.later) > number:
                         self._feed_forward(number, layer, column)
 
-    def all(self, layers: Sequence[LayerSums], eps: float) -> Iterator[Sums]:
+    def all(self) -> Iterator[Sums]:
         """All sums, of bits and of real numbers, layer by layer."""
-        for number, layer in enumerate(layers):
+        eps = self.limits.eps
+        for number, layer in enumerate(self.sums):
             columns = [column for found in self.loop.columns.found.values() for column in found]
             before = [self.entries(each, number) for each in columns if number == 0 or len(each.later) >= number]
-            yield from layer.attention(_bounds(before, eps))
-            yield from layer.feed_forward(_bounds(
+            yield from layer.attention(Bounds.together(before, eps))
+            yield from layer.feed_forward(Bounds.together(
                 [self.entries(each, number, heads=True) for each in columns if len(each.later) > number], eps))
 
     def _fail(self, where: str) -> None:
-        raise Failed(f"{self.name}: bits: {where} is exact, with {self.bits} significand bits", None)
+        raise Failed(f"{self.name}: bits: {where} is exact, with {self.limits.significand} significand bits", None)
 
     def _exact(self, totals: Array, grids: Array, where: str, of: Flags) -> None:
         """Show that sums with these absolute totals are exact."""
         used = of & (totals > 0)
-        self.needed = max(self.needed, bits_for(totals[used], np.maximum(grids[used], TINY)))
-        if self.needed > self.bits:
+        self.needed = max(self.needed, bits_for(totals[used], grids[used]))
+        if self.needed > self.limits.significand:
             self._fail(where)
 
     # What is in the rows
 
-    def entries(self, column: Column, layer: int, *, heads: bool = False) -> RowBounds:
+    def entries(self, column: Column, layer: int, *, heads: bool = False) -> Bounds:
         """The rows of a column after so many layers; with `heads`, and after the heads of the next."""
         key = column, layer, heads
         if key not in self._kept:
             self._kept[key] = self._entries(column, layer, heads)
         return self._kept[key]
 
-    def _entries(self, column: Column, layer: int, heads: bool) -> RowBounds:
+    def _entries(self, column: Column, layer: int, heads: bool) -> Bounds:
         forms = self.loop.attended(column, layer) if heads else self.loop.after(column, layer)
         count = len(forms)
-        found = RowBounds(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
+        found = Bounds(np.zeros(count), np.zeros(count), np.full(count, np.inf), np.zeros(count, dtype=np.bool_))
         for row in range(len(forms)):
             form = forms[row]
             low, high = self.loop.relus.span(form)
@@ -135,7 +112,7 @@ class BitSums:
 
     def _step_at(self, value: Fraction) -> Fraction:
         """What all numbers of the format from a value on are multiples of; 0 where they may be as small as one likes."""
-        return Fraction(2) ** (int(np.frexp(float(value))[1]) - self.bits) if value > 0 else Fraction(0)
+        return Fraction(2) ** (math.frexp(value)[1] - self.limits.significand) if value > 0 else Fraction(0)
 
     def _carried(self, column: Column, layer: int, row: int, heads: bool) -> float:
         """The grid of an error beside bits, from what it was made of; none where a head brings it."""
@@ -189,14 +166,14 @@ class BitSums:
         if self.loop.heads.shares[number][head] > 1:
             self._tie(number, layer, head, found)
         sizes = np.max([rows.size for rows in found], axis=0)
-        keys, queries = (np.abs(np.asarray(matrix[head], dtype=np.float64)) for matrix in (layer.key, layer.query))
-        terms = int((keys > 0).sum(axis=1).max(initial=0) + (queries > 0).sum(axis=1).max(initial=0)) + len(keys) + 4
-        moved = 2 * terms * 2.0**-self.bits * float((keys @ sizes) @ (queries @ sizes))
+        matrices = self.sums[number].heads[head]
+        # for two scores: the rule has room for twice the error, but for the squares of eps
+        moved = rounding_error(matrices.largest_score(sizes), matrices.roundings + 4, self.limits.eps)
         gap = float(self.loop.layers[number].heads[head].gap)
         if moved > MARGIN / (1 + MARGIN) * gap:
             self._fail(f"a lead in head {head + 1} of layer {number + 1}, but for its margin,")
 
-    def _tie(self, number: int, layer: LayerArrays, head: int, columns: Sequence[RowBounds]) -> None:
+    def _tie(self, number: int, layer: LayerArrays, head: int, columns: Sequence[Bounds]) -> None:
         """Columns share by equal scores, which must be equal as they are computed: keys, queries and scores are exact."""
         where = f"a score that columns share in head {head + 1} of layer {number + 1}"
         largest, finest = [], []
@@ -232,26 +209,26 @@ class BitSums:
         weights = np.where(open_, w2, 0.0)
         above = np.maximum(rows.high, 0) + np.maximum(weights, 0) @ reach + np.maximum(b2, 0)
         below = np.maximum(-rows.low, 0) + np.maximum(-weights, 0) @ reach + np.maximum(-b2, 0)
-        grids = np.minimum(rows.grid, powers_of_two(b2))
+        grids = np.minimum(rows.grid, grids_of(b2))
         with np.errstate(invalid="ignore"):
-            steps = np.where(weights != 0, powers_of_two(weights) * np.where(open_ & ~real, grid, np.inf), np.inf)
+            steps = np.where(weights != 0, grids_of(weights) * np.where(open_ & ~real, grid, np.inf), np.inf)
         grids = np.fmin(grids, steps.min(axis=1, initial=np.inf))
         has_real = ((weights != 0) @ real) | rows.real
         return np.maximum(above, below), grids, has_real, self._cleared(weights, w1, b1, b2, rows, real)
 
-    def reach(self, layer: LayerArrays, rows: RowBounds, column: Column, number: int) -> Array:
+    def reach(self, layer: LayerArrays, rows: Bounds, column: Column, number: int) -> Array:
         """How large each unit may get in a column, with the weights of some layer; 0 where it is always closed."""
         w1, b1 = (np.asarray(each, dtype=np.float64) for each in (layer.w1, layer.b1))
         return self._units(w1, b1.ravel(), rows, column, number)[0]
 
-    def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: RowBounds, real: Flags) -> Flags:
+    def _cleared(self, weights: Array, w1: Array, b1: Array, b2: Array, rows: Bounds, real: Flags) -> Flags:
         """Rows whose sum is 0 by terms that are the same number: x - relu(x) + relu(-x), or relu(x) - relu(x)."""
         found: Flags = np.zeros(len(weights), dtype=np.bool_)
         for row in np.flatnonzero((((weights != 0) @ real) | rows.real) & (b2 == 0)):
             found[row] = self._cancels(int(row), weights[row], w1, b1, rows)
         return found
 
-    def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: RowBounds) -> bool:
+    def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Bounds) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
         Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
@@ -266,7 +243,7 @@ class BitSums:
                 return False
             first = float(w1[each, places[0]])
             scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
-            if any(np.frexp(abs(weight))[0] != 0.5 for weight in (*w1[each, places], weights[each])):
+            if not are_powers_of_two(np.array([*w1[each, places], weights[each]])).all():
                 return False
             terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
         for signs in terms.values():
@@ -277,18 +254,18 @@ class BitSums:
                     return False
         return len(terms) == 1
 
-    def _units(self, w1: Array, b1: Array, rows: RowBounds, column: Column, number: int) -> tuple[Array, Array, Flags]:
+    def _units(self, w1: Array, b1: Array, rows: Bounds, column: Column, number: int) -> tuple[Array, Array, Flags]:
         """Of each unit: how large it may get where it is open, its grid, and whether a real number is in it."""
         high = np.maximum(w1, 0) @ rows.high + np.minimum(w1, 0) @ rows.low + b1
         reach = np.maximum(high, 0.0)
         totals, grids, real = _summed(w1, rows)
-        totals, grids = totals + np.abs(b1), np.minimum(grids, powers_of_two(b1))
+        totals, grids = totals + np.abs(b1), np.minimum(grids, grids_of(b1))
         gated = ((np.abs(w1) >= GATE) & rows.used).any(axis=1)
         # none of its terms is above 0, or it is below 0 by more than all roundings of the sum
-        terms = (w1 != 0).sum(axis=1) + 2
-        below = (_parts(w1, rows)[0] + np.maximum(b1, 0) <= 0) | (high + 4 * terms * 2.0**-self.bits * totals < 0)
+        error = self._rounding(totals, (w1 != 0).sum(axis=1, dtype=np.float64))
+        below = (_parts(w1, rows)[0] + np.maximum(b1, 0) <= 0) | (high + error < 0)
         # a sum with a real number in it may be rounded to more than it is
-        reach[real] = np.maximum(reach, 4 * terms * 2.0**-self.bits * totals)[real]
+        reach[real] = np.maximum(reach, error)[real]
         reach[below] = 0.0
         plain = ~gated & ~below
         self._exact(totals, grids, f"a unit of layer {number + 1}", plain & ~real)
@@ -296,7 +273,11 @@ class BitSums:
             reach[each], grids[each], real[each] = self._gated(w1[each], b1[each], rows, column, number)
         return reach, grids, real
 
-    def _gated(self, weights: Array, bias: float, rows: RowBounds, column: Column, number: int) -> tuple[float, float, bool]:
+    def _rounding(self, totals: Totals, terms: Totals | float) -> Totals:
+        """More than units with so many terms, beside the bias, may be off."""
+        return 2 * rounding_error(totals, terms + 2, self.limits.eps)
+
+    def _gated(self, weights: Array, bias: float, rows: Bounds, column: Column, number: int) -> tuple[float, float, bool]:
         """A unit with gates: where all are 0 it is the sum of the rest; where one is not, it is closed."""
         forms = self.loop.attended(column, number)
         gates = np.flatnonzero((np.abs(weights) >= GATE) & rows.used)
@@ -307,28 +288,20 @@ class BitSums:
         rest[gates] = 0.0
         high = float(np.maximum(rest, 0) @ rows.high + np.minimum(rest, 0) @ rows.low) + bias
         total = float(np.abs(weights) @ rows.size) + abs(bias)
-        rounding = 2 * (np.count_nonzero(weights) + 2) * 2.0**-self.bits * total
+        rounding = self._rounding(total, int(np.count_nonzero(weights)))
         for setting in settings(bits):
             values = [float(weights[row]) * float(forms[int(row)].value(setting)) for row in gates]
             if any(values) and sum(values) + high + rounding >= 0 and (
                     self.loop.solver.possible(self.loop.bits.setting(setting))):
                 return total, float("nan"), True
         totals, grids, real = _summed(rest[None, :], rows)
-        grid = float(np.minimum(grids, powers_of_two(np.array([bias])))[0])
+        grid = float(np.minimum(grids, grids_of(np.array([bias])))[0])
         if not real[0]:
             self._exact(totals + abs(bias), np.array([grid]), f"a unit of layer {number + 1} whose gate is open",
                         np.ones(1, dtype=np.bool_))
         # open, its gates are 0: what is left may be rounded to more than it is, and the gates not
-        opened = 2 * (np.count_nonzero(rest) + 2) * 2.0**-self.bits * (float(np.abs(rest) @ rows.size) + abs(bias))
+        opened = self._rounding(float(np.abs(rest) @ rows.size) + abs(bias), int(np.count_nonzero(rest)))
         return max(high, opened if real[0] else 0.0), grid, bool(real[0])
-
-
-def _bounds(columns: Sequence[RowBounds], eps: float) -> Bounds:
-    """What is known of several columns together."""
-    grids = np.array([np.where(rows.real | (rows.grid == 0), eps, rows.grid) for rows in columns])
-    real = np.any([rows.real | (rows.grid == 0) for rows in columns], axis=0)
-    return Bounds(np.stack([rows.low for rows in columns], axis=1), np.stack([rows.high for rows in columns], axis=1),
-                  grids.min(axis=0), real, eps)
 
 
 def _as_float(value: Fraction) -> float:
@@ -339,25 +312,20 @@ def _as_float(value: Fraction) -> float:
         return np.inf if value > 0 else -np.inf
 
 
-def _parts(matrix: Array, rows: RowBounds) -> tuple[Array, Array]:
+def _parts(matrix: Array, rows: Bounds) -> tuple[Array, Array]:
     """How large the positive terms of `matrix @ x` may be together, and the negative ones."""
     up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
     most, least = np.maximum(rows.high, 0), np.minimum(rows.low, 0)
     return up @ most + down @ least, -(up @ least + down @ most)
 
 
-def _summed(matrix: Array, rows: RowBounds) -> tuple[Array, Array, Flags]:
+def _summed(matrix: Array, rows: Bounds) -> tuple[Array, Array, Flags]:
     """The largest partial sums of `matrix @ x`, the grid of each entry, and in which a real number takes part."""
     used = (matrix != 0) & rows.used
-    grids = np.where(used & ~rows.real, powers_of_two(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)
+    grids = np.where(used & ~rows.real, grids_of(matrix) * np.where(rows.real, np.inf, rows.grid), np.inf)
     return np.maximum(*_parts(matrix, rows)), grids.min(axis=1, initial=np.inf), (used & rows.real).any(axis=1)
 
 
 def _grid(form: Form) -> float:
     """The largest power of two that all values of a form are multiples of."""
-    if not form.terms and not form.constant:
-        return float("inf")
-    step = unit([form])
-    if step.denominator & step.denominator - 1:
-        return 0.0  # thirds, say: no number format has them
-    return float(Fraction(step.numerator & -step.numerator, step.denominator))
+    return grid_of_number(unit([form])) if form.terms or form.constant else math.inf

@@ -2,10 +2,9 @@
 
 Suppose that the card holds what its layout declares when a loop begins; that every entry is an integer whenever a later
 layer begins, of size at most 1 or, in a block that holds numbers within a loop, at most the block's limit; and that every
-head is hard (see `precision`). Then a layer computes nothing but sums of multiples of some power of two g, the grid of
-the sum. A sum whose terms have absolute total s is exact, in any order of summation, when s <= 2^p g, with p the
-significand bits of the number format. `needed_bits` finds the least such p from the weights and the layout, for every sum
-of every layer: keys, queries, scores, values, hidden units and outputs.
+head is hard (see `precision`). Then a layer computes nothing but sums of multiples of some power of two, the grid of the
+sum, which are exact with enough significand bits (see `summation`). `needed_bits` finds the least from the weights and the
+layout, for every sum of every layer: keys, queries, scores, values, hidden units and outputs.
 
 It follows by induction that the floating-point model and the same model over the real numbers with a hardmax have the
 same card after every layer, for any program and any number of loops. The tests check the two suppositions on cards.
@@ -13,20 +12,16 @@ same card after every layer, for any program and any number of loops. The tests 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from punchcard.card.layout import Layout
 from punchcard.transformer.build import LayerWeights
 from punchcard.transformer.expression import Array
+from punchcard.transformer.summation import bits_for
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
-
-NO_FORMAT = 1 << 20
-"""More bits than any number format has."""
 
 
 def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:
@@ -58,15 +53,6 @@ def entry_sizes(layout: Layout) -> Array:
     return sizes
 
 
-def rows_of_numbers(layout: Layout) -> npt.NDArray[np.bool_]:
-    """The rows that may hold other numbers than -1, 0 and 1, between loops or within one."""
-    found = np.zeros(layout.width, dtype=np.bool_)
-    for block in layout.blocks:
-        if block.real or block.within == "real":
-            found[layout.rows(block.name)] = True
-    return found
-
-
 def _declared(layout: Layout) -> Bounds:
     """What the layout says of every row and region when a loop begins."""
     low, high = np.zeros((2, layout.width, len(layout.regions)))
@@ -76,17 +62,3 @@ def _declared(layout: Layout) -> Bounds:
             low[layout.rows(block.name), number] = {"bits": -1.0, "one": 1.0}.get(content or "", 0.0)
             high[layout.rows(block.name), number] = 1.0 if content else 0.0
     return Bounds(low, high, np.ones(layout.width), np.zeros(layout.width, np.bool_))
-
-
-def bits_for(totals: Array, grids: Array) -> int:
-    """The bits of the largest total in units of its grid: the least p with total <= 2^p grid.
-
-    The totals themselves are float64 sums of multiples of the grid, so they are exact below 2^53 grid, and may be
-    rounded from there on; then one bit more is asked for.
-    """
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ratio = float(np.max(totals / grids, initial=1.0))
-    if not math.isfinite(ratio):  # grids so small that their product is 0
-        return NO_FORMAT
-    mantissa, exponent = math.frexp(ratio)
-    return exponent - 1 if mantissa == 0.5 and exponent <= 53 else exponent

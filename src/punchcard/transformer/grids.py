@@ -1,14 +1,34 @@
-"""Grids: the powers of two that numbers are multiples of. Sums of multiples of a grid are exact if they are short enough."""
+"""Grids: the powers of two that numbers are multiples of. Sums of multiples of a grid may be exact (see `summation`).
+
+A grid of 0 says that none is known, as of real numbers. The grid of the number 0 is infinite: 0 is a multiple of all.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.transformer.expression import Array
 
+Flags = npt.NDArray[np.bool_]
 
-def powers_of_two(values: Array) -> Array:
-    """The largest power of two that divides each value; infinite for 0."""
+
+@lru_cache(1 << 16)
+def grid_of_number(value: float | Fraction) -> float:
+    """The largest power of two that divides a number. No number format has a third: its grid is 0."""
+    if not value:
+        return math.inf
+    numerator, denominator = value.as_integer_ratio()
+    return 0.0 if denominator & denominator - 1 else (numerator & -numerator) / denominator
+
+
+def grids_of(values: Array) -> Array:
+    """The largest power of two that divides each value."""
     grids, used = np.full(values.shape, np.inf), values != 0  # most are 0
     mantissa, exponent = np.frexp(values[used])
     integer = np.abs(mantissa * 2.0**53).astype(np.int64)
@@ -16,6 +36,18 @@ def powers_of_two(values: Array) -> Array:
     return grids
 
 
-def grid_of(values: Array) -> float:
-    """The largest power of two that divides every value; 1 where all are 0."""
-    return float(powers_of_two(values[values != 0]).min(initial=np.inf)) if values.any() else 1.0
+def grid_of(values: Iterable[float]) -> float:
+    """The largest power of two that divides every one of a few values; 1 where all are 0."""
+    found = min(map(grid_of_number, values))
+    return found if found < math.inf else 1.0
+
+
+def product_of_grids(one: float, other: float) -> float:
+    """The grid of products: where it is too small for a number, the smallest number, since 0 says that none is known."""
+    return one * other or (math.ulp(0.0) if one and other else 0.0)
+
+
+def are_powers_of_two(values: Array | float) -> Flags:
+    """Whether a product with each value is exact, unless it is too small or too large. The sign does not count."""
+    found: Flags = np.frexp(np.abs(values))[0] == 0.5
+    return found

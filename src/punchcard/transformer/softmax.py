@@ -5,8 +5,7 @@ A head computes scores s_j = k_j . q, multiplies them by a temperature, and take
 Lemma. Let eta be the smallest positive number of the format, u = eps / 2 its rounding unit, and let key j lose by `lead`:
 s_max - s_j >= lead(...) for the exact scores. Then the weight of key j is exactly 0.
 
-    scores        a sum of n roundings, of terms with the absolute total A, is off by n u / (1 - n u) A <= n eps A at most,
-                  as long as n eps <= 1 / 2. It is exact where all terms are multiples of a grid g and A <= 2^p g = 2 g / eps
+    scores        with n roundings, and terms of the absolute total A, a score is off by n eps A, or exact (`summation`)
     products      temperature * s is exact for a power of two; by another number it is off by u |t| <= eps temperature A
     difference    t_j - t_max is off by a factor 1 + u
     exponential   exp(x) is rounded to 0 where it is below eta / 2, that is where x < -ln(2 / eta)
@@ -21,12 +20,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from punchcard.card.formats import FORMATS
-from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import grid_of
+from punchcard.card.formats import FORMATS, NumberFormat
+from punchcard.transformer.grids import are_powers_of_two
+from punchcard.transformer.summation import are_exact, rounding_error
 
 SLACK = 4
 """So many eps more than ln(2 / eta) must temperature * lead be, in proportion."""
@@ -38,25 +34,18 @@ class Scores:
 
     largest    no sum of the absolute values of the terms of a score is larger
     roundings  how many roundings a score has, one after the other; 0 where it is exact
-    grid       a power of two of which all terms are multiples, or 0: then sums up to 2 grid / eps are exact
+    grid       a power of two of which all terms are multiples, or 0
     """
 
     largest: float
     roundings: int = 0
     grid: float = 0.0
 
-    def error(self, eps: float) -> float:
+    def error(self, limits: NumberFormat) -> float:
         """How far a computed score may be from the exact one."""
-        if not self.roundings or self.largest * eps / 2 <= self.grid:
+        if not self.roundings or are_exact(self.largest, self.grid, limits.significand):
             return 0.0
-        return self.roundings * eps * self.largest if self.roundings * eps <= 0.5 else math.inf
-
-
-def score_roundings(key: Array, query: Array, numbers: npt.NDArray[np.bool_]) -> Scores:
-    """The roundings and the grid of the scores of K and Q, where all rows but the `numbers` hold integers."""
-    used = [int((matrix != 0).sum(axis=1).max(initial=0)) for matrix in (key, query)]
-    grids = [0.0 if matrix[:, numbers].any() else grid_of(matrix) for matrix in (key, query)]
-    return Scores(0.0, sum(used) + len(key), grids[0] * grids[1])
+        return rounding_error(self.largest, self.roundings, limits.eps) if self.roundings * limits.eps <= 0.5 else math.inf
 
 
 def hard_product(dtype: str) -> float:
@@ -73,5 +62,5 @@ def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:
     limits = FORMATS[dtype]
     if not temperature > 0 or not max(temperature, 1.0) * max(scores.largest, 1.0) <= limits.max:
         return math.inf
-    rounded = 0.0 if math.frexp(temperature)[0] == 0.5 else 2 * limits.eps * scores.largest
-    return hard_product(dtype) / temperature + 2 * scores.error(limits.eps) + rounded
+    rounded = 0.0 if are_powers_of_two(temperature) else 2 * limits.eps * scores.largest
+    return hard_product(dtype) / temperature + 2 * scores.error(limits) + rounded

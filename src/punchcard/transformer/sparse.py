@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import Flags, grids_of
 
 Number = TypeVar("Number")
-Flags = npt.NDArray[np.bool_]
 
 
 class SparseMatrix:
@@ -53,7 +52,7 @@ class SparseMatrix:
     @cached_property
     def powers(self) -> Array:
         """The largest power of two that divides each entry."""
-        return powers_of_two(self.entries)
+        return grids_of(self.entries)
 
     @cached_property
     def _first(self) -> npt.NDArray[np.intp]:

@@ -17,16 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from punchcard.card.formats import NumberFormat
 from punchcard.transformer.expression import Array
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.sparse import Flags, SparseMatrix
+from punchcard.transformer.grids import Flags, grids_of
+from punchcard.transformer.sparse import SparseMatrix
+from punchcard.transformer.summation import rounding_error
 from punchcard.transformer.weights import LayerArrays
 
+GROWTH = 4
+"""Totals grow by so many rounding errors: they are computed with roundings themselves, from others that have some."""
 Summed: TypeAlias = tuple[Array, Array]
 """Totals and grids."""
 ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
@@ -37,10 +41,11 @@ ENTRIES = tuple(2.0**exponent for exponent in (64, 32, 16, 8, 4, 2, 1, 0))
 class Bounds:
     """What is known of columns of one or more kinds.
 
-    low, high   least and greatest entry of every row: rows by kinds of columns
-    grid        for each row a power of two that its entries are multiples of; eps for real numbers
+    low, high   least and greatest entry of every row: rows by kinds of columns, or rows of one column
+    grid        for each row a power of two that its entries are multiples of; in sums, eps for real numbers
     real        the rows of real numbers
     eps         the relative error of an addition or product; 0 where all are known to be exact
+    terms       the absolute totals of the terms of every entry, where a sum adds those up; default: it adds entries
     """
 
     low: Array
@@ -48,6 +53,7 @@ class Bounds:
     grid: Array
     real: Flags
     eps: float = 0.0
+    terms: Array | None = None
 
     @classmethod
     def of_size(cls, size: float, rows: int, eps: float) -> Bounds:
@@ -55,10 +61,26 @@ class Bounds:
         high = np.full((rows, 1), size)
         return cls(-high, high, np.full(rows, eps), np.ones(rows, np.bool_), eps)
 
+    @classmethod
+    def together(cls, kinds: Sequence[Bounds], eps: float) -> Bounds:
+        """For sums: each kind is one column, or several with a grid each. What has no grid counts as a real number."""
+        shape = len(kinds[0].low), -1
+        low = np.stack([each.low.reshape(shape).min(axis=1) for each in kinds], axis=1)
+        high = np.stack([each.high.reshape(shape).max(axis=1) for each in kinds], axis=1)
+        grid = np.stack([np.where(each.real, 0.0, each.grid).reshape(shape).min(axis=1) for each in kinds], axis=1)
+        real = grid == 0
+        return cls(low, high, np.where(real, eps, grid).min(axis=1), np.any(real, axis=1), eps)
+
+    @property
+    def used(self) -> Flags:
+        """Where an entry may be other than 0."""
+        found: Flags = (self.low != 0) | (self.high != 0)
+        return found
+
     @property
     def size(self) -> Array:
-        """The largest absolute value of each row, for each kind."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
+        """How much each row adds to a total, for each kind."""
+        return np.maximum(np.abs(self.low), np.abs(self.high)) if self.terms is None else self.terms
 
 
 @dataclass(frozen=True)
@@ -96,6 +118,16 @@ class HeadMatrices:
     value: SparseMatrix
     temperature: float
     winners: float
+
+    @property
+    def roundings(self) -> int:
+        """How many roundings a score has, one after the other: in a key, in a query, and in their product."""
+        return int(self.key.terms.max(initial=0) + self.query.terms.max(initial=0) + self.key.height)
+
+    def largest_score(self, sizes: Array) -> float:
+        """The largest total of a score, for entries up to these sizes."""
+        keys, queries = (matrix.totals(sizes[:, None])[:, 0] for matrix in (self.key, self.query))
+        return float(keys @ queries)
 
     def matched(self, card: Bounds) -> tuple[Summed, Summed, Summed]:
         """The totals and grids of keys, queries and scores. Key and query may come from columns of two kinds."""
@@ -179,19 +211,27 @@ class LayerSums:
             high = self.w1.ends(attended.low, attended.high)[1] + self.b1[:, None]
         grids, real = self.w1.grids(attended.grid, attended.real)
         return HiddenUnits(high, _rounded(totals, self.w1.terms + 1, attended.eps),
-                           np.minimum(grids, powers_of_two(self.b1)), real)
+                           np.minimum(grids, self._bias_grids[0]), real)
 
-    def feed_forward(self, attended: Bounds, units: HiddenUnits | None = None) -> Iterator[Sums]:
-        """Hidden units, which may be known already, and outputs."""
-        units = self.units(attended) if units is None else units
-        yield Sums(f"{self.where}, hidden unit {{}}", units.totals, units.grids)
+    def outputs(self, attended: Bounds, units: HiddenUnits) -> tuple[Array, Array, Flags]:
+        """The totals and grids of the rows after the layer, and which of them are real numbers."""
         with np.errstate(over="ignore", invalid="ignore"):
-            noise = 4 * attended.eps * (self.w1.terms + 1) * units.totals
+            noise = GROWTH * rounding_error(units.totals, self.w1.terms + 1, attended.eps)
             active = np.maximum(units.high + noise[:, None], 0)
             totals = (self.w2.totals(active) + attended.size).max(axis=1) + np.abs(self.b2)
-        grids = np.minimum(self.w2.grids(units.grids, units.real)[0], attended.grid)
-        yield Sums(f"{self.where}, row {{}} of the output", _rounded(totals, self.w2.terms + 2, attended.eps),
-                   np.minimum(grids, powers_of_two(self.b2)))
+        grids, real = self.w2.grids(units.grids, units.real)
+        return (_rounded(totals, self.w2.terms + 2, attended.eps),
+                np.minimum(np.minimum(grids, attended.grid), self._bias_grids[1]), real | attended.real)
+
+    @cached_property
+    def _bias_grids(self) -> tuple[Array, Array]:
+        return grids_of(self.b1), grids_of(self.b2)
+
+    def feed_forward(self, attended: Bounds) -> Iterator[Sums]:
+        """Hidden units and outputs."""
+        units = self.units(attended)
+        yield Sums(f"{self.where}, hidden unit {{}}", units.totals, units.grids)
+        yield Sums(f"{self.where}, row {{}} of the output", *self.outputs(attended, units)[:2])
 
 
 def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:
@@ -202,7 +242,7 @@ def _summed(matrix: SparseMatrix, card: Bounds) -> Summed:
 
 def _rounded(totals: Array, terms: Array | int, eps: float) -> Array:
     """Totals of so many terms, with what roundings may add."""
-    return totals * (1 + 4 * eps * terms) if eps else totals
+    return totals + GROWTH * rounding_error(totals, terms, eps) if eps else totals
 
 
 def largest_entry(layers: Sequence[LayerSums], width: int, limits: NumberFormat) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from punchcard.card.layout import Card, Layout
-from punchcard.errors import printable, shortened
+from punchcard.errors import shortened
 from punchcard.formatting import format_value, plural
 from punchcard.viewer.colours import ZERO, shade
 from punchcard.viewer.excerpt import CardExcerpt, excerpt
+from punchcard.viewer.page import escape
 
 if TYPE_CHECKING:
     from punchcard.machines.base import Machine
@@ -30,11 +30,6 @@ WIDE, HIGH, GAP, LEFT, TOP, BELOW = 22, 5, 8, 120, 30, 84
 LONGEST = 14
 """Characters of a column's name."""
 TEXT = "font-family='system-ui,sans-serif' font-size='9' fill='currentColor'"
-
-
-def escape(text: str) -> str:
-    """Text from outside as text of a page: neither markup nor control characters."""
-    return html.escape(printable(text, keep="\n\t"))
 
 
 def result_html(result: Result[Any]) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from punchcard.card.formats import name_of
-from punchcard.transformer.grids import grid_of
+from punchcard.transformer.grids import grids_of
 from punchcard.transformer.softmax import Scores, hard_lead
 
 MOST_WINNERS = 4
@@ -57,7 +57,7 @@ def find(keys: Tensor, queries: Tensor, reach: float) -> Winners:
 def reach_of(keys: Tensor, queries: Tensor, temperature: float, width: int) -> float:
     """How far below the best a score must be for a weight of exactly 0, rounding errors of the scores included."""
     largest = float((keys.double().abs().amax(1) * queries.double().abs().amax(1)).sum())
-    grids = [grid_of(values.double().cpu().numpy()) for values in (keys, queries)]
+    grids = [float(grids_of(values.double().cpu().numpy()).min(initial=math.inf)) for values in (keys, queries)]
     return hard_lead(name_of(keys.dtype), temperature, Scores(largest, width + len(keys), grids[0] * grids[1]))
 
 

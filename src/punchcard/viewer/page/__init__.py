@@ -14,6 +14,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from punchcard.errors import printable
+
 PARTS = ("base64", "elements", "decode", "equation", "sources", "geometry", "arrows", "card", "time", "program", "heads",
          "values", "column", "attention", "weights", "inspector", "keys", "view", "page")
 """The files of the module, each after those that it imports."""
@@ -57,6 +59,11 @@ def served() -> str:
     return _file("page.html")
 
 
+def escape(text: str) -> str:
+    """Text from outside as text of a page: neither markup nor control characters."""
+    return html.escape(printable(text, keep="\n\t"))
+
+
 def document(title: str, data: Mapping[str, Any]) -> str:
     """One file with everything inside: the page and the data that it shows."""
     # Inside a script element "<" is the one character that could end it.
@@ -64,7 +71,7 @@ def document(title: str, data: Mapping[str, Any]) -> str:
     scripts = (f'<script type="application/json" id="punchcard-data">{inside}</script>\n'
                f'<script type="module">\n{module()}</script>')
     parts = {
-        "<title>Punchcard</title>": f"<title>{html.escape(title)}</title>",
+        "<title>Punchcard</title>": f"<title>{escape(title)}</title>",
         '<link rel="stylesheet" href="page.css">': f"<style>\n{stylesheet()}</style>",
         '<script type="module" src="page.js"></script>': scripts,
     }

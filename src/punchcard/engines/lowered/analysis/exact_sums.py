@@ -1,14 +1,15 @@
 """Sums that no order of summation rounds: only such sums of bits and constants are folded into the graph of a loop.
 
 The equation adds up in the number format, in an order of its own; this engine adds up in other orders, and constants in
-float64 while a loop is analysed. All of them agree where the terms are multiples of a grid g with an absolute total of at
-most 2^p g, p the significand bits. Real numbers are as good as rounding leaves them: for their sums nothing is asked.
+float64 while a loop is analysed. All of them agree where sums are exact (`transformer.summation`). Real numbers are as
+good as rounding leaves them: for their sums nothing is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,13 @@ import numpy.typing as npt
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, lowest_bit_of, product_of_grids
+from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.sparse import Flags
+from punchcard.transformer.grids import Flags, grid_of_number, product_of_grids
+from punchcard.transformer.sparse import SparseMatrix
+from punchcard.transformer.summation import are_exact
+from punchcard.transformer.sums import Bounds
+from punchcard.transformer.weights import Weights
 
 FOLDED_BITS = FORMATS["float64"].significand - 1
 """One bit is left for halves: rules split a ReLU in two."""
@@ -33,39 +37,35 @@ Rows = dict[int, Linear]
 
 @dataclass(frozen=True)
 class ExactSums:
-    """Which sums are exact in a number format, and in this analysis.
+    """Which sums are exact in a number format, and in this analysis. `numbers`: the rows that may hold real numbers."""
 
-    eps, least   of the number format: its rounding, and its smallest number
-    numbers      the rows that may hold real numbers, between loops or within one
-    """
-
-    bits: int
-    eps: float
-    least: float
+    limits: NumberFormat
     numbers: Flags
 
     @classmethod
-    def of(cls, kind: NumberFormat, layout: Layout) -> ExactSums:
+    def of(cls, weights: Weights, layout: Layout) -> ExactSums:
         """Of a layout without real numbers between loops, no row holds any within one."""
         numbers = np.zeros(layout.width, dtype=bool)
         if any("real" in block.holds.values() for block in layout.blocks):
             for block in layout.blocks:
                 held = set(block.holds.values())
                 numbers[layout.rows(block.name)] = block.within != "bits" and not (held and held <= {"bits", "one"})
-        return cls(min(kind.significand, FOLDED_BITS), kind.eps, kind.least, numbers)
+        return cls(weights.format, numbers)
+
+    @cached_property
+    def bits(self) -> int:
+        return min(self.limits.significand, FOLDED_BITS)
 
     def are_rounded(self, totals: Array, grids: Array) -> Flags:
         """Whether sums with these absolute totals may be rounded. Real numbers have the grid 0, and may always be."""
-        with np.errstate(over="ignore"):
-            found: Flags = (grids > 0) & ((totals > grids * 2.0**self.bits) | (grids < self.least))
-        return found
+        return (grids > 0) & ~(are_exact(totals, grids, self.bits) & (grids >= self.limits.least))
 
     def check(self, where: str, totals: Array, grids: Array) -> None:
         """Refuse sums of bits and constants that may be rounded. `where` has a place for the number of the sum."""
         found = np.flatnonzero(self.are_rounded(totals, grids))
         if len(found):
-            at = int(found[0])
-            why = (f"its terms may be below the smallest positive number, {self.least:.3g}" if grids[at] < self.least
+            at, least = int(found[0]), self.limits.least
+            why = (f"its terms may be below the smallest positive number, {least:.3g}" if grids[at] < least
                    else f"{self.bits} significand bits do not hold it")
             raise LoweringError(f"{where.format(at)}: a sum of up to {totals[at]:.3g} in steps of {grids[at]:.3g} may be "
                                 f"rounded: {why}")
@@ -96,11 +96,10 @@ class ExactSums:
     def mix(self, graph: Graph, where: str, linear: Linear, matrix: Array, into: int) -> Linear:
         """What columns take from several others, by constant weights: entry i is the sum of matrix[i, j] times entry j."""
         if not self.numbers[into]:
-            places, lanes = np.nonzero(matrix)
-            weights, width = matrix[places, lanes], matrix.shape[1:]
-            sizes, grids = (np.broadcast_to(of, width)[lanes] for of in (linear.sizes, linear.grids))
-            totals = np.bincount(places, np.abs(weights) * sizes, len(matrix)).astype(np.float64)
-            self.check(f"{where}, row {into}", totals, least_product(places, powers_of_two(weights), grids, len(matrix)))
+            sizes, grids = (np.broadcast_to(of, matrix.shape[1:]) for of in (linear.sizes, linear.grids))
+            weights = SparseMatrix(matrix)
+            totals = weights.totals(sizes[:, None])[:, 0]
+            self.check(f"{where}, row {into}", totals, known(*weights.grids(grids, grids == 0)))
         return graph.mix(linear, matrix)
 
     def halves(self, where: str, one: Rows, other: Rows) -> Rows:
@@ -112,7 +111,7 @@ class ExactSums:
         totals, grids = np.zeros(1), np.full(1, np.inf)
         for linear, c in parts:
             totals = totals + abs(c) * linear.sizes
-            grids = np.minimum(grids, [product_of_grids(lowest_bit_of(c), grid) for grid in linear.grids.tolist()])
+            grids = np.minimum(grids, [product_of_grids(grid_of_number(c), grid) for grid in linear.grids.tolist()])
         self.check(where, totals, grids + 0.0 * totals)
 
 
@@ -123,37 +122,29 @@ class Dimensions(NamedTuple):
     grid: Array
 
 
-@dataclass(frozen=True)
-class RowRanges:
-    """In one column: least and greatest value of every row, the absolute total of its terms, and its grid."""
-
-    low: Array
-    high: Array
-    size: Array
-    grid: Array
-
-    @classmethod
-    def of(cls, rows: Rows, sums: ExactSums) -> list[RowRanges]:
-        """Of each column of a group, or of one where all are alike. Numbers that are rounded already have no grid."""
-        bounds = [linear.bounds for linear in rows.values()]
-        columns, places = max((bound.width for bound in bounds), default=1), list(rows)
-        ranges = np.zeros((4, columns, len(sums.numbers)))
-        ranges[3] = np.inf
-        for number, values in enumerate(ranges if rows else ()):
-            parts: list[Array] = [bound[number] for bound in bounds]  # type: ignore[misc]
-            values[:, places] = (np.concatenate(parts) if columns == 1 else
-                                 np.stack([np.broadcast_to(part, (columns,)) for part in parts], axis=1))
-        ranges[3][sums.numbers & sums.are_rounded(ranges[2], ranges[3])] = 0.0
-        return [cls(*values) for values in ranges.transpose(1, 0, 2)]
+def ranges_of(rows: Rows, width: int) -> Bounds:
+    """The columns of a group, or one where all are alike, with the terms and the grid of each row and column."""
+    bounds = [linear.bounds for linear in rows.values()]
+    columns, places = max((bound.width for bound in bounds), default=1), list(rows)
+    low, high, terms = np.zeros((3, width, columns))
+    grid = np.full((width, columns), np.inf)
+    for values, parts in zip((low, high, terms, grid), zip(*bounds, strict=True), strict=False):
+        values[places] = (np.concatenate(parts)[:, None] if columns == 1 else
+                          np.stack([np.broadcast_to(part, (columns,)) for part in parts]))
+    return Bounds(low, high, grid, grid == 0, terms=terms)
 
 
-def least_product(places: Indices, one: Array, other: Array, count: int) -> Array:
-    """The least product of two grids at each of so many places; infinite where there is none. See `product_of_grids`."""
-    found = np.full(count, np.inf)
-    known = (one > 0) & (other > 0)
-    smallest = np.finfo(np.float64).smallest_subnormal
-    np.minimum.at(found, places, np.where(known, np.maximum(np.where(known, one, 1.0) * other, smallest), 0.0))
-    return found
+def columns_of(ranges: Bounds, sums: ExactSums) -> Iterator[Bounds]:
+    """Column by column. Numbers that are rounded already have no grid."""
+    grids = np.where(sums.numbers[:, None] & sums.are_rounded(ranges.size, ranges.grid), 0.0, ranges.grid)
+    for at, grid in enumerate(grids.T):
+        low, high, terms = (values[:, at : at + 1] for values in (ranges.low, ranges.high, ranges.size))
+        yield Bounds(low, high, grid, grid == 0, terms=terms)
+
+
+def known(grids: Array, real: Flags) -> Array:
+    """0 for the grids of real numbers, and for no others: see `product_of_grids`."""
+    return np.where(real, 0.0, np.maximum(grids, np.finfo(np.float64).smallest_subnormal))
 
 
 def combine(entries: Sparse, rows: Mapping[int, Linear]) -> Linear:

@@ -17,6 +17,7 @@ from punchcard.engines.lowered.analysis.plan import Check, LoopPlan, Store
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, reachable
 from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, STATE, UNKNOWN
 from punchcard.errors import LoweringError
+from punchcard.transformer.summation import bits_for
 
 CHECKED = (BITS, STATE, GATHER)
 """What a row is that holds ±1 for sure."""
@@ -367,7 +368,8 @@ class Trace:
         nodes = reachable([*wanted, *(row for store in self.plan.stores for row in store.rows.values())])
         if any(node.op is UNKNOWN for node in nodes):
             raise LoweringError("an active column takes from many passive columns at once")
-        needed = max((node.bits() for node in nodes), default=1)
+        known = [node for node in nodes if node.grid]
+        needed = bits_for(np.array([node.sizes.max() for node in known]), np.array([node.grid for node in known]))
         if needed > self.significand:
             raise LoweringError(f"sums in another order need {needed} significand bits to be exact, "
                                 f"the number format has {self.significand}")

@@ -14,7 +14,7 @@ from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.vectors import code_numbers, distinct
 from punchcard.engines.lowered.graph.nodes import Array
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import grids_of
 
 FEW_SPECIAL = 8
 FEW_OTHERS = 4
@@ -96,7 +96,7 @@ def _lead(table: Lookup, head: PassiveHead) -> float:
     """How far below the best a score has a weight of exactly 0, for the queries of a table."""
     asked = np.abs(np.array(table.rest))
     asked[list(table.dims)] = table.sizes
-    scores = head.weights.scores_of(Dimensions(asked, powers_of_two(asked)), head.keys.dimensions)
+    scores = head.weights.scores_of(Dimensions(asked, grids_of(asked)), head.keys.dimensions)
     return head.weights.lead(scores)
 
 

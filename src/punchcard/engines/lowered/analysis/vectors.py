@@ -16,7 +16,7 @@ import numpy.typing as npt
 from punchcard.card.formats import AnyArray
 from punchcard.engines.lowered.analysis.exact_sums import Dimensions, Indices
 from punchcard.engines.lowered.graph.nodes import Array
-from punchcard.transformer.grids import powers_of_two
+from punchcard.transformer.grids import grids_of
 
 Signs = AnyArray
 FEW_KEYS = 8
@@ -111,7 +111,7 @@ class Vectors:
 
     @cached_property
     def dimensions(self) -> Dimensions:
-        grids = powers_of_two(self.matrix).min(axis=0, initial=np.inf) if self.signs is None else powers_of_two(self.sizes)
+        grids = grids_of(self.matrix).min(axis=0, initial=np.inf) if self.signs is None else grids_of(self.sizes)
         return Dimensions(self.spread.largest, grids)
 
     def times(self, other: Array) -> Array:

@@ -8,26 +8,25 @@ from functools import cached_property
 
 import numpy as np
 
-from punchcard.card.formats import NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.analysis.exact_sums import (
     Dimensions,
     ExactSums,
     Indices,
-    RowRanges,
     Rows,
     Sparse,
+    columns_of,
     combine,
-    least_product,
+    known,
+    ranges_of,
 )
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear
+from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.exactness import rows_of_numbers
-from punchcard.transformer.grids import powers_of_two
-from punchcard.transformer.softmax import Scores, hard_lead, score_roundings
-from punchcard.transformer.sparse import Flags
-from punchcard.transformer.sums import Bounds, LayerSums, Sums, violation
+from punchcard.transformer.grids import Flags, product_of_grids
+from punchcard.transformer.softmax import Scores, hard_lead
+from punchcard.transformer.summation import rounding_error
+from punchcard.transformer.sums import Bounds, HiddenUnits, LayerSums, Sums, violation
 from punchcard.transformer.weights import Weights
 
 ROUNDING = 2.0**-40
@@ -36,22 +35,22 @@ ROUNDING = 2.0**-40
 
 @dataclass(frozen=True)
 class HeadLists:
-    """K and Q by dimension, V by the row it writes, and what is known of the rounding of scores, but for their size."""
+    """K and Q by dimension, V by the row it writes, and how many roundings a score has."""
 
     key: list[Sparse]
     query: list[Sparse]
     value: dict[int, Sparse]
     temperature: float
     dtype: str
-    scores: Scores
+    roundings: int
     where: str
     sums: ExactSums
 
     def scores_of(self, queries: Dimensions, keys: Dimensions) -> Scores:
         """What is known of the scores of such queries and keys."""
         used = (queries.largest > 0) & (keys.largest > 0)
-        grid = least_product(np.zeros(int(used.sum()), dtype=np.int64), queries.grid[used], keys.grid[used], 1)
-        return replace(self.scores, largest=float(queries.largest[used] @ keys.largest[used]), grid=float(grid[0]))
+        grid = min(map(product_of_grids, queries.grid[used].tolist(), keys.grid[used].tolist()), default=np.inf)
+        return Scores(float(queries.largest[used] @ keys.largest[used]), self.roundings, grid)
 
     def lead(self, scores: Scores) -> float:
         """How far below the best a score has a weight of exactly 0."""
@@ -59,7 +58,7 @@ class HeadLists:
 
     def are_exact(self, scores: Scores) -> bool:
         """Whether scores are computed without rounding, so that equal ones come out equal; of numbers, that is not asked."""
-        return not scores.error(self.sums.eps) or bool(self.sums.numbers[list(self.value)].all())
+        return not scores.error(self.sums.limits) or bool(self.sums.numbers[list(self.value)].all())
 
     def apply(self, side: list[Sparse], rows: Mapping[int, Linear]) -> list[Linear]:
         """K x or Q x."""
@@ -74,26 +73,17 @@ class HeadLists:
 
 @dataclass(frozen=True)
 class LayerLists:
-    """One layer, and how large its sums may get in the model's number format."""
+    """One layer: its heads, and W1 and W2 by unit."""
 
     sums: ExactSums
     heads: list[HeadLists]
     layer: LayerSums
-    limits: NumberFormat
+    inputs: list[Sparse]
+    outputs: list[Sparse]
 
     @property
     def where(self) -> str:
         return self.layer.where
-
-    @cached_property
-    def inputs(self) -> list[Sparse]:
-        """W1 by unit."""
-        return self.layer.w1.by_row(float)
-
-    @cached_property
-    def outputs(self) -> list[Sparse]:
-        """W2 by unit."""
-        return self.layer.w2.by_column(float)
 
     @cached_property
     def only_numbers(self) -> Flags:
@@ -101,11 +91,6 @@ class LayerLists:
         others = np.ones(self.layer.w2.width, dtype=np.bool_)
         others[self.layer.w2.columns[~self.sums.numbers[self.layer.w2.rows]]] = False
         return others
-
-    @cached_property
-    def bias_grids(self) -> tuple[Array, Array]:
-        """The grids of b1 and of b2."""
-        return powers_of_two(self.layer.b1), powers_of_two(self.layer.b2)
 
     @cached_property
     def written(self) -> set[int]:
@@ -189,25 +174,13 @@ class LayerLists:
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
         if self.heads:
-            self._check(self.layer.attention(self._bounds(kinds)))
+            ranges = [ranges_of(rows, self.layer.w1.width) for rows in kinds]
+            self._check(self.layer.attention(Bounds.together(ranges, self.sums.limits.eps)))
 
     def _check(self, sums: Iterable[Sums]) -> None:
-        found = violation(sums, self.limits)
+        found = violation(sums, self.sums.limits)
         if found is not None:
             raise LoweringError(found)
-
-    def _bounds(self, kinds: Sequence[Rows]) -> Bounds:
-        """The ranges of rows, of all columns of a kind together."""
-        width, eps = self.layer.w1.width, self.limits.eps
-        low, high = np.zeros((2, width, len(kinds)))
-        grid, real = np.full(width, np.inf), np.zeros(width, np.bool_)
-        for kind, rows in enumerate(kinds):
-            places = list(rows)
-            low[places, kind], high[places, kind], steps = np.array(
-                [linear.bounds.outer for linear in rows.values()]).reshape(-1, 3).T
-            real[places] |= steps == 0
-            grid[places] = np.minimum(grid[places], np.where(steps == 0, eps, steps))
-        return Bounds(low, high, grid, real, eps)
 
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:
         """The units that some values in the rows' ranges may open, in one of the columns.
@@ -215,40 +188,39 @@ class LayerLists:
         No sum may leave the number format. Their sums must be exact, and those of the wanted rows. A closed unit may round:
         it stays closed in any order.
         """
-        self._check(self.layer.feed_forward(self._bounds([rows])))
+        ranges = ranges_of(rows, self.layer.w1.width)
+        self._check(self.layer.feed_forward(Bounds.together([ranges], self.sums.limits.eps)))
         found = np.zeros(len(self.layer.b1), dtype=bool)
-        for ranges in RowRanges.of(rows, self.sums):
-            found |= self._open_in(ranges, wanted)
+        for column in columns_of(ranges, self.sums):
+            found |= self._open_in(column, wanted)
         return np.flatnonzero(found)
 
-    def _open_in(self, ranges: RowRanges, wanted: Callable[[int], bool]) -> Flags:
+    def _open_in(self, column: Bounds, wanted: Callable[[int], bool]) -> Flags:
         """Which units may open in one column."""
-        w1, b1 = self.layer.w1, self.layer.b1
-        greatest = w1.ends(ranges.low[:, None], ranges.high[:, None])[1][:, 0] + b1
-        totals = w1.totals(ranges.size[:, None])[:, 0] + np.abs(b1)
-        grids = np.minimum(least_product(w1.rows, w1.powers, ranges.grid[w1.columns], len(b1)), self.bias_grids[0])
-        slack = np.where(self.sums.are_rounded(totals, grids), (w1.terms + 1) * self.sums.eps + ROUNDING, ROUNDING)
-        opens: Flags = greatest + slack * totals > 0
+        units = self.layer.units(column)
+        grids = known(units.grids, units.real)
+        error = rounding_error(units.totals, self.layer.w1.terms + 1, self.sums.limits.eps)
+        error[~self.sums.are_rounded(units.totals, grids)] = 0.0
+        opens: Flags = units.high[:, 0] + error + ROUNDING * units.totals > 0
         grids = np.where(opens, grids, np.inf)
-        self.sums.check(f"{self.where}, hidden unit {{}}", totals, np.where(self.only_numbers, 0.0, grids))
-        self._check_results(ranges, wanted, np.where(opens, np.maximum(greatest, 0), 0.0), grids)
+        self.sums.check(f"{self.where}, hidden unit {{}}", units.totals, np.where(self.only_numbers, 0.0, grids))
+        high = np.where(opens[:, None], units.high, 0.0)
+        self._check_results(column, wanted, replace(units, high=high, grids=grids, real=units.real & opens))
         return opens
 
-    def _check_results(self, ranges: RowRanges, wanted: Callable[[int], bool], units: Array, grids: Array) -> None:
-        """Refuse to round the wanted rows of x + W2 h + b2, for units h up to these sizes, on these grids."""
-        w2, b2 = self.layer.w2, self.layer.b2
-        changed = b2 != 0
-        changed[w2.rows[np.isfinite(grids[w2.columns])]] = True
+    def _check_results(self, column: Bounds, wanted: Callable[[int], bool], units: HiddenUnits) -> None:
+        """Refuse to round the wanted rows of x + W2 h + b2. The grids of units that are closed are infinite."""
+        w2 = self.layer.w2
+        changed = self.layer.b2 != 0
+        changed[w2.rows[np.isfinite(units.grids[w2.columns])]] = True
         changed[[row for row in np.flatnonzero(changed).tolist() if self.sums.numbers[row] or not wanted(row)]] = False
-        totals = ranges.size + w2.totals(units[:, None])[:, 0] + np.abs(b2)
-        products = least_product(w2.rows, w2.powers, grids[w2.columns], len(b2))
-        least = np.minimum(np.minimum(ranges.grid, self.bias_grids[1]), products)
-        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, least, np.inf))
+        totals, grids, real = self.layer.outputs(column, units)
+        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, known(grids, real), np.inf))
 
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
     """The layers of a model."""
-    numbers, exact, found = rows_of_numbers(layout), ExactSums.of(weights.format, layout), []
+    exact, found = ExactSums.of(weights, layout), []
     for number, arrays in enumerate(weights.layers, start=1):
         heads, layer = [], LayerSums(arrays, number)
         for head, matrices in enumerate(layer.heads):
@@ -256,10 +228,8 @@ def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:
             if not temperature > 0:
                 raise LoweringError(f"head {head + 1} has the temperature {temperature:g}: the largest score wins only "
                                     "above 0")
-            key, query = (each[head].astype(np.float64) for each in (arrays.key, arrays.query))
             values = {row: entries for row, entries in enumerate(matrices.value.by_row(float)) if entries}
             heads.append(HeadLists(matrices.key.by_row(float), matrices.query.by_row(float), values, temperature,
-                                   weights.dtype, score_roundings(key, query, numbers),
-                                   f"{layer.where}, head {head + 1}", exact))
-        found.append(LayerLists(exact, heads, layer, weights.format))
+                                   weights.dtype, matrices.roundings, f"{layer.where}, head {head + 1}", exact))
+        found.append(LayerLists(exact, heads, layer, layer.w1.by_row(float), layer.w2.by_column(float)))
     return found

@@ -7,14 +7,14 @@ what several columns or formulas share is computed once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.graph.operations import NodeKind
@@ -35,13 +35,8 @@ class Node:
         self.low, self.high, self.domain = low, high, domain
         self.range = (float(low[0]), float(high[0])) if len(low) == 1 else None
         self.sizes = np.maximum(np.abs(low), np.abs(high))
-        self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else lowest_bit(np.array(domain))
+        self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else grid_of(domain)
         """A power of two of which every value is a multiple; 0 where none is known."""
-
-    def bits(self) -> int:
-        """The significand bits that hold every value of the node."""
-        most = float(np.max(self.sizes))
-        return math.ceil(math.log2(most / self.grid)) if self.grid and most > self.grid else 1
 
     @property
     def width(self) -> int:
@@ -52,17 +47,16 @@ class Node:
 
 
 class LinearBounds(NamedTuple):
-    """What is known of a form: `ends`, `sizes` and `grids` of its entries, and `outer`: least, greatest and grid of all."""
+    """What is known of a form: `ends`, `sizes` and `grids` of its entries."""
 
     low: Array
     high: Array
     sizes: Array
     grids: Array
-    outer: tuple[float, float, float]
 
     @property
     def width(self) -> int:
-        return max(map(len, self[:4]))
+        return max(map(len, self))
 
 
 @dataclass
@@ -139,16 +133,15 @@ class Linear:
     @property
     def grids(self) -> Array:
         """A power of two of which constant and terms are multiples, in each entry; 0 where none is known, infinite for 0."""
-        least = min((product_of_grids(lowest_bit_of(c), node.grid) for node, c in self.terms.items()), default=np.inf)
-        return np.array([min(least, lowest_bit_of(value)) for value in self.constant.tolist()])
+        least = min((product_of_grids(grid_of_number(c), node.grid) for node, c in self.terms.items()), default=np.inf)
+        return np.array([min(least, grid_of_number(value)) for value in self.constant.tolist()])
 
     @property
     def bounds(self) -> LinearBounds:
         """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
         if self._bounds is None:
             (low, high), grids = self.ends, self.grids
-            outer = min(low.tolist()), max(high.tolist()), min(grids.tolist())
-            self._bounds = LinearBounds(low, high, self.sizes, grids, outer)
+            self._bounds = LinearBounds(low, high, self.sizes, grids)
         return self._bounds
 
     @property
@@ -175,26 +168,6 @@ def trim(values: Array) -> Array:
     """One entry where all agree; no -0.0, which is another name for 0."""
     values = values + 0.0
     return values[:1] if len(values) > 1 and bool(np.all(values == values[0])) else values
-
-
-def lowest_bit(values: Array) -> float:
-    """The largest power of two that divides all values; 1 where all are 0."""
-    found = min(map(lowest_bit_of, values.flat))
-    return found if found < math.inf else 1.0
-
-
-def product_of_grids(one: float, other: float) -> float:
-    """The grid of products: where it is too small for a number, the smallest number, since 0 says that none is known."""
-    return one * other or (math.ulp(0.0) if one and other else 0.0)
-
-
-@lru_cache(1 << 16)
-def lowest_bit_of(value: float) -> float:
-    """The largest power of two that divides a value; infinite for 0."""
-    if not value:
-        return math.inf
-    numerator, denominator = float(value).as_integer_ratio()
-    return (numerator & -numerator) / denominator
 
 
 def reachable(linears: Iterable[Linear]) -> set[Node]:

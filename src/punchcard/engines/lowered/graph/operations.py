@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, lowest_bit, lowest_bit_of, product_of_grids
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
+from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.codegen.emit import LoopEmitter
@@ -53,7 +54,8 @@ class NodeKind:
 
 CONSTANT = NodeKind(  # data: values
     "constant", lambda e, node: e.floats.vector(node.data, node.width),
-    value=lambda values: values, ends=lambda values: (values, values), grid=lowest_bit, key=lambda values: values.tobytes())
+    value=lambda values: values, ends=lambda values: (values, values), grid=lambda values: grid_of(values.flat),
+    key=lambda values: values.tobytes())
 COLUMN = NodeKind(  # a certain passive column; data: its number
     "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
 STATE = NodeKind(  # a row that a group carries from loop to loop; data: slot
@@ -93,7 +95,7 @@ def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Li
 FMA = NodeKind(  # c x + y, or c x; data: c
     "fma", lambda e, node: e.floats.scaled(node.data, *e.args(node)),
     value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
-    grid=lambda c, x, *y: min(product_of_grids(lowest_bit_of(c), x), *y, np.inf), again=_sum_again, folds=True)
+    grid=lambda c, x, *y: min(product_of_grids(grid_of_number(c), x), *y, np.inf), again=_sum_again, folds=True)
 
 
 def _affine_ends(factor: float, bias: Array, x: Node) -> tuple[Array, Array]:
@@ -108,7 +110,7 @@ def _relu_ends(data: tuple[float, Array], x: Node) -> Ends:
 
 def _relu_grid(data: tuple[float, Array], x: float) -> float:
     grid = product_of_grids(abs(data[0]), x)
-    return min(grid, lowest_bit(data[1])) if data[1].any() else grid
+    return min(grid, grid_of(data[1].flat)) if data[1].any() else grid
 
 
 def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
@@ -172,7 +174,7 @@ def _mix_ends(matrix: Array, x: Node) -> Ends:
 
 MIX = NodeKind(  # sums over columns of constant weights times x; data: matrix
     "mix", lambda e, node: e.floats.mixture(e.values[node.args[0]], node.data), ends=_mix_ends,
-    grid=lambda matrix, x: product_of_grids(x, lowest_bit(matrix)), key=lambda matrix: (matrix.shape, matrix.tobytes()))
+    grid=lambda matrix, x: product_of_grids(x, grid_of(matrix.flat)), key=lambda matrix: (matrix.shape, matrix.tobytes()))
 
 
 # Matching

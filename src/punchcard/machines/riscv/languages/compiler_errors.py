@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from punchcard.errors import ProgramError, SourceError
-from punchcard.machines.riscv.languages.toolchain import LIMITS, Toolchain
+from punchcard.machines.riscv.languages.toolchain import DEBIAN, DEBIAN_GCC, LIMITS, Toolchain
 from punchcard.machines.source import where
 
 _ERROR = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal error|error|Error): (?P<message>.*)",
@@ -51,8 +51,8 @@ def error_of(said: str, source: str, tools: Toolchain, folder: Path, names: Mapp
 def _undefined(name: str, tools: Toolchain) -> str:
     """Why a name may be missing, and what to do."""
     if tools.arithmetic is None and _REAL.fullmatch(name):
-        return (f"{name!r}, arithmetic of real numbers, is not there: install the compiler whose library has it (Debian and "
-                "Ubuntu: apt install gcc-riscv64-unknown-elf)")
+        return (f"{name!r}, arithmetic of real numbers, is not there: install the compiler whose library has it "
+                f"({DEBIAN} {DEBIAN_GCC})")
     used = f"{name!r} is used, and is not defined in the program or in the "
     return used + ("C library" if tools.picolibc else f"small C library of the package; a whole one: {tools.whole_library}")
 

@@ -46,9 +46,10 @@ CANNOT_RUN = (126, 127)
 MOST_SAID = 1 << 20
 """Bytes of a compiler's messages that are read."""
 
-WHOLE_LIBRARY = "apt install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
-INSTALL = (f"on Debian and Ubuntu: {WHOLE_LIBRARY}; on Fedora: dnf install "
-           "clang lld; on macOS: brew install riscv64-elf-gcc")
+DEBIAN = "Debian and Ubuntu: apt install"
+DEBIAN_GCC, DEBIAN_PICOLIBC = "gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"
+INSTALL = (f"on {DEBIAN} {DEBIAN_GCC} {DEBIAN_PICOLIBC}; on Fedora: dnf install clang lld; "
+           "on macOS: brew install riscv64-elf-gcc")
 
 
 class Ran(NamedTuple):
@@ -99,7 +100,7 @@ class Toolchain:
         """How to get the whole C library, where a program needs it."""
         if self.arithmetic is not None and _picolibc(self.architecture, self.arithmetic, None) is not None:
             return "leave out --libc own"
-        return f"install picolibc (Debian and Ubuntu: {WHOLE_LIBRARY})"
+        return f"install picolibc ({DEBIAN} {DEBIAN_GCC} {DEBIAN_PICOLIBC})"
 
     @property
     def libraries(self) -> list[str]:
@@ -171,8 +172,8 @@ def _picolibc(architecture: str, arithmetic: Path | None, wanted: str | None) ->
         if arithmetic and (place / "lib" / architecture / ABI / "libc.a").is_file():
             return place
     if wanted == "picolibc":
-        raise CompilerError(f"picolibc for {architecture} is not there: install it (Debian and Ubuntu: apt install "
-                            "picolibc-riscv64-unknown-elf), or use --libc own")
+        raise CompilerError(f"picolibc for {architecture} is not there: install it ({DEBIAN} {DEBIAN_PICOLIBC}), "
+                            "or use --libc own")
     return None
 
 
