@@ -125,6 +125,23 @@ class PackedCard:
             field = self.fields[name] = self._copied(name)
         return field
 
+    def parts(self) -> dict[str, AnyArray]:
+        """What a file must hold of the card: each field in the columns where its block holds anything but the number 1."""
+        return {name: np.concatenate([field[columns] for columns in self._kept(name)])
+                for name, field in self.fields.items() if self._kept(name)}
+
+    def put_part(self, name: str, part: AnyArray) -> None:
+        """Write one of these parts to its columns."""
+        done = 0
+        for columns in self._kept(name):
+            size = columns.stop - columns.start
+            self._to_write(name)[columns] = part[done : done + size]
+            done += size
+
+    def _kept(self, name: str) -> list[slice]:
+        held = self.layout.place(name).block.holds
+        return [self.layout.region(region) for region, content in held.items() if content != "one"]
+
     def equals(self, other: PackedCard) -> bool:
         """Whether the other card has the same fields, entry by entry, in the same number format."""
         return (self.dtype == other.dtype and self.fields.keys() == other.fields.keys()

@@ -149,7 +149,8 @@ class Stops:
               found: bool = False) -> Pattern | None:
         """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
 
-        `found`: it is known that the first pattern is on the card. `skips` takes what the only port that was called says of the next loops: what another one does, it does not know.
+        `found`: it is known that the first pattern is on the card. `skips` takes what the only port that was called says of
+        the next loops: what another one does, it does not know.
         """
         answers = []
         for pattern, port, is_on in self._tests[first:]:

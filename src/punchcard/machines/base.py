@@ -382,9 +382,9 @@ class Machine(ABC, Generic[Program, State]):
     def check_mark(self, program: Program, mark: Mark) -> None:
         """Raise an error if a mark cannot be a point in a run of this program. Only its card is checked."""
         fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.raw_card)]
-        if not all(np.isfinite(field).all() for field in fields):
+        if not all(np.isfinite(field).all() for field in fields if field.dtype.kind == "f"):
             raise PunchcardError("the card holds an entry that is not finite")
-        self.read(mark.raw_card)
+        self.readout(program, mark.raw_card)
 
     def guard(
         self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
