@@ -168,17 +168,17 @@ class PrivilegedReference:
             return (self.cycles >> CYCLE[number] if number in CYCLE else self.now >> TIME[number]) % WORD
         if number == MIP:
             return self.msip << 3 | (self.now >= self.compare) << 7
-        return {MISA: self.misa, 0x306: 7}.get(number, 0 if number in ZEROS else None)
+        return {MISA: self.misa, 0x306: 7, 0x3B0: WORD - 1}.get(number, 0 if number in ZEROS else None)
 
     def _write(self, number: int, value: int) -> None:
         if number == MSTATUS and value & 0x1800 != 0x1800:
             value &= ~0x1800
         if number in self.csr:
             self.csr[number] = value & WRITABLE[number]
-        elif number == 0xB00:
-            self.next_cycles = self.next_cycles // WORD * WORD + value
-        elif number == 0xB80:
-            self.next_cycles = self.next_cycles % WORD + value * WORD
+        elif number in (0xB00, 0xB02):
+            self.next_cycles = self.cycles // WORD * WORD + value
+        elif number in (0xB80, 0xB82):
+            self.next_cycles = self.cycles % WORD + value * WORD
 
     def _access(self, word: int, opcode: int, funct3: int) -> tuple[int, int, int]:
         a, b, rd, following = self.x[word >> 15 & 31], self.x[word >> 20 & 31], word >> 7 & 31, self.counter + 4
@@ -228,9 +228,9 @@ class PrivilegedReference:
         elif address == COMPARE + 4:
             self.compare = self.compare % WORD + value * WORD
         elif address == NOW:
-            self.next_now = self.next_now // WORD * WORD + value
+            self.next_now = self.now // WORD * WORD + value
         else:
-            self.next_now = self.next_now % WORD + value * WORD
+            self.next_now = self.now % WORD + value * WORD
 
     def _atomic(self, kind: int, address: int, b: int, rd: int) -> tuple[int, int, int]:
         """Two loops: the memory in the first, rd in the second."""

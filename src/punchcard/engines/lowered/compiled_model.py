@@ -148,17 +148,22 @@ class CompiledModel:
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
         if self.shared.cut < len(self.layers):
-            rest = self._trace(None, "rest", plan.tables)
             first = self._trace(None, "first", plan.tables) if self.shared.taken else None
-            parts = [None if of is None else self._inlined(module, name, of)
-                     for name, of in (("first", first), ("rest", rest))]
-            emit_driver(module, self.kind_of_code(plan), plan, None, *parts)
-            return module, {**self._notes(plan), "read": sorted(rest.read())}
+            rest = [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+            turn = self._trace(None, "turn", plan.tables)
+            emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
+                        rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
+            return module, {**self._notes(plan), "read": sorted({*turn.read(), *(row for each in rest for row in each.read())})}
         if self.selectors:
             emit_driver(module, self.kind_of_code(plan), plan)
         else:
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
         return module, self._notes(plan)
+
+    def _late_settings(self) -> list[dict[int, float]]:
+        """The settings of the late selectors, in the order of the numbers that they are."""
+        rows = [slot.row for slot in self.shared.passing if slot.row in self.shared.late]
+        return [{row: 1.0 if number >> i & 1 else -1.0 for i, row in enumerate(rows)} for number in range(1 << len(rows))]
 
     def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
         """A part of a loop as a function of the driver's own."""
@@ -209,9 +214,10 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
+        several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
         try:
-            loaded = code.load_or_compile(name, build)
+            loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
         self._count.pieces += loaded.fresh

@@ -40,7 +40,9 @@ def _set(words: Mapping[str, Word]) -> str:
     """Rows that change at once."""
     made = [f"const uint32_t new{i} = {_text(word)};" for i, word in enumerate(words.values())]
     kept = [f"later[{LATER.index(name)}]" if name in LATER else _row(name) for name in words]
-    return " ".join(["{", *made, *(f"{place} = new{i};" for i, place in enumerate(kept)), "}"])
+    stay = [f"later[{LATER.index(name)}] = {_row(name)};" for pair in COUNTERS if not words.keys().isdisjoint(pair)
+            for name in pair]
+    return " ".join(["{", *made, *stay, *(f"{place} = new{i};" for i, place in enumerate(kept)), "}"])
 
 
 def _trap(cause: int, value: str = "0") -> str:

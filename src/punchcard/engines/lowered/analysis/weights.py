@@ -202,15 +202,11 @@ class LayerLists:
         low, high = np.zeros((2, width, len(kinds)))
         grid, real = np.full(width, np.inf), np.zeros(width, np.bool_)
         for kind, rows in enumerate(kinds):
-            for row, linear in rows.items():
-                least, most = linear.ends
-                low[row, kind] = least[0] if len(least) == 1 else least.min()
-                high[row, kind] = most[0] if len(most) == 1 else most.max()
-                step = float(linear.grids.min())
-                if not step:
-                    step, real[row] = eps, True
-                if step < grid[row]:
-                    grid[row] = step
+            places = list(rows)
+            low[places, kind], high[places, kind], steps = np.array(
+                [linear.bounds.outer for linear in rows.values()]).reshape(-1, 3).T
+            real[places] |= steps == 0
+            grid[places] = np.minimum(grid[places], np.where(steps == 0, eps, steps))
         return Bounds(low, high, grid, real, eps)
 
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:

@@ -1,12 +1,13 @@
 """The rows of a privileged machine: its control registers, what a loop finds out about traps, and the facts about them.
 
 `csrs` has the table. What a trap changes at once is in rows of the scratchpad, where one feed-forward writes all of it.
-Two rows follow from others, so that a loop begins with them: `astray` and `alert`.
+Some rows follow from others, so that a loop begins with them: `mip.timer`, `awake` and `astray`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ ABOUT: Mapping[str, str] = {
     "port": "what the host gives for an access, or the result of an atomic instruction that has stored",
 }
 COURSE: Mapping[str, str] = {
+    "odd": "anything of this; else the instruction is one of a machine without traps",
     "trap": "a trap is taken",
     "asks": "an access is not in the memory, and the host has not answered",
     "known": "it is a word of the CLINT",
@@ -46,8 +48,14 @@ COURSE: Mapping[str, str] = {
 """What becomes of the instruction: layer B says so, and layer T does it."""
 CLINT_PARTS: Mapping[int, str] = {address: rows.split(".")[-1] for address, rows in CLINT.items()}
 """The words of the CLINT, as parts of `writes`."""
-WRITES: tuple[str, ...] = (*(csr.name for csr in CSRS if csr.writable), *CLINT_PARTS.values())
+WRITABLE: Mapping[str, tuple[Csr, ...]] = {
+    first.name: tuple(csr for csr in CSRS if csr.writable and csr.fields == first.fields)
+    for first in {csr.fields: csr for csr in reversed(CSRS) if csr.writable}.values()}
+"""Control registers that may be written: those that are the same rows are one."""
+WRITES: tuple[str, ...] = (*WRITABLE, *CLINT_PARTS.values())
 """What one instruction may write: a control register, or a word of the CLINT."""
+DUE = ("now", "mtime", "mtimecmp", "mtimeh")
+"""As they become if nothing is stored to them, and if a word is stored to one of these."""
 COUNTING: tuple[str, ...] = tuple(low for low, _ in csrs.COUNTERS)
 Contents = tuple[int, tuple[csrs.Field, ...]]
 """What a control register shows: fixed bits, and rows."""
@@ -64,14 +72,15 @@ def all_contents(multiply: bool) -> list[Contents]:
 
 
 def state_blocks() -> list[RowBlock]:
-    """The machine's own state, which is kept from loop to loop."""
+    """The machine's own state, which is kept from loop to loop. Layer T changes it, and layer C looks at it once more."""
     parts: dict[str, dict[str, int]] = {}
     for name, size in ROWS.items():
         block, _, part = name.partition(".")
         parts.setdefault(block, {})[part] = size
-    found = [kept(name, sum(each.values()), ABOUT[name], {} if "" in each else each) for name, each in parts.items()]
+    found = [replace(kept(name, sum(each.values()), ABOUT[name], {} if "" in each else each), within="bits")
+             for name, each in parts.items()]
     return [*found, kept("astray", 1, "the program counter is outside the memory"),
-            kept("alert", 1, "an interrupt is pending and enabled")]
+            kept("awake", 1, "an interrupt is pending that mie has")]
 
 
 def control_blocks(sizes: RiscvSizes) -> list[RowBlock]:
@@ -84,10 +93,12 @@ def control_blocks(sizes: RiscvSizes) -> list[RowBlock]:
         passing("rolls", len(COUNTING), "whether the low half of a counter is at its end", dict.fromkeys(COUNTING, 1)),
         passing("new", WORD_BITS, "what is written to a control register or to the CLINT"),
         passing("writes", len(WRITES), "to which", dict.fromkeys(WRITES, 1)),
-        passing("course", len(COURSE), "what becomes of the instruction", dict.fromkeys(COURSE, 1)),
+        replace(passing("course", len(COURSE), "what becomes of the instruction", dict.fromkeys(COURSE, 1)), selects=("odd",)),
         passing("cause", 6, "why there would be a trap", {"code": 5, "interrupt": 1}),
         passing("detail", WORD_BITS, "and with what"),
-        passing("due", 1, "the low half of mtime is not below that of mtimecmp"),
+        passing("stops", len(COUNTING), "whether a half of a counter is written", dict.fromkeys(COUNTING, 1)),
+        passing("due", len(DUE), "the low half of mtime is not below that of mtimecmp", dict.fromkeys(DUE, 1)),
+        passing("called", 1, "a software interrupt is pending that mie has"),
     ]
 
 
@@ -172,8 +183,8 @@ def control_facts(sizes: RiscvSizes) -> list[Fact]:
              "astray: the program counter is outside the memory"),
         Fact("scratchpad", lambda column: column["mip.timer"].equals(traps.is_due(column.__getitem__)),
              "mip.timer: mtime >= mtimecmp"),
-        Fact("scratchpad", lambda column: column["alert"].equals(traps.is_interrupted(column.__getitem__)),
-             "alert: an interrupt is pending and enabled"),
+        Fact("scratchpad", lambda column: column["awake"].equals(traps.is_awake(column.__getitem__)),
+             "awake: an interrupt is pending that mie has"),
         Fact("scratchpad",
              lambda column: column["event.wait"].equals(column["word"].equals(BY_NAME["wfi"].match) & ~column["astray"]),
              "event.wait: the instruction is wfi"),
