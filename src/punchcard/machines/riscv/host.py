@@ -21,7 +21,7 @@ from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
-from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
+from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter, words_of
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
@@ -114,7 +114,7 @@ class RiscvHost(StreamHost):
         """
         layout = self._layout
         at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
-        at.memory = layout.numbers(card, "memory", "memory").tolist()
+        at.memory = words_of(layout.numbers(card, "memory", "memory").astype("<u4").tobytes())
         at.registers = layout.numbers(card, "memory", "registers").tolist()
         at.program_counter = layout.number_at(card, "counter", self._scratch)
         return at.fault

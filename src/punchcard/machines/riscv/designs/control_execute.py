@@ -342,7 +342,7 @@ class ControlFinish(Finish):
             return (step_where(number(time, one) + one - number(other, one), rolls[0], one, size)
                     + conjunction(rolls[1] + zero, one))
 
-        found = {name: 0.0 * one for name in DUE} | {"now": reaches(limit, 0.0 * one)}
+        found = dict.fromkeys(DUE, 0.0 * one) | {"now": reaches(limit, 0.0 * one)}
         for closed in self.open_for(lambda i: i.name == "sw"):
             for name, first in (("mtime", self.y), ("mtimeh", time)):
                 found[name] = found[name] + step_where(number(first, one) - number(limit, one), closed, one, size)
