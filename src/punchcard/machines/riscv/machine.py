@@ -303,7 +303,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
                                 kept["multiply"], tuple(kept["arguments"]),
                                 tuple((register, value) for register, value in kept.get("start", ())),
-                                kept.get("misaligned", "complete"))
+                                kept.get("misaligned", "trap"))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):

@@ -78,7 +78,7 @@ class SystemHost(StreamHost):
         self._loop, self._input_ended = begin.loops, False  # who goes on may have other input
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
-        self._bus = Bus(memory, self._uart) if program is None else Bus(memory, self._uart, program.misaligned)
+        self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
         self._word, self._event, self._port, self._refused = (
             machine.layout.cell(rows, self._scratch) for rows in ("word", "event.bus", "port", "port.refused"))
 
