@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
+from punchcard.card.packed import PackedCard
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port
 from punchcard.errors import LayoutError, PunchcardError
 
@@ -139,12 +140,43 @@ class Stops:
         """Whether there is a port to serve."""
         return self.layout is not None and any(bool(self.layout.matches(card, pattern)) for pattern in self.ports)
 
-    def serve(self, loop: int, card: Card, first: int = 0) -> Pattern | None:
-        """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run."""
-        for pattern, port in islice(self.ports.items(), first, None):
-            if self.layout is not None and bool(self.layout.matches(card, pattern)) and not port(loop, card):
-                return pattern
+    @cached_property
+    def _bound(self) -> dict[int, tuple[PackedCard, list[PortLook]]]:
+        """Ports as they are asked for on the packed card that was served last."""
+        return {}
+
+    def _looks(self, card: Card) -> list[PortLook]:
+        """The ports in order, and how to see whether their patterns are on a card."""
+        layout = self.layout
+        assert layout is not None  # there are no ports without one
+        if not isinstance(card, PackedCard):
+            return [PortLook(pattern, port, partial(layout.matches, card, pattern)) for pattern, port in self.ports.items()]
+        known = self._bound.get(id(card))
+        if known is None:
+            self._bound.clear()
+            self._bound[id(card)] = known = card, [
+                PortLook(pattern, port, layout.look_for(card, pattern)) for pattern, port in self.ports.items()]
+        return known[1]
+
+    def serve(self, loop: int, card: Card, first: int = 0, *, found: bool = False) -> Pattern | None:
+        """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
+
+        `found`: the first of them is known to be there.
+        """
+        looks = self._looks(card) if self.ports else []
+        for look in looks[first:] if first else looks:
+            if (found or look.on()) and not look.port(loop, card):
+                return look.pattern
+            found = False
         return None
+
+
+class PortLook(NamedTuple):
+    """A port, its pattern, and a function that says whether this is on a card."""
+
+    pattern: Pattern
+    port: Port
+    on: Callable[[], Any]
 
 
 @dataclass
