@@ -9,7 +9,8 @@ when a loop begins has no field. So a packed card can only be what its layout de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -297,32 +298,34 @@ class WordCell:
 
     Where a loop may change the block, the card's own memory is read and written. Any other block may be shared with other
     cards, or written to by nobody: then the card is asked every time.
+
+    get   the number
+    put   writes a number, which has as many bits as the part at most
     """
 
-    __slots__ = ("_card", "_column", "_kept", "_place", "_words")
+    __slots__ = ("get", "put")
 
     def __init__(self, card: PackedCard, place: Place, column: int) -> None:
-        self._card, self._place, self._column = card, place, column
-        card.word(place, column)  # there is one
+        self.get: Callable[[], int] = partial(card.word, place, column)
+        self.put: Callable[[int], None] = partial(card.layout.put_number_at, card, place.name, column)
+        self.get()  # there is one
         field, changes = card.fields[place.field], bool(place.block.changes) and not _inside(place.ones, column)
-        self._words = memoryview(field) if place.one_word and changes and field.flags.writeable else None
-        self._kept = ~(place.mask << place.first)
+        if not (place.one_word and changes and field.flags.writeable):
+            return
+        words, put, first, mask = field.data, self.put, place.first, place.mask
+        kept = ~(mask << first)
 
-    def get(self) -> int:
-        """The number."""
-        place = self._place
-        if self._words is None:
-            return self._card.word(place, self._column)
-        word: int = self._words[self._column] >> place.first & place.mask
-        return word
+        def put_bits(word: int) -> None:
+            if word & ~mask:
+                put(word)  # which refuses it, or it is negative
+            else:
+                words[column] = words[column] & kept | word << first
 
-    def put(self, word: int) -> None:
-        """Write a number, which has as many bits as the part at most."""
-        place = self._place
-        if self._words is None or word & ~place.mask:
-            self._card.layout.put_number_at(self._card, place.name, self._column, word)
+        if mask == (1 << 8 * field.itemsize) - 1:
+            self.get = partial(words.__getitem__, column)
         else:
-            self._words[self._column] = self._words[self._column] & self._kept | word << place.first
+            self.get = lambda: words[column] >> first & mask
+        self.put = put_bits
 
 
 def packed_bytes(layout: Layout, dtype: FormatName) -> int:

@@ -46,8 +46,8 @@ class CardMemory:
 class CardState:
     """One card being run: the buffer that the code works on, and what it reported; a row of its memory.
 
-    `card` is the packed card whose fields lie in the buffer. Rows that active columns carry may have places of their own: then
-    its active columns are what they were when it was last shown. Fields that no loop changes cannot be written to: who
+    `card` is the packed card whose fields lie in the buffer. Rows that active columns carry may have places of their own:
+    then its active columns are what they were when it was last shown. Fields that no loop changes cannot be written to: who
     writes to one all the same, by a call of the card or the layout, gets a field of the card's own, and that is seen here.
     `unpacked` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
     stops.

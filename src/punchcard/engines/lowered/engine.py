@@ -59,7 +59,7 @@ class Lowered(Runner):
         self.states = [CardState(find(one), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
-        self.log = OutputLog()
+        self.log, self.why = OutputLog(), ""
 
     @property
     def card(self) -> Tensor:

@@ -33,6 +33,7 @@ from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
+from punchcard.machines.riscv.loop_differences import RiscvLoopDifferences, differing, differing_counter
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
@@ -156,19 +157,23 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
-        """As arrays: a memory of 65,536 words is compared after every loop."""
+        """As arrays: a memory of 65,536 words is compared after every loop (see `RiscvLoopDifferences`)."""
         assert isinstance(oracle, RiscvInterpreter)
         if is_served(self.layout, card):
             oracle.serve()
         registers, words, counter = self.design.read(self.sizes, self.layout, card)
-        found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
+        found = [differing(REGISTERS[i], int(registers[i]), oracle.registers[i])
                  for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]
         for index in np.flatnonzero(words != np.array(oracle.memory)).tolist()[:8]:
             name = program.name_of(self.sizes.base + WORD_BYTES * index)
-            found.append(f"the word at {name} is {int(words[index]):#x}, the interpreter has {oracle.memory[index]:#x}")
+            found.append(differing(f"the word at {name}", int(words[index]), oracle.memory[index]))
         if int(counter) != oracle.program_counter:
-            found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
+            found.append(differing_counter(int(counter), oracle))
         return found
+
+    def loop_differences(self, program: RiscvProgram, oracle: Interpreter[RiscvState]) -> RiscvLoopDifferences:
+        assert isinstance(oracle, RiscvInterpreter)
+        return RiscvLoopDifferences(self, program, oracle)
 
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
@@ -181,20 +186,21 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def trace_line(self, program: RiscvProgram, before: Card, after: Card) -> str:
         """The instruction, and the registers or the word that it changed."""
-        then, now = self.read(before), self.read(after)
-        counter = then.program_counter
+        (registers, words, counters), (after_registers, after_words, after_counters) = (
+            self.design.read(self.sizes, self.layout, card) for card in (before, after))
+        counter, following = int(counters), int(after_counters)
         index = (counter - self.sizes.base) // WORD_BYTES
         where = f"[{program.name_of(counter)}]"
         if not 0 <= index < self.sizes.memory:
             return f"{where} outside the memory"
         word = self.layout.number_at(before, "word", self.layout.region("scratchpad").start)  # not the memory's in a stall
         code = f"{where} {text_of(word, counter, program.name_of)}"
-        changes = [f"{name} = {signed(new)}" for name, old, new in zip(REGISTERS, then.registers, now.registers, strict=True)
-                   if old != new]
-        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {now.memory[i]:#x}"
-                    for i in np.flatnonzero(np.array(then.memory) != np.array(now.memory)).tolist()]
-        if now.program_counter != counter + WORD_BYTES:
-            changes.append(f"goto {program.name_of(now.program_counter)}")
+        changes = [f"{REGISTERS[i]} = {signed(int(after_registers[i]))}"
+                   for i in np.flatnonzero(registers != after_registers).tolist()]
+        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {int(after_words[i]):#x}"
+                    for i in np.flatnonzero(words != after_words).tolist()]
+        if following != counter + WORD_BYTES:
+            changes.append(f"goto {program.name_of(following)}")
         line = program.lines.get(counter)
         return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
 

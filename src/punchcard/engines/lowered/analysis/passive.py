@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
