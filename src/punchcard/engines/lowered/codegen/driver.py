@@ -27,8 +27,8 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
     Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
     of output buffers, a byte and bits of it (no pattern is on the card while all of them are 0), and for each pattern how
     many words and numbers it looks at, an output buffer, a place, a mask and the bits for each word, and a place and ±1 for
-    each number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room, and
-    the loops go on.
+    each number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room,
+    and the loops go on.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
     were asked. `first` and `rest` are the parts of a loop that all cases share.
