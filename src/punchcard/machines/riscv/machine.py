@@ -33,10 +33,17 @@ from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
-from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
+from punchcard.machines.riscv.host import CardGuest, RiscvHost
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
+from punchcard.machines.riscv.loop_differences import (
+    RiscvLoopDifferences,
+    control_differences,
+    differing,
+    differing_counter,
+    serve_too,
+)
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter, PrivilegedState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
@@ -195,29 +202,22 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
-        """As arrays: a memory of 65,536 words, or of millions, is compared after every loop."""
+        """As arrays: a memory of 65,536 words is compared after every loop (see `RiscvLoopDifferences`)."""
         assert isinstance(oracle, RiscvInterpreter)
-        if self._is_served(card, oracle):
-            oracle.serve()
+        serve_too(self, card, oracle)
         registers, words, counter = self.design.read(self.sizes, self.layout, card)
-        found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
+        found = [differing(REGISTERS[i], int(registers[i]), oracle.registers[i])
                  for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]
         for index in np.flatnonzero(words != np.asarray(oracle.memory)).tolist()[:8]:
             name = program.name_of(self.sizes.base + WORD_BYTES * index)
-            found.append(f"the word at {name} is {int(words[index]):#x}, the interpreter has {oracle.memory[index]:#x}")
+            found.append(differing(f"the word at {name}", int(words[index]), oracle.memory[index]))
         if int(counter) != oracle.program_counter:
-            found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
-        if isinstance(oracle, PrivilegedInterpreter):
-            control = read_control(self.layout, card)
-            found += [f"{name} is {number:#x}, the interpreter has {oracle.rows[name]:#x}"
-                      for name, number in control.items() if number != oracle.rows[name]]
-        return found
+            found.append(differing_counter(int(counter), oracle))
+        return found + control_differences(self, card, oracle)
 
-    def _is_served(self, card: Card, oracle: RiscvInterpreter) -> bool:
-        """Whether the host has answered what the interpreter has not been answered yet."""
-        if not isinstance(oracle, PrivilegedInterpreter):
-            return is_served(self.layout, card)
-        return oracle.requested and not self.layout.number_at(card, "event.bus", self.layout.region("scratchpad").start)
+    def loop_differences(self, program: RiscvProgram, oracle: Interpreter[RiscvState]) -> RiscvLoopDifferences:
+        assert isinstance(oracle, RiscvInterpreter)
+        return RiscvLoopDifferences(self, program, oracle)
 
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
