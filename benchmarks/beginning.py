@@ -45,7 +45,7 @@ def begin(kind: str, columns: int) -> dict[str, float]:
     card = machine.pack(program)
     runner = prepare("lowered", machine.weights, machine.layout, card)
     begun = time.process_time()
-    live = runner.lives[0]  # type: ignore[attr-defined]
+    state = runner.states[0]  # type: ignore[attr-defined]
     runner.run(1000)
     memory = _resident() - before
     seconds = []
@@ -54,7 +54,7 @@ def begin(kind: str, columns: int) -> dict[str, float]:
         runner.run(LOOPS)
         seconds.append(time.perf_counter() - started)
     return {"imports": imports, "begin": begun - imports, "memory": memory / 1e6,
-            "card": card.nbytes / machine.layout.columns, "state": len(live.buffer) / machine.layout.columns,
+            "card": card.nbytes / machine.layout.columns, "state": len(state.buffer) / machine.layout.columns,
             "speed": LOOPS / min(seconds) / 1e6, "columns": machine.layout.columns}
 
 

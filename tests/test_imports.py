@@ -147,6 +147,7 @@ def test_the_architecture_page_lists_rooms_in_the_order_of_their_floors() -> Non
 
 def tensor_free() -> list[Path]:
     return [path for path in files() if FLOOR[room_of(path)] >= FLOOR["machines"] and room_of(path) != "python"
+            and "designs" not in path.parts
             and any(part in TENSOR_FREE for part in path.relative_to(SOURCE).with_suffix("").parts)]
 
 

@@ -228,7 +228,7 @@ def watched(run: Callable[..., Run], machine: SubleqMachine, card: Tensor,
                watch=lambda _, now: cards.append(now.clone())), cards
 
 
-def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_port_changed_by_force_is_an_error_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole of a packed card is looked at only now and then between ports, and when the run ends."""
     monkeypatch.setattr(card_state, "CHECK_SHARE", 1e9)
     machine = SubleqMachine(word_bits=4, memory=6, instructions=9, design="two-layer")
@@ -237,15 +237,27 @@ def test_what_a_port_changed_and_nobody_saw_is_an_error_at_the_end(monkeypatch: 
     def runner() -> Runner:
         return prepare("lowered", machine.model, machine.layout, machine.pack(program))
 
-    def move(_: int, card: PackedCard) -> bool:
+    def move(_: int, card: PackedCard, *, by_force: bool = True) -> bool:
         """Two cells change places: bits as before, but not those that the code knows."""
         words, first = card.fields["position"], machine.layout.region("memory").start
+        words.flags.writeable = words.flags.writeable or by_force
         words[[first, first + 1]] = words[[first + 1, first]]
+        return True
+
+    def move_by_name(_: int, card: PackedCard) -> bool:
+        numbers = machine.layout.numbers(card, "position", "memory").copy()
+        numbers[:2] = numbers[1::-1]
+        machine.layout.put_numbers(card, "memory", {"position": numbers})
         return True
 
     assert runner().run(9, Controls(ports=after(3, lambda *_: True, machine.sizes.pointer_bits, "following"))).loops == 9
     with pytest.raises(PunchcardError, match="a port left something on the card that its layout does not declare"):
         runner().run(9, Controls(ports=after(3, move, machine.sizes.pointer_bits, "following")))
+    with pytest.raises(ValueError, match="read-only"):
+        runner().run(9, Controls(ports=after(3, partial(move, by_force=False), machine.sizes.pointer_bits, "following")))
+    ran = runner().run(9, Controls(ports=after(3, move_by_name, machine.sizes.pointer_bits, "following")))
+    assert (ran.loops, ran.reason) == (3, "declined"), "a field of the card's own is seen at once"
+    assert any(NOT_DECLARED in note for note in ran.notes)
 
 
 def test_a_cell_that_a_port_spoils_in_a_tensor_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,8 @@ class Knowing:
                 after = self._machine.model(after)
         if isinstance(card, PackedCard):
             for name, field in PackedCard.of(self._machine.layout, after).fields.items():
-                card.fields[name][...] = field
+                if card.fields[name].flags.writeable:  # others no loop changes
+                    card.fields[name][...] = field
         else:
             card[...] = after
 

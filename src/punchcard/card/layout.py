@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, get_args, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Union, get_args, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from punchcard.budget import require, running
 from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_words, decode, unpack_bits
 from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
-from punchcard.card.packed import PackedCard, first_mismatch
+from punchcard.card.packed import CHUNK, PackedCard, first_mismatch
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 from punchcard.formatting import join_some
 
@@ -150,16 +150,48 @@ class Place:
     """The rows, counted from the block's first."""
     mask: int
     """A word with all bits of the part."""
+    field: str
+    """The field of a packed card: the block's name."""
+    one_word: bool
+    """Whether that field is a word for each column."""
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A pattern on packed cards: bits of a word in one column. `place` is None where the rows are not a word."""
+class WordPattern:
+    """A pattern on packed cards: bits of a word in one column."""
 
-    place: Place | None
+    place: Place
     column: int
     mask: int
     bits: int
+
+    def on(self, card: PackedCard) -> bool:
+        """Whether it is on a card."""
+        return card.word(self.place, self.column) & self.mask == self.bits
+
+
+class Cell(Protocol):
+    """One number on a card."""
+
+    def get(self) -> int:
+        """The number."""
+
+    def put(self, word: int) -> None:
+        """Write a number, which has as many bits as there are rows at most."""
+
+
+@dataclass(frozen=True)
+class _DenseCell:
+    layout: Layout
+    card: Card
+    rows: str
+    column: int
+
+    def get(self) -> int:
+        return self.layout.number_at(self.card, self.rows, self.column)
+
+    def put(self, word: int) -> None:
+        self.layout.put_number_at(self.card, self.rows, self.column, word)
 
 
 class Layout:
@@ -175,7 +207,7 @@ class Layout:
         self._rows = _place(self.blocks, "row block")
         self._columns = _place(self.regions, "region")
         self._places: dict[str, Place] = {}
-        self._patterns: dict[Pattern, _Wanted] = {}
+        self._patterns: dict[Pattern, WordPattern | None] = {}
         self.width = max((s.stop for s in self._rows.values()), default=0)
         self.columns = max((s.stop for s in self._columns.values()), default=0)
         for block in self.blocks:
@@ -247,7 +279,8 @@ class Layout:
             block = next(b for b in self.blocks if b.name == name.split(".")[0])
             first, size = rows.start - self.rows(block.name).start, rows.stop - rows.start
             found = Place(name, block, first, size, rows, self._spans(block, None), self._spans(block, "one"),
-                          block.real, slice(first, first + size), (1 << size) - 1)
+                          block.real, slice(first, first + size), (1 << size) - 1,
+                          block.name, not block.real and block.size <= CHUNK)
             self._places[name] = found
         return found
 
@@ -357,10 +390,6 @@ class Layout:
         self.check(card)
         return as_integer(as_array(card[place.rows, column]))
 
-    def cell(self, rows: str, column: int) -> Cell:
-        """A block's rows in one column, for numbers that are read and written often."""
-        return Cell(self, self.place(rows), column)
-
     def check_number(self, rows: str, number: int) -> Place:
         """Refuse a number that does not fit a block's rows."""
         place = self._places.get(rows) or self.place(rows)
@@ -378,6 +407,10 @@ class Layout:
         bits = [1.0 if word >> i & 1 else -1.0 for i in range(place.size)]
         dense: Any = card
         dense[place.rows, column] = bits if isinstance(card, np.ndarray) else card.new_tensor(bits)
+
+    def cell(self, card: Card, rows: str, column: int) -> Cell:
+        """The number at a block's rows in one column of a card, to read and write many times."""
+        return card.cell(self.place(rows), column) if isinstance(card, PackedCard) else _DenseCell(self, card, rows, column)
 
     def check(self, card: Cards) -> None:
         """Refuse what is not a card of this layout."""
@@ -417,35 +450,35 @@ class Layout:
     def matches(self, card: Any, pattern: Pattern) -> Any:
         """Whether the pattern is on the card: a boolean, one for each card of a batch."""
         if isinstance(card, PackedCard):
-            wanted = self._patterns.get(pattern) or self._pattern(pattern)
-            if wanted.place is not None:
-                return np.bool_(card.word(wanted.place, wanted.column) & wanted.mask == wanted.bits)
-            column = card.entries(pattern.rows, pattern.region, slice(wanted.column, wanted.column + 1))[:, 0]
+            words = self.word_pattern(pattern)
+            if words is not None:
+                return np.bool_(words.on(card))
+            first = self.region(pattern.region).start
+            column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
         else:
             self.check_pattern(pattern)
             column = self.get(card, pattern.rows, pattern.region)[..., 0]
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
 
-    def test_of(self, pattern: Pattern) -> Callable[[Card], bool]:
-        """The question whether a pattern is on a card, to be asked often: of a packed card in less than a microsecond."""
-        wanted = self._pattern(pattern)
-        place, column, mask, bits = wanted.place, wanted.column, wanted.mask, wanted.bits
+    def look_for(self, card: PackedCard, pattern: Pattern) -> Callable[[], Any]:
+        """A function that says whether a pattern is on a card, to be asked many times."""
+        words = self.word_pattern(pattern)
+        if words is None:
+            return partial(self.matches, card, pattern)
+        read, mask, bits = card.cell(words.place, words.column).get, words.mask, words.bits
+        return lambda: read() & mask == bits
 
-        def is_on(card: Card) -> bool:
-            if place is not None and isinstance(card, PackedCard):
-                return card.word(place, column) & mask == bits
-            return bool(self.matches(card, pattern))
-
-        return is_on
-
-    def _pattern(self, pattern: Pattern) -> _Wanted:
-        """A pattern as it is looked for on packed cards."""
-        self.check_pattern(pattern)
-        place, column = self.place(pattern.rows), self.region(pattern.region).start
-        held = not place.real and pattern.region in place.block.holds
-        mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
-        return self._patterns.setdefault(pattern, _Wanted(place if held else None, column, mask, bits))
+    def word_pattern(self, pattern: Pattern) -> WordPattern | None:
+        """A pattern as it is looked for on packed cards; None where its rows are not a word there."""
+        if pattern not in self._patterns:
+            self.check_pattern(pattern)
+            place = self.place(pattern.rows)
+            held = not place.real and pattern.region in place.block.holds
+            mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
+            column = self.region(pattern.region).start
+            self._patterns[pattern] = WordPattern(place, column, mask, bits) if held else None
+        return self._patterns[pattern]
 
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
@@ -469,28 +502,6 @@ class Layout:
                 for r in self.regions
             ],
         }
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Rows of one column: the number that is there on a card."""
-
-    layout: Layout
-    place: Place
-    column: int
-
-    def get(self, card: Card) -> int:
-        """The number, as `number_at` gives it."""
-        if isinstance(card, PackedCard):
-            return card.word(self.place, self.column)
-        return self.layout.number_at(card, self.place.name, self.column)
-
-    def put(self, card: Card, number: int) -> None:
-        """Write a number, 0 or more, that fits the rows."""
-        if isinstance(card, PackedCard) and 0 <= number <= self.place.mask:
-            card.put_word(self.place, self.column, number)
-        else:
-            self.layout.put_number_at(card, self.place.name, self.column, number)
 
 
 def as_tensor(card: Card) -> Tensor:

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.budget import format_bytes
+from punchcard.cli.keyboard import KEYS, Keyboard
 from punchcard.cli.options import given_flags, json_option, memory_option
-from punchcard.cli.terminal import input_file, interruptible, print_json, remark
+from punchcard.cli.terminal import handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.streams import Input, writer
 
 if TYPE_CHECKING:
-    from punchcard.cli.console import Keyboard
     from punchcard.machines.checkpoint import Checkpoint
     from punchcard.machines.result import Report
 
@@ -117,7 +117,7 @@ def _saved(path: str) -> Checkpoint:
 def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silent: bool,
          forgets: bool) -> tuple[Report[Any], bool]:
     """Make the run, from the beginning again where the machine asks for that; whether its person has left."""
-    from punchcard.cli.console import KEYS, CompileNote, Keyboard, raw_terminal
+    from punchcard.cli.console import CompileNote, Screen, raw_terminal
     from punchcard.engines import Controls
     from punchcard.machines.checkpoint import begin, resume
     from punchcard.machines.riscv.system.script import Script
@@ -125,21 +125,31 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silen
     is_terminal = input_ is None and sys.stdin.isatty()
     with ExitStack() as stack:
         keyboard: Keyboard | None = None
+
+        def stop(*signal_and_frame: object) -> None:
+            """As Ctrl-C: after the current loop, and what was done is kept."""
+            os.kill(os.getpid(), signal.SIGINT)
+
         if is_terminal:
             remark(KEYS)
             stack.enter_context(raw_terminal(sys.stdin.fileno()))
+            if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+                stack.enter_context(handling(stop, signal.SIGHUP))
         interrupted, _ = stack.enter_context(interruptible(keeps=checkpoint is not None))
         source: Input
         if input_ is None:
             keyboard = stack.enter_context(Keyboard(
-                sys.stdin.fileno(), has_keys=is_terminal, leave=lambda: os.kill(os.getpid(), signal.SIGINT), show=remark,
-                stops=interrupted))
+                sys.stdin.fileno(), has_keys=is_terminal, leave=stop, show=remark, stops=interrupted))
             source = keyboard if is_terminal else Script(keyboard)
         else:
             file = stack.enter_context(input_file(input_))
             source = Script(file) if file is not None else b""
-        stack.enter_context(CompileNote(saved.machine.engine_cache.count))
-        output = writer(None if silent else sys.stdout.buffer, forgets=forgets)
+        note = stack.enter_context(CompileNote(saved.machine.engine_cache.count))
+        console: Any = sys.stdout.buffer
+        if sys.stdout.isatty() and not silent:
+            console = Screen(sys.stdout.buffer, stop, before=note.clear)
+            stack.callback(console.end_line)
+        output = writer(None if silent else console, forgets=forgets)
         controls = Controls(interrupted=interrupted)
         report = resume(saved, checkpoint, input=source, output=output, controls=controls)
         while report.result.reason == "reboot":

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
+from punchcard.card.packed import PackedCard
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
@@ -135,32 +136,53 @@ class Stops:
             return None
         return next(p for p, where in zip(self.until, shown, strict=True) if bool(where.reshape(-1)[-1]))
 
-    @cached_property
-    def _tests(self) -> list[tuple[Pattern, Port, Callable[[Card], bool]]]:
-        """The ports, each with the question whether its pattern is on a card."""
-        return [] if self.layout is None else [(pattern, port, self.layout.test_of(pattern))
-                                               for pattern, port in self.ports.items()]
-
     def at_port(self, card: Card) -> bool:
         """Whether there is a port to serve."""
-        return any(is_on(card) for _, _, is_on in self._tests)
+        return self.layout is not None and any(bool(self.layout.matches(card, pattern)) for pattern in self.ports)
+
+    @cached_property
+    def _bound(self) -> dict[int, tuple[PackedCard, list[PortLook]]]:
+        """Ports as they are asked for on the packed card that was served last."""
+        return {}
+
+    def _looks(self, card: Card) -> list[PortLook]:
+        """The ports in order, and how to see whether their patterns are on a card."""
+        layout = self.layout
+        assert layout is not None  # there are no ports without one
+        if not isinstance(card, PackedCard):
+            return [PortLook(pattern, port, partial(layout.matches, card, pattern)) for pattern, port in self.ports.items()]
+        known = self._bound.get(id(card))
+        if known is None:
+            self._bound.clear()
+            self._bound[id(card)] = known = card, [
+                PortLook(pattern, port, layout.look_for(card, pattern)) for pattern, port in self.ports.items()]
+        return known[1]
 
     def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None, *,
               found: bool = False) -> Pattern | None:
         """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
 
-        `found`: it is known that the first pattern is on the card. `skips` takes what the only port that was called says of the next loops: what another one does, it does not know.
+        `found`: the first of them is known to be there. `skips` takes what the only port that was called says of the next
+        loops: what another one does, it does not know.
         """
-        answers = []
-        for pattern, port, is_on in self._tests[first:]:
-            if found or is_on(card):
-                found = False
-                answers.append(port(loop, card))
+        looks, answers = self._looks(card) if self.ports else [], []
+        for look in looks[first:] if first else looks:
+            if found or look.on():
+                answers.append(look.port(loop, card))
                 if not answers[-1]:
-                    return pattern
+                    return look.pattern
+            found = False
         if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):
             skips.append(answers[0])
         return None
+
+
+class PortLook(NamedTuple):
+    """A port, its pattern, and a function that says whether this is on a card."""
+
+    pattern: Pattern
+    port: Port
+    on: Callable[[], Any]
 
 
 def skip_loops(skips: list[Skip], card: Card, room: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -131,6 +131,6 @@ NO_CONTROLS = Controls()
 
 def count_from(before: int, call: Callable[..., Returned]) -> Callable[..., Returned]:
     """The call with its loops counted from the beginning of the run. An output buffer does not count loops."""
-    if isinstance(call, OutputBuffer):
-        return cast("Callable[..., Returned]", call)
+    if isinstance(call, OutputBuffer) or not before:
+        return call
     return lambda loops, *card: call(before + loops, *card)

@@ -24,7 +24,7 @@ from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import NO_CONTROLS, Controls, EngineCache, Watch, takes_packed
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage, weight_cache
-from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison
+from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison, LoopDifferences
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Listing, RealVariable, lines_of, values_of_layout
 from punchcard.machines.interpreter import Interpreter, Quick
@@ -382,9 +382,9 @@ class Machine(ABC, Generic[Program, State]):
     def check_mark(self, program: Program, mark: Mark) -> None:
         """Raise an error if a mark cannot be a point in a run of this program. Only its card is checked."""
         fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.raw_card)]
-        if not all(np.isfinite(field).all() for field in fields):
+        if not all(np.isfinite(field).all() for field in fields if field.dtype.kind == "f"):
             raise PunchcardError("the card holds an entry that is not finite")
-        self.read(mark.raw_card)
+        self.readout(program, mark.raw_card)
 
     def guard(
         self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
@@ -528,6 +528,10 @@ class Machine(ABC, Generic[Program, State]):
         if counters[0] != counters[1]:
             wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
         return wrong or [f"the state is {found}, the interpreter's {expected}"]
+
+    def loop_differences(self, program: Program, oracle: Interpreter[State]) -> LoopDifferences:
+        """What `differences` says, asked after every loop."""
+        return LoopDifferences(self, program, oracle)
 
     def near(self, program: Program, found: State, expected: State) -> bool:
         """Whether a state after a long run equals the interpreter's, up to rounding."""

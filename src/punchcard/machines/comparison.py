@@ -73,6 +73,26 @@ class EndComparison(Comparison):
         return Report(result, not found, tuple(found))
 
 
+class LoopDifferences:
+    """Where a card differs from the interpreter, asked after every loop: in all that `Machine.differences` compares.
+
+    One that looks at less after a loop looks at all the rest when the run ends.
+    """
+
+    def __init__(self, machine: AnyMachine, program: Any, oracle: Any) -> None:
+        self.machine, self.program, self.oracle = machine, program, oracle
+
+    def after_loop(self, card: Card) -> list[str]:
+        return self.everywhere(card)
+
+    def at_end(self, card: Card) -> list[str]:
+        """What the last look after a loop may have missed."""
+        return []
+
+    def everywhere(self, card: Card) -> list[str]:
+        return self.machine.differences(self.program, card, self.oracle)
+
+
 class LockstepComparison(Comparison):
     """Follows a run loop by loop, and stops it at the first difference.
 
@@ -87,6 +107,7 @@ class LockstepComparison(Comparison):
         self._inputs = deque(machine.replayed(begin.traffic))
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
+        self._differences = machine.loop_differences(program, self._oracle)
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
         if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
             self._compare(begin.loops, begin.raw_card)
@@ -136,14 +157,14 @@ class LockstepComparison(Comparison):
         self._compare(loop, card)
 
     def _compare(self, loop: int, card: Card) -> None:
-        for difference in self._machine.differences(self._program, card, self._oracle)[:1]:
+        for difference in self._differences.after_loop(card)[:1]:
             self._note(f"loop {loop}: {difference}")
 
     def _note(self, difference: str) -> None:
         self._difference = self._difference or difference
 
     def report(self, result: Result[Any]) -> Report[Any]:
-        for difference in _endings(result, self._oracle):
+        for difference in (*_endings(result, self._oracle), *self._differences.at_end(result.raw_card)):
             self._note(difference)
         for who, more in (("machine", self._written), ("interpreter", self._expected)):
             if more:

@@ -203,8 +203,7 @@ def _port_on_tensors(layout: Layout, port: Port) -> Port:
         before, tensor = card.tensor(), card.tensor()
         goes_on = bool(port(loop, tensor))
         if not bool((tensor == before).all()):
-            for name, field in PackedCard.of(layout, tensor).fields.items():
-                card.fields[name][...] = field
+            card.take(PackedCard.of(layout, tensor))
         return goes_on
 
     return call

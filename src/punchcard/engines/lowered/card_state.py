@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from punchcard.card.formats import AnyArray
-from punchcard.card.layout import Card, Place, as_tensor
-from punchcard.card.packed import CHUNK, PackedCard
+from punchcard.card.layout import Card, as_tensor
+from punchcard.card.packed import PackedCard
 from punchcard.engines.lowered.analysis.buffer_layout import LINE
 from punchcard.engines.lowered.analysis.plan import Lookup
 from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
-from punchcard.engines.lowered.compiled_model import CASES, Buffer, CompiledModel
+from punchcard.engines.lowered.compiled_model import CASES, Buffer, CompiledModel, Pointers
 from punchcard.engines.lowered.pattern_table import NOTHING
 from punchcard.errors import PunchcardError
 
@@ -43,84 +43,12 @@ class CardMemory:
         self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
 
 
-class WorkingCard(PackedCard):
-    """The packed card of a state, as ports see it. While it `is_open`, words of the active column are those of the code.
-
-    So a port that reads and writes some words costs no more than these words. Who asks for a whole field closes the card:
-    then all fields are as they should be, and the code must take its states from them again.
-    """
-
-    def __init__(self, compiled_model: CompiledModel, dtype: str, buffer: Buffer) -> None:
-        self.is_open = False
-        self._compiled_model, self._buffer, self._states = compiled_model, buffer, buffer.view(np.uint64)
-        active = compiled_model.requirements.active
-        self._column = int(active[0]) if len(active) == 1 else None
-        self._found: dict[str, tuple[int, int, int] | None] = {}
-        super().__init__(compiled_model.layout, dtype, {})
-
-    @property
-    def fields(self) -> dict[str, AnyArray]:
-        self._close()
-        return self._fields
-
-    @fields.setter
-    def fields(self, fields: dict[str, AnyArray]) -> None:
-        self._fields = fields
-
-    def _close(self) -> None:
-        if self.is_open:
-            self.is_open = False
-            self._compiled_model.finish(self._buffer, self)
-
-    def open(self) -> None:
-        """Begin to show the words of the code, where there is one active column."""
-        self.is_open = self._column is not None
-
-    def word(self, place: Place, column: int) -> int:
-        if not self.is_open:
-            return super().word(place, column)
-        if column == self._column:
-            spot = self._found[place.name] if place.name in self._found else self._spot(place)
-            if spot is not None:
-                return self._states.item(spot[0]) >> spot[1] & spot[2]
-            self._close()
-            return super().word(place, column)
-        return self._word_of(self._fields.get(place.block.name), place, column)  # a passive column is in the fields
-
-    def put_word(self, place: Place, column: int, word: int) -> None:
-        if not self.is_open:
-            super().put_word(place, column, word)
-            return
-        if column == self._column:
-            spot = self._found[place.name] if place.name in self._found else self._spot(place)
-            if spot is not None:
-                at, shift, mask = spot
-                self._states[at] = self._states.item(at) & ~(mask << shift) | word << shift
-                return
-            self._close()
-            super().put_word(place, column, word)
-            return
-        self.is_open = False
-        try:
-            super().put_word(place, column, word)
-        finally:
-            self.is_open = True
-
-    def _spot(self, place: Place) -> tuple[int, int, int] | None:
-        """Where the code has a number of the active column: the word, its first bit and a mask, if all bits are in one."""
-        chunk, shift = divmod(place.first, CHUNK)
-        start = place.rows.start - place.first + chunk * CHUNK
-        self._found[place.name] = next((
-            (at, shift, place.mask) for field, columns, at, mask in self._compiled_model.state_words
-            if (field.block, field.start) == (place.block.name, start) and columns == [self._column]
-            and mask >> shift & place.mask == place.mask), None)
-        return self._found[place.name]
-
-
 class CardState:
     """One card being run: the buffer that the code works on, and what it reported; a row of its memory.
 
-    `card` is the packed card whose fields lie in the buffer; its active columns are what they were when it was last shown.
+    `card` is the packed card whose fields lie in the buffer. Rows that active columns carry may have places of their own:
+    then its active columns are what they were when it was last shown. Fields that no loop changes cannot be written to: who
+    writes to one all the same, by a call of the card or the layout, gets a field of the card's own, and that is seen here.
     `unpacked` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
     stops.
     """
@@ -130,18 +58,26 @@ class CardState:
         self.compiled_model, self.seconds = compiled_model, 0.0
         places, memory = compiled_model.places, memory or CardMemory(compiled_model)
         self.buffer, self.visits, self.report = memory.buffers[row], memory.visits[row], memory.reports[row]
-        self._addresses = [array.ctypes.data for array in (self.buffer, self.visits, self.report)]
-        self.card = WorkingCard(compiled_model, card.dtype, self.buffer)
+        self._status = memoryview(self.report)
         self._arrays: dict[str, AnyArray] = {}
         for name, field in card.fields.items():
             at = places.arrays[name]
             more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
             self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
-            self.card.fields[name] = self._arrays[name][: len(field)]
-        self._known: dict[str, tuple[AnyArray, int]] = {}
+        layout, fields = compiled_model.layout, {name: array[:-1] for name, array in self._arrays.items()}
+        self._own, self._shown = PackedCard(layout, card.dtype, fields), dict[str, AnyArray]()
+        for name, field in fields.items():
+            self._shown[name] = field.view()
+            self._shown[name].flags.writeable = bool(layout.place(name).block.changes)
+        self._never_written = [name for name, field in self._shown.items() if not field.flags.writeable]
+        self.card = PackedCard(layout, card.dtype, dict(self._shown))
         self.checked_at = self.check_seconds = 0.0
         self.unpacked: Card | None = None
         self.patterns = NOTHING
+        self._in_place = not (compiled_model.apart or places.slots or compiled_model.passive.settles)
+        """Whether the card itself has all that loops work on."""
+        self._arguments: Pointers = np.zeros(7, dtype=np.int64)
+        self._arguments_at, self._pointed = self._arguments.ctypes.data, (NOTHING, NOTHING)
         self.take(card)
 
     def take(self, card: Card) -> None:
@@ -156,9 +92,10 @@ class CardState:
         if not isinstance(card, PackedCard):
             self.unpacked = card
             return
-        self.card.take(card)
-        for name, field in card.fields.items():
+        self._own.take(card)
+        for name, field in self._own.fields.items():
             self._arrays[name][-1] = field[self.compiled_model.columns.passive[-1]]  # where stores without a place go
+            self.card.fields[name] = self._shown[name]
 
     def tensor(self) -> Tensor:
         """The card as it is now."""
@@ -167,21 +104,24 @@ class CardState:
     def resume(self, changed: Card | None) -> None:
         """Go on after a port, which may have changed the card, in place or as another one.
 
-        Its active columns are checked every time, the whole card now and then and at the end. A card that is still open
-        has words of the code alone that may have changed, and those are bits.
+        Where a change in place can break a requirement, active columns are checked every time, and the whole card now and
+        then. At the end it is checked in any case.
         """
-        if self.card.is_open:
-            self.card.is_open, self.unseen = False, True
-            return
+        fields = self.card.fields
+        for name in self._never_written:
+            if fields[name] is not self._shown[name]:
+                changed = self.card
         if changed is not None:
             self._hold(changed)
             if self.unpacked is not None:
                 return
-        if time.perf_counter() - self.checked_at > CHECK_SHARE * self.check_seconds:
+        requirements = self.compiled_model.requirements
+        if not self.fits or (requirements.breakable
+                             and time.perf_counter() - self.checked_at > CHECK_SHARE * self.check_seconds):
             self._check()
         else:
             self.unseen = True
-            self.fits = self.compiled_model.requirements.hold(self.card, everywhere=False)
+            self.fits = not requirements.breakable or requirements.hold(self.card, everywhere=False)
         self._begin()
 
     def check_last(self) -> None:
@@ -200,6 +140,8 @@ class CardState:
         self.check_seconds = self.checked_at - started
 
     def _begin(self) -> None:
+        if self._in_place:
+            return
         self.compiled_model.begin(self.buffer, self.card)
         if self.compiled_model.passive.settles:
             passive = self.compiled_model.columns.passive
@@ -212,42 +154,34 @@ class CardState:
     def restore(self, kept: Snapshot) -> None:
         self.buffer[:], self.visits[:], self.fits, self.unseen, self.unpacked = kept
 
-    def open(self) -> PackedCard:
-        """The card as it is now, for ports: `resume` comes next."""
-        if not self.fits or self.compiled_model.passive.settles:
-            return self.show()
-        self.card.open()
-        return self.card if self.card.is_open else self.show()
-
     def show(self) -> PackedCard:
         """The card as it is now; the next loop changes it."""
-        if self.fits:  # else no loop was made, and columns that should hold the same may differ
+        if self.fits and not self._in_place:  # else no loop was made, and columns that should hold the same may differ
             self.compiled_model.finish(self.buffer, self.card)
         return self.card
 
     def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
         """Make up to `loops` loops; how many were made, and the number of the pattern that is then on the card."""
-        compiled_model, made = self.compiled_model, 0
         if not self.fits:
             return 0, None
-        patterns, (buffer, visits, report) = self.patterns if stop else NOTHING, self._addresses
+        self._point(self.patterns if stop else NOTHING)
+        made = 0
         while made < loops:
-            made += compiled_model.call(buffer, self._address("driver", compiled_model.driver_pointers), visits, report,
-                                        loops - made, self._address("patterns", patterns),
-                                        self._address("cases", compiled_model.cases), CASES)
-            if self.report.item(0) == MATCHED:
-                return made, self.report.item(1)
+            made += self.compiled_model.call(self._arguments_at, loops - made)
+            if self._status[0] == MATCHED:
+                return made, self._status[1]
             if not self.recover():
                 return made, None
+            self._point(self.patterns if stop else NOTHING)
         return made, None
 
-    def _address(self, name: str, array: AnyArray) -> int:
-        """Where an array is, which NumPy takes longer to say than a loop takes."""
-        known, address = self._known.get(name, (None, 0))
-        if known is not array:
-            address = int(array.ctypes.data)
-            self._known[name] = array, address
-        return address
+    def _point(self, patterns: Pointers) -> None:
+        """Say where all is that the code is called with. Tables are others once more was compiled."""
+        model = self.compiled_model
+        if patterns is not self._pointed[0] or model.driver_pointers is not self._pointed[1]:
+            self._pointed = patterns, model.driver_pointers
+            self._arguments[:] = [*(array.ctypes.data for array in (
+                self.buffer, model.driver_pointers, self.visits, self.report, patterns, model.cases)), CASES]
 
     def recover(self) -> bool:
         """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""

@@ -41,7 +41,7 @@ KEY_BITS = 64
 Pointers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
-ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
+ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _COUNT)
 MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
 """The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
 
@@ -86,7 +86,8 @@ class CompiledModel:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
         self.shared = SharedLayers(len(self.layers)) if self.passive.settles else self.columns.share_layers()
         self.places = BufferLayout(self.layout, self.columns.passive_places.values(), np.dtype(self.number).itemsize,
-                                   self.columns.slots, self.shared.passing)
+                                   self.columns.slots, self.shared.passing,
+                                   self.columns.active_columns[0] if len(self.columns.active_columns) == 1 else None)
         # Pointers to columns of numbers sooner or later name one that lacks a field: code that supposes none is made twice.
         self.direct = all(field.bits for field in self.places.fields)
         self.empty = not self.direct
@@ -102,7 +103,7 @@ class CompiledModel:
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
-        self.call = ONE(self.driver.address("run"))
+        self.call = ONE(self.driver.address("run_card"))
         self.call_many = MANY(self.driver.address("run_many"))
 
     @property
@@ -148,17 +149,22 @@ class CompiledModel:
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
         if self.shared.cut < len(self.layers):
-            rest = self._trace(None, "rest", plan.tables)
             first = self._trace(None, "first", plan.tables) if self.shared.taken else None
-            parts = [None if of is None else self._inlined(module, name, of)
-                     for name, of in (("first", first), ("rest", rest))]
-            emit_driver(module, self.kind_of_code(plan), plan, None, *parts)
-            return module, {**self._notes(plan), "read": sorted(rest.read())}
+            rest = [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+            turn = self._trace(None, "turn", plan.tables)
+            emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
+                        rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
+            return module, {**self._notes(plan), "read": sorted({*turn.read(), *(row for each in rest for row in each.read())})}
         if self.selectors:
             emit_driver(module, self.kind_of_code(plan), plan)
         else:
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
         return module, self._notes(plan)
+
+    def _late_settings(self) -> list[dict[int, float]]:
+        """The settings of the late selectors, in the order of the numbers that they are."""
+        rows = [slot.row for slot in self.shared.passing if slot.row in self.shared.late]
+        return [{row: 1.0 if number >> i & 1 else -1.0 for i, row in enumerate(rows)} for number in range(1 << len(rows))]
 
     def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
         """A part of a loop as a function of the driver's own."""
@@ -240,30 +246,36 @@ class CompiledModel:
         return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
 
     @cached_property
-    def state_words(self) -> list[tuple[Field, list[int], int, int]]:
-        """States that are words: the field, the columns that carry it, its place in the buffer in words, and its bits."""
-        masks: dict[StateWord, int] = {}
-        for slot in self.columns.slots:
-            found = self.places.word_of(slot)
-            if found is not None:
-                masks[found[0]] = masks.get(found[0], 0) | 1 << found[1]
-        return [(field, self.columns.of_group(group), at // 8, masks[field, group])
-                for (field, group), at in self.places.words.items()]
+    def state_words(self) -> list[tuple[Field, list[int], StateWord]]:
+        """States that are words: the field, and the columns that carry it."""
+        return [(word[0], self.columns.of_group(word[1]), word) for word in self.places.words]
 
-    def begin(self, buffer: Buffer, card: PackedCard) -> None:
-        """States from the active columns of a card: of one that several columns share, the first one counts."""
-        states = buffer.view(np.uint64)
-        for field, columns, at, _ in self.state_words:
-            states[at] = _words(card, field)[columns[0]]
+    @cached_property
+    def apart(self) -> list[tuple[Field, list[int], StateWord]]:
+        """Those that do not lie where the card has them."""
+        return [state for state in self.state_words if state[2] not in self.places.in_card]
+
+    def state_word(self, buffer: Buffer, word: StateWord) -> AnyArray:
+        """The place of a state in a buffer, as an array with one entry."""
+        at, item = self.places.words[word], self.places.item(word)
+        return buffer[at : at + item].view(f"u{item}")
+
+    def begin(self, buffer: Buffer, card: PackedCard, *, everything: bool = False) -> None:
+        """States from the active columns of a card: of one that several columns share, the first one counts.
+
+        With `everything`, also those that lie in the arrays of a card in this buffer.
+        """
+        for field, columns, word in self.state_words if everything else self.apart:
+            self.state_word(buffer, word)[0] = _words(card, field)[columns[0]]
         for slot, place in self.places.slots.items():
             columns = self.columns.of_group(slot.group)[: slot.width]
             self._numbers(buffer, place, slot.width)[:] = row_of(card, slot.row, columns)
 
-    def finish(self, buffer: Buffer, card: PackedCard) -> None:
+    def finish(self, buffer: Buffer, card: PackedCard, *, everything: bool = False) -> None:
         """States back to the active columns of a card."""
-        states = buffer.view(np.uint64)
-        for field, columns, at, mask in self.state_words:
-            words, state = _words(card, field), states.item(at) & mask
+        for field, columns, name in self.state_words if everything else self.apart:
+            words, mask = _words(card, field), self.places.masks[name]
+            state = self.state_word(buffer, name).item() & mask
             for column in columns:
                 words[column] = words.item(column) & ~mask | state
         for slot, place in self.places.slots.items():

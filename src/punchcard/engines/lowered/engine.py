@@ -32,10 +32,6 @@ SLICE_SECONDS = 0.05
 """Between two questions whether the run is interrupted."""
 
 
-ASK_SECONDS = 0.002
-"""The same where ports are called more often."""
-
-
 class Declined(Exception):
     """A card of a batch cannot make its next loop."""
 
@@ -63,7 +59,7 @@ class Lowered(Runner):
         self.states = [CardState(find(one), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
-        self.log = OutputLog()
+        self.log, self.why = OutputLog(), ""
 
     @property
     def card(self) -> Tensor:
@@ -89,50 +85,51 @@ class Lowered(Runner):
 
     @small_numbers_kept()
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        watch, progress, interrupted, asked = controls.watch, controls.progress, controls.interrupted, 0.0
+        watch = controls.watch
         self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
             state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers)
-        made, piece = 0, 1 << 10
+        advance = self.states[0].advance if len(self.states) == 1 else self._advance
+        until, made, piece, asked_at, asked = len(self.stops.until), 0, 1 << 10, 0, time.perf_counter()
         while made < loops:
             count = 1 if watch is not None else min(piece, loops - made)
-            started = time.perf_counter()
-            done, matched = self._advance(count)
+            done, matched = advance(count)
             made += done
-            now = time.perf_counter()
-            spent = now - started
-            declined = done < count and matched is None
             if self.log.flush():
-                self.states[0].unseen = True
-            piece = max(64, min(piece * 4, int(done * SLICE_SECONDS / max(spent, 1e-6)))) if done == count else piece
+                self.states[0].unseen = True  # the code has written it, where no field is protected
             if watch is not None and done:
                 watch(made, self._shown(watch))
-            if matched is not None and matched < len(self.stops.until):
-                return self._end(made, "matched", self.stops.until[matched])
             if matched is not None:
-                stopped, skipped = self._serve(made, matched - len(self.stops.until), loops - made if watch is None else 0)
-                made += skipped
+                if matched < until:
+                    return self._end(made, "matched", self.stops.until[matched])
+                stopped, skipped = self._serve(made, matched - until, loops - made if watch is None else 0)
+                made, asked_at = made + skipped, asked_at + skipped
                 if stopped is not None:
                     return self._end(made, "stopped", stopped)
-            if done and (matched is None or watch is not None or now > asked):  # not at each of many ports
-                asked = now + ASK_SECONDS
-                if progress is not None:
-                    progress(made)
-                if interrupted is not None and interrupted():
-                    return self._end(made, "interrupted")
-            if declined:
+            now = time.perf_counter()
+            if done < count and matched is not None and now - asked < SLICE_SECONDS:
+                continue  # a port took a moment: who wants to interrupt can wait
+            if done == count:
+                piece = max(64, min(piece * 4, int((made - asked_at) * SLICE_SECONDS / max(now - asked, 1e-6))))
+            asked_at, asked = made, now
+            if done:
+                controls.report(made)
+            if done and controls.is_interrupted():
+                return self._end(made, "interrupted")
+            if done < count and matched is None:
+                self.why = self.states[0].why() if len(self.states) == 1 else self.why
                 return self._end(made, "declined")
         return self._end(made, "loops")
 
     def _serve(self, made: int, first: int, room: int) -> tuple[Pattern | None, int]:
-        """Call the ports, from a number on, whose patterns are on the card, with the card as the runner was given it.
+        """Call the ports, from the one on whose pattern is on the card, with the card as the runner was given it.
 
         `room`: how many loops may be skipped. Those that are skipped are counted.
         """
         state, skips = self.states[0], list[Skip]()
-        card: Card = state.open() if self.packed else state.show().tensor()
+        card: Card = state.show() if self.packed else state.show().tensor()
         stopped = self.stops.serve(made, card, first, skips, found=True)
         skipped = skip_loops(skips, card, room) if skips else 0
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
@@ -140,11 +137,6 @@ class Lowered(Runner):
 
     def _advance(self, count: int) -> tuple[int, int | None]:
         """All cards by the same number of loops; fewer than `count` when a pattern is met or a loop is declined."""
-        if len(self.states) == 1:
-            done, matched = self.states[0].advance(count)
-            if done < count and matched is None:
-                self.why = self.states[0].why()
-            return done, matched
         kept = [state.snapshot() for state in self.states]
         while True:
             try:

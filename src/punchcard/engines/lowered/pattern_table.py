@@ -12,7 +12,7 @@ import numpy as np
 
 from punchcard.card.layout import Pattern
 from punchcard.engines.controls import OutputBuffer, Port
-from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
 
@@ -51,7 +51,7 @@ class OutputLog:
 
     def flush(self) -> bool:
         """Give the numbers to their buffers; whether there were any."""
-        count: int = self._log.item(0)
+        count: int = self._log.item(0) if self._buffers else 0
         if count:
             self._log[0] = 0
             pairs = self._log[2 : 2 + 2 * count].reshape(-1, 2).tolist()
@@ -154,10 +154,11 @@ def pattern_table(
 
 
 def _common(places: BufferLayout, patterns: list[list[PatternTerm]]) -> tuple[int, int]:
-    """A place in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern matches."""
-    wanted = [{term.offset(places): term.wanted for term in terms if term.mask and term.wanted} for terms in patterns]
+    """A byte in which every pattern wants a 1, and those bits of it: while all of them are 0, no pattern matches."""
+    wanted = [{term.offset(places) + byte: bits for term in terms if term.mask
+               for byte, bits in enumerate(term.wanted.to_bytes(CHUNK // 8, "little")) if bits} for terms in patterns]
     common = set.intersection(*map(set, wanted)) if wanted else set()
     if not common:
         return 0, 0
     at = min(common)
-    return at, _signed(reduce(or_, (bits[at] for bits in wanted)))
+    return at, reduce(or_, (bits[at] for bits in wanted))

@@ -20,6 +20,8 @@ ESRCH, EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE, ENOSYS = 3, 9, 14, 22, 25, 29, 38
 """Errors, as Linux numbers them."""
 
 EXIT, EXIT_GROUP, KILL, TGKILL = 93, 94, 129, 131
+SIGNAL_AT = {KILL: A1, TGKILL: A2}
+"""The register of the signal."""
 SIGNALLED = 128
 """A program that is ended by signal s has the status 128 + s, as in a shell."""
 
@@ -98,7 +100,7 @@ class Calls:
         number = guest.register(A7)
         if number in (EXIT, EXIT_GROUP):
             return guest.register(A0) & 0xFF
-        signal_at = {KILL: A1, TGKILL: A2}.get(number)
+        signal_at = SIGNAL_AT.get(number)
         if signal_at is not None and guest.register(A0) in (0, OWN_PROCESS):
             signal = guest.register(signal_at)
             return SIGNALLED + signal if 0 < signal < SIGNALLED - 1 else None
@@ -112,8 +114,8 @@ class Calls:
         self.status = self.ending(guest)
         if self.ended:
             return False
-        call = CALLS.get(guest.register(A7), UNKNOWN)
-        result = -ENOSYS if call.serve is None else call.serve(self, guest, *(guest.register(i) for i in (A0, A1, A2)))
+        call, register = CALLS.get(guest.register(A7), UNKNOWN), guest.register
+        result = -ENOSYS if call.serve is None else call.serve(self, guest, register(A0), register(A1), register(A2))
         guest.set_register(A0, result & 0xFFFFFFFF)
         return True
 

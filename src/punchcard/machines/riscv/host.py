@@ -12,14 +12,14 @@ What the host may change: the words of registers and memory, and that event.
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
-from punchcard.card.layout import Card, Layout
-from punchcard.card.packed import PackedCard
+from punchcard.card.layout import Card, Cell, Layout
 from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
-from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
+from punchcard.machines.riscv.designs.base import EVENTS, PENDING, RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
@@ -29,23 +29,45 @@ from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, write
 if TYPE_CHECKING:
     from punchcard.machines.riscv.machine import RiscvMachine
 
+CALL = 1 << EVENTS.index("call")
+
 
 class CardGuest:
-    """Registers and memory as they are on a card, for `Calls`. A word that is pending counts as stored."""
+    """Registers and memory as they are on a card, for `Calls`. A word that is pending counts as stored.
+
+    It is for as long as nobody else changes the card, or until `look` is called.
+    """
 
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
-        self._layout, self._base, self.card = layout, sizes.base, card
+        self._layout, self._base, self._card = layout, sizes.base, card
         self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
-        self._pending = pending_word(layout, card)
-        self._place = layout.place("memory")
+        self._cells: dict[int, Cell] = {}
+        self._pending: tuple[int, int] | None = None
+        self._lags = any(block.name == PENDING for block in layout.blocks)
+        self.look()
+
+    def look(self) -> None:
+        """Look at the card anew: a loop was made since."""
+        if self._lags:
+            self._pending = pending_word(self._layout, self._card)
 
     def register(self, index: int) -> int:
-        return self._number(self._registers + index)
+        return self._cell(index).get() if self._pending is None else self._number(self._registers + index)
 
     def set_register(self, index: int, value: int) -> None:
         if index:
             self._settle()
-            self._layout.put_number_at(self.card, "memory", self._registers + index, value & MASK)
+            self._cell(index).put(value & MASK)
+
+    def _cell(self, register: int) -> Cell:
+        cell = self._cells.get(register)
+        if cell is None:
+            cell = self._cells[register] = self._layout.cell(self._card, "memory", self._registers + register)
+        return cell
+
+    def word(self, index: int) -> int:
+        """A word of the memory."""
+        return self._number(self._memory + index)
 
     def load(self, address: int, size: int) -> bytes:
         first, skipped = divmod(address - self._base, WORD_BYTES)
@@ -63,23 +85,50 @@ class CardGuest:
         words[skipped : skipped + len(data)] = data
         for i in range(count):
             value = int.from_bytes(words[WORD_BYTES * i : WORD_BYTES * (i + 1)], "little")
-            self._layout.put_number_at(self.card, "memory", self._memory + first + i, value)
+            self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
 
     def _word(self, index: int) -> bytes:
-        return self._number(self._memory + index).to_bytes(WORD_BYTES, "little")
+        return self.word(index).to_bytes(WORD_BYTES, "little")
 
     def _number(self, column: int) -> int:
         if self._pending is not None and self._pending[0] == column:
             return self._pending[1]
-        if isinstance(self.card, PackedCard):
-            return self.card.word(self._place, column)
-        return self._layout.number_at(self.card, "memory", column)
+        return self._layout.number_at(self._card, "memory", column)
 
     def _settle(self) -> None:
         """Store what is pending before anything is changed, so that it is not stored over the change."""
         if self._pending is not None:
-            settle(self._layout, self.card)
+            settle(self._layout, self._card)
             self._pending = None
+
+
+class CardWords(MutableSequence[int]):
+    """The words of the memory on a card, each read when it is asked for: there may be millions."""
+
+    def __init__(self, layout: Layout, card: Card) -> None:
+        self._layout, self._card, self._columns = layout, card, range(layout.columns)[layout.region("memory")]
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> MutableSequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | MutableSequence[int]:
+        columns = self._columns[index]
+        if isinstance(columns, int):
+            return self._layout.number_at(self._card, "memory", columns)
+        return [self._layout.number_at(self._card, "memory", column) for column in columns]
+
+    def __setitem__(self, index: Any, word: Any) -> None:
+        self._layout.put_number_at(self._card, "memory", self._columns[index], word)
+
+    def __delitem__(self, index: int | slice) -> None:
+        raise TypeError("a card has as many words as it has")
+
+    def insert(self, index: int, word: int) -> None:
+        raise TypeError("a card has as many words as it has")
 
 
 class RiscvHost(StreamHost):
@@ -90,6 +139,8 @@ class RiscvHost(StreamHost):
     ) -> None:
         super().__init__(machine, begin, read, write, last)
         self._sizes, self._taken, kept = machine.sizes, bytearray(), begin.traffic.kept
+        self._seen: Card | None = None
+        self._guest: CardGuest | None = None
         base = self._sizes.base
         self._program = program or RiscvProgram((Segment(base, bytes(WORD_BYTES)),), base, base)
         self._calls = Calls.of(self._program, self._sizes.memory, self._take, self._give, brk=kept[0] if kept else None,
@@ -99,10 +150,19 @@ class RiscvHost(StreamHost):
     def traffic(self) -> Traffic:
         return replace(super().traffic, input_ended=self._calls.input_ended, kept=(self._calls.brk,))
 
+    def _see(self, card: Card) -> None:
+        """Look at a card. An engine shows the same one again and again."""
+        if self._guest is not None and card is self._seen:
+            self._guest.look()
+            return
+        self._seen, self._guest = card, CardGuest(self._layout, self._sizes, card)
+        self._event, self._word = (self._layout.cell(card, rows, self._scratch) for rows in ("event", "word"))
+
     def _look(self, card: Card) -> bool:
         """Whether there is a call to serve; anything else ends the run."""
-        events, word = self.events(card), decode(self._layout.number_at(card, "word", self._scratch))
-        if {"fetch", "fault"} & set(events) or (events and word is not None and word.instruction.name != "ecall"):
+        self._see(card)
+        events, word = self._event.get(), decode(self._word.get())
+        if events & ~CALL or (events and word is not None and word.instruction.name != "ecall"):
             self.ended, self.fault = "fault", self._fault(card)
             return False
         return bool(events)
@@ -113,8 +173,8 @@ class RiscvHost(StreamHost):
         A word that is pending makes no difference: it is never the instruction itself, and a refused one leaves none.
         """
         layout = self._layout
-        at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
-        at.memory = layout.numbers(card, "memory", "memory").tolist()
+        at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply,
+                              words=CardWords(self._layout, card))
         at.registers = layout.numbers(card, "memory", "registers").tolist()
         at.program_counter = layout.number_at(card, "counter", self._scratch)
         return at.fault
@@ -122,7 +182,8 @@ class RiscvHost(StreamHost):
     def _serve_instruction(self, loop: int, card: Card) -> None:
         if not self._look(card):
             return
-        guest = CardGuest(self._layout, self._sizes, card)
+        guest = self._guest
+        assert guest is not None  # it was seen
         self.status = self._calls.ending(guest)
         if self.status is not None:
             self.ended = "halted"
@@ -136,9 +197,10 @@ class RiscvHost(StreamHost):
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
             return
-        self._read.add(bytes(self._taken))
+        if self._taken:
+            self._read.add(bytes(self._taken))
         self._waiting = False
-        self._layout.put_number_at(card, "event.call", self._scratch, 0)
+        self._event.put(self._event.get() & ~CALL)
 
     def _take(self) -> int:
         value = super()._take()

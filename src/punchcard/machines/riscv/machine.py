@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
+from punchcard.card.packed import PackedCard
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
@@ -25,16 +26,26 @@ from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
+from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
+from punchcard.machines.riscv.csrs import ROWS
 from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
-from punchcard.machines.riscv.host import CardGuest, RiscvHost, is_served
+from punchcard.machines.riscv.host import CardGuest, RiscvHost
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
+from punchcard.machines.riscv.loop_differences import (
+    RiscvLoopDifferences,
+    control_differences,
+    differing,
+    differing_counter,
+    serve_too,
+)
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
-from punchcard.machines.riscv.privileged import PrivilegedInterpreter
+from punchcard.machines.riscv.privileged import PrivilegedInterpreter, PrivilegedState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
@@ -91,7 +102,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def title(self) -> str:
         return (f"riscv, design {self.design.name!r}: {self.sizes.memory} words of memory from {self.sizes.base:#x} on, "
-                f"{len(REGISTERS)} registers{', products and quotients' * self.sizes.multiply}")
+                f"{len(REGISTERS)} registers{', products and quotients' * self.sizes.multiply}"
+                f"{', traps' * self.sizes.privileged}")
 
     # Cards
 
@@ -107,22 +119,35 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def states(self, cards: Cards) -> list[RiscvState]:
         found = self.design.read(self.sizes, self.layout, cards)
-        return [RiscvState(tuple(registers), tuple(words), counter)
-                for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
+        parts = [(tuple(registers), tuple(words), counter)
+                 for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
+        if not self.sizes.privileged:
+            return [RiscvState(*part) for part in parts]
+        assert not isinstance(cards, PackedCard)
+        return [PrivilegedState(*part, tuple(read_control(self.layout, cards[i]).values())) for i, part in enumerate(parts)]
 
     def readout(self, program: RiscvProgram, card: Card) -> Readout:
         """The registers and the program counter; the memory is large."""
         guest = CardGuest(self.layout, self.sizes, card)
-        registers = [guest.register(i) for i in range(len(REGISTERS))]
-        return Readout(self._named(registers), self.counter(card))
+        registers = self._named([guest.register(i) for i in range(len(REGISTERS))])
+        return Readout({**registers, **self._control(card)}, self.counter(card))
+
+    def _control(self, card: Card) -> dict[str, int | str]:
+        """Mode and control registers, where the machine has them."""
+        if not self.sizes.privileged:
+            return {}
+        return control_values(read_control(self.layout, card), multiply=self.sizes.multiply)
 
     def counter(self, card: Card) -> int:
         """The program counter on a card."""
         return self.layout.number_at(card, "counter", self.layout.region("scratchpad").start)
 
     def values(self, program: RiscvProgram, state: RiscvState) -> dict[str, Any]:
-        """The registers by the names of the calling convention, as signed numbers."""
-        return self._named(state.registers)
+        """The registers by the names of the calling convention, as signed numbers; and mode and control registers."""
+        named = self._named(state.registers)
+        if not isinstance(state, PrivilegedState):
+            return named
+        return named | control_values(dict(zip(ROWS, state.control, strict=True)), multiply=self.sizes.multiply)
 
     def _named(self, registers: Any) -> dict[str, Any]:
         return {name: signed(value) for name, value in zip(REGISTERS, registers, strict=True)}
@@ -177,19 +202,22 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
-        """As arrays: a memory of 65,536 words is compared after every loop."""
+        """As arrays: a memory of 65,536 words is compared after every loop (see `RiscvLoopDifferences`)."""
         assert isinstance(oracle, RiscvInterpreter)
-        if is_served(self.layout, card):
-            oracle.serve()
+        serve_too(self, card, oracle)
         registers, words, counter = self.design.read(self.sizes, self.layout, card)
-        found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
+        found = [differing(REGISTERS[i], int(registers[i]), oracle.registers[i])
                  for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]
-        for index in np.flatnonzero(words != np.array(oracle.memory)).tolist()[:8]:
+        for index in np.flatnonzero(words != np.asarray(oracle.memory)).tolist()[:8]:
             name = program.name_of(self.sizes.base + WORD_BYTES * index)
-            found.append(f"the word at {name} is {int(words[index]):#x}, the interpreter has {oracle.memory[index]:#x}")
+            found.append(differing(f"the word at {name}", int(words[index]), oracle.memory[index]))
         if int(counter) != oracle.program_counter:
-            found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
-        return found
+            found.append(differing_counter(int(counter), oracle))
+        return found + control_differences(self, card, oracle)
+
+    def loop_differences(self, program: RiscvProgram, oracle: Interpreter[RiscvState]) -> RiscvLoopDifferences:
+        assert isinstance(oracle, RiscvInterpreter)
+        return RiscvLoopDifferences(self, program, oracle)
 
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
@@ -201,23 +229,27 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     # Showing
 
     def trace_line(self, program: RiscvProgram, before: Card, after: Card) -> str:
-        """The instruction, and the registers or the word that it changed."""
-        then, now = self.read(before), self.read(after)
-        counter = then.program_counter
-        index = (counter - self.sizes.base) // WORD_BYTES
-        where = f"[{program.name_of(counter)}]"
-        if not 0 <= index < self.sizes.memory:
-            return f"{where} outside the memory"
+        """The instruction, and the registers or the word that it changed; with traps, also the mode, and each trap."""
+        (then, words, at), (now, new_words, following) = (self.design.read(self.sizes, self.layout, card)
+                                                          for card in (before, after))
+        counter, index = int(at), (int(at) - self.sizes.base) // WORD_BYTES
+        where, is_inside = f"[{program.name_of(counter)}]", 0 <= index < self.sizes.memory
         word = self.layout.number_at(before, "word", self.layout.region("scratchpad").start)  # not the memory's in a stall
-        code = f"{where} {text_of(word, counter, program.name_of)}"
-        changes = [f"{name} = {signed(new)}" for name, old, new in zip(REGISTERS, then.registers, now.registers, strict=True)
-                   if old != new]
-        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {now.memory[i]:#x}"
-                    for i in np.flatnonzero(np.array(then.memory) != np.array(now.memory)).tolist()]
-        if now.program_counter != counter + WORD_BYTES:
-            changes.append(f"goto {program.name_of(now.program_counter)}")
-        line = program.lines.get(counter)
-        return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
+        code = f"{where} {text_of(word, counter, program.name_of)}" if is_inside else f"{where} outside the memory"
+        changes = [f"{name} = {signed(int(new))}" for name, old, new in zip(REGISTERS, then, now, strict=True) if old != new]
+        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {int(new_words[i]):#x}"
+                    for i in np.flatnonzero(words != new_words).tolist()]
+        if self.sizes.privileged:
+            control = read_control(self.layout, before), read_control(self.layout, after)
+            return traced(program, code, changes, (counter, int(following)), control, asks=self._asks(after))
+        if not is_inside:
+            return code
+        if int(following) != counter + WORD_BYTES:
+            changes.append(f"goto {program.name_of(int(following))}")
+        return with_line(program, code, changes, counter)
+
+    def _asks(self, card: Card) -> bool:
+        return bool(self.layout.number_at(card, "event.bus", self.layout.region("scratchpad").start))
 
     def display_values(self, program: RiscvProgram) -> list[DisplayValue]:
         """The program counter, the instruction as a number, and the registers, as if what is pending were stored."""
@@ -225,8 +257,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         pending = Pending(PENDING, "address", "value", scratch) if self.design.lags else None
         found = [DisplayValue("program counter", "machine", "counter", scratch, kind="unsigned"),
                  DisplayValue("instruction", "machine", "word", scratch, kind="unsigned")]
-        return found + [DisplayValue(name, "registers", "memory", registers + i, pending=pending)
-                        for i, name in enumerate(REGISTERS)]
+        control = control_displays(self.layout) if self.sizes.privileged else []
+        return found + control + [DisplayValue(name, "registers", "memory", registers + i, pending=pending)
+                                  for i, name in enumerate(REGISTERS)]
 
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
@@ -270,7 +303,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
                                 kept["multiply"], tuple(kept["arguments"]),
                                 tuple((register, value) for register, value in kept.get("start", ())),
-                                kept.get("misaligned", "complete"))
+                                kept.get("misaligned", "trap"))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):

@@ -6,6 +6,8 @@ tests have a second interpreter, which shares nothing with the table.
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -79,6 +81,14 @@ class RiscvState:
                 f"{plural(len(self.memory), 'word')} of memory>")
 
 
+def words_of(data: bytes) -> array[int]:
+    """The words of a memory by its bytes, as an array: a large memory is compared often."""
+    found = array("I", data)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
 class InstructionFunctions(NamedTuple):
     """An instruction of the table as functions of its operands, in the order of `NAMES`.
 
@@ -104,13 +114,16 @@ class RiscvInterpreter(Interpreter[RiscvState]):
     """Executes a program in a memory of so many words from the program's base on.
 
     `memory` are unsigned words, `registers` unsigned numbers. `fault` says why the next instruction cannot be executed. A
-    run halts at the system call that ends the program; it is not executed, and `calls.status` is the exit status.
+    run halts at the system call that ends the program; it is not executed, and `calls.status` is the exit status. With
+    `words` these are in the memory, and not the program's. `stored` collects the numbers of the words that were stored to.
     """
 
     def __init__(
-        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True,
+        words: MutableSequence[int] | None = None,
     ) -> None:
-        self.memory: MutableSequence[int] = program.words(memory)
+        self.memory: MutableSequence[int] = words_of(program.image(memory)) if words is None else words
+        self.stored: set[int] = set()
         self.registers: MutableSequence[int] = program.registers(memory)
         self.program_counter = program.entry
         self.program = program
@@ -177,7 +190,9 @@ class RiscvInterpreter(Interpreter[RiscvState]):
         return bytes(self.memory[place // WORD_BYTES] >> 8 * (place % WORD_BYTES) & 0xFF for place in places)
 
     def store(self, address: int, data: bytes) -> None:
-        for i, byte in enumerate(data, address - self._addresses.start):
+        first = address - self._addresses.start
+        self.stored.update(range(first // WORD_BYTES, -(-(first + len(data)) // WORD_BYTES)))
+        for i, byte in enumerate(data, first):
             shift = 8 * (i % WORD_BYTES)
             self.memory[i // WORD_BYTES] = self.memory[i // WORD_BYTES] & ~(0xFF << shift) | byte << shift
 

@@ -83,8 +83,8 @@ class RiscvProgram:
     multiply   whether the program needs the M extension. Default: found from its instructions
     arguments  what the program is called with: its name, and the arguments after it. Default: nothing, not even a name
     start      registers that are not 0 when it begins: their numbers and values. Default: sp, and a1 where it has arguments
-    misaligned what a machine with traps does with a misaligned load or store of the memory: its host completes it, or it
-               traps
+    misaligned what happens to a misaligned load or store of the memory, on a machine with traps: it traps, or the host
+               completes it
     """
 
     segments: tuple[Segment, ...]
@@ -96,7 +96,7 @@ class RiscvProgram:
     multiply: bool | None = field(default=None, compare=False)
     arguments: tuple[str, ...] = ()
     start: tuple[tuple[int, int], ...] = ()
-    misaligned: Literal["complete", "trap"] = "complete"
+    misaligned: Literal["complete", "trap"] = "trap"
 
     def __post_init__(self) -> None:
         segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))

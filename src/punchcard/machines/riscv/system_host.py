@@ -63,11 +63,14 @@ ALONE = SystemFault(f"the input has ended, and the machine has been waiting for 
 class SystemHost(StreamHost):
     """Serves devices, and skips waiting."""
 
+    _seen: Card | None = None
+
     def __init__(
         self, machine: RiscvMachine, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None
     ) -> None:
         super().__init__(machine, begin, read, write, last)
-        self._sizes, self._guest = machine.sizes, CardGuest(machine.layout, machine.sizes, begin.raw_card)
+        self._sizes = machine.sizes
+        self._see(begin.raw_card)
         self._timed = read if isinstance(read, TimedInput) else TimedInput(read, lambda: None)
         source = inspect.unwrap(self._timed.untimed)
         self._script = source if isinstance(source, Script) else None
@@ -78,9 +81,7 @@ class SystemHost(StreamHost):
         self._loop, self._input_ended = begin.loops, False  # who goes on may have other input
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
-        self._bus = Bus(memory, self._uart) if program is None else Bus(memory, self._uart, program.misaligned)
-        self._word, self._event, self._port, self._refused = (
-            machine.layout.cell(rows, self._scratch) for rows in ("word", "event.bus", "port", "port.refused"))
+        self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
 
     @property
     def traffic(self) -> Traffic:
@@ -91,22 +92,30 @@ class SystemHost(StreamHost):
         if loop == self._served:
             return self.ended is None
         self._served, self._waiting = loop, False
-        if self._event.get(card):
-            self._serve_access(loop, card)
+        self._see(card)
+        if self._event.get():
+            self._serve_access(loop)
             return self.ended is None
         return self._wait(loop, card)
 
     # Devices
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
-        if self._event.get(card):
-            self._serve_access(loop, card)
+        self._see(card)
+        if self._event.get():
+            self._serve_access(loop)
         elif self._over:
             self.ended, self.fault = "fault", WAITS_FOR_EVER
 
-    def _serve_access(self, loop: int, card: Card) -> None:
-        guest, word, self._loop = self._guest, self._word.get(card), loop
-        guest.card = card
+    def _see(self, card: Card) -> None:
+        """Look at a card. An engine shows the same one again and again."""
+        if card is not self._seen:
+            self._seen, self._guest = card, CardGuest(self._layout, self._sizes, card)
+            self._word, self._event, self._port, self._refused = (
+                self._layout.cell(card, rows, self._scratch) for rows in ("word", "event.bus", "port", "port.refused"))
+
+    def _serve_access(self, loop: int) -> None:
+        guest, word, self._loop = self._guest, self._word.get(), loop
         if loop >= self._last and not self._bus.switches(word, guest):
             self._waiting = True
             return
@@ -119,11 +128,11 @@ class SystemHost(StreamHost):
             self.ended = "halted" if self._bus.power == "off" else "reboot"
             self.status = 0
         elif found is None:
-            self._refused.put(card, 1)
-            self._event.put(card, 0)
+            self._refused.put(1)
+            self._event.put(0)
         else:
-            self._port.put(card, READY | found)
-            self._event.put(card, 0)
+            self._port.put(READY | found)
+            self._event.put(0)
 
     def _receive(self) -> int:
         """A byte for the UART, or a negative number; each look is remembered."""

@@ -1,12 +1,13 @@
 """How columns and states are stored: words for what holds ±1 bits, numbers for the rest.
 
 The arrays are those of a packed card (see `card.packed`), one for each block, one after the other in one buffer. The rows
-that an active column carries from loop to loop have a place of their own behind them, also as words.
+that active columns carry from loop to loop are there too, where there is one such column. Otherwise they have a place of
+their own behind the arrays, also as words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from punchcard.card.layout import Layout, Place
@@ -47,10 +48,11 @@ class BufferLayout:
     of_row    the field of a row, and which of its rows it is
     nowhere   the column that is never read: every array has room for it, for stores without a place
     arrays    by block;  slots  states that are numbers;  words  states that are bits;  passing  bits within a loop
+    in_card   states that are bits, and lie where the card has them: in `column`, the only active one
     """
 
-    def __init__(self, layout: Layout, passive: Iterable[slice], real: int, slots: Iterable[StateSlot],
-                 passing: Iterable[StateSlot] = ()) -> None:
+    def __init__(self, layout: Layout, passive: Iterable[slice], real: int, slots: Sequence[StateSlot],
+                 passing: Iterable[StateSlot] = (), column: int | None = None) -> None:
         spans = [(place.start, place.stop) for place in passive]
         self.real, self.nowhere = real, layout.columns
         self.fields: list[Field] = []
@@ -75,16 +77,35 @@ class BufferLayout:
         self.slots: dict[StateSlot, int] = {}
         self.words: dict[StateWord, int] = {}
         self.passing: dict[StateWord, int] = {}
+        self.in_card: set[StateWord] = set()
+        self.masks: dict[StateWord, int] = {}
+        """The bits of each word that are states."""
+        for slot in slots:
+            found = self.word_of(slot)
+            if found is not None:
+                self.masks[found[0]] = self.masks.get(found[0], 0) | 1 << found[1]
         at = _line(at + CHUNK // 8)
         for slot in (*slots, *passing):
             found, words = self.word_of(slot), self.passing if slot.passing else self.words
             if found is None:
                 self.slots[slot] = at
                 at = -(-(at + slot.width * real) // 8) * 8
+            elif found[0] not in words and column is not None and self._fills(found[0]):
+                field = found[0][0]
+                words[found[0]] = self.arrays[field.block] + column * field.stride + field.offset
+                self.in_card.add(found[0])
             elif found[0] not in words:
                 words[found[0]] = at
                 at += CHUNK // 8
         self.size = _line(at)
+
+    def _fills(self, word: StateWord) -> bool:
+        """Whether all bits of a column's word are states, so that it can be written as a whole."""
+        return self.masks.get(word) == (1 << word[0].rows) - 1
+
+    def item(self, word: StateWord) -> int:
+        """The bytes of a state that is a word."""
+        return word[0].item if word in self.in_card else CHUNK // 8
 
     def word_of(self, slot: StateSlot) -> tuple[StateWord, int] | None:
         """The word of a state that is a bit, and its place there."""

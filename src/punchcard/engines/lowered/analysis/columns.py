@@ -28,6 +28,8 @@ from punchcard.errors import LoweringError
 UNBOUNDED = 2.0**40
 """The limit of numbers for which none is declared."""
 FEW = 4
+MOST_LATE = 2
+"""Late selectors: each setting of them has code of its own, which is compiled whether it is met or not."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,14 @@ class SharedLayers:
 
     passing   the rows that the layers before the cut write, all of them bits
     taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
+    late      of those that are passing, rows that decide between versions of the layers from the cut on
     """
 
     cut: int
     passing: Sequence[StateSlot] = ()
     taken: Sequence[StateSlot] = ()
     given: Sequence[StateSlot] = ()
+    late: Sequence[int] = ()
 
 
 class CardColumns:
@@ -101,9 +105,13 @@ class CardColumns:
         self.passive = np.concatenate([np.arange(place.start, place.stop) for place in self.passive_places.values()])
         self.changing = {row for row, block in self.block_of.items() if set(block.changes) & set(self.passive_regions)}
         """Rows that a loop may change in passive columns."""
-        self.selectors = [row for block in layout.blocks for part in block.selects
-                          for row in rows_of(layout, f"{block.name}.{part}")]
+        selectors = [row for block in layout.blocks for part in block.selects
+                     for row in rows_of(layout, f"{block.name}.{part}")]
+        carried = [row for row in selectors if all(self.block_of[row].holds.get(region) == "bits" for region in self.active)]
+        self.selectors = carried or selectors
         """Rows that decide what the rest of a loop does."""
+        self.late_selectors = [row for row in selectors if row not in self.selectors]
+        """Rows that do so in the middle of a loop, where others do from the beginning on."""
         self.slots: list[StateSlot] = []
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
@@ -220,25 +228,34 @@ class CardColumns:
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
         each of the active columns by itself, or no layer after them looks at it. Selectors that active columns do not carry
-        from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over: what
-        is shared is computed in every loop, and a case knows more. Of the first layer, what its heads take and what its
-        units give may be the same for all cases as well.
+        from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over:
+        what is shared is computed in every loop, and a case knows more. Where late selectors are written before one of these
+        places, and nobody has looked at them yet, that place is taken: what is shared has a version for each of their
+        settings. Of the first layer, what its heads take and what its units give may be the same for all cases as well.
         """
-        layers, chosen = self.layers, set(self.selectors)
+        layers, chosen, late = self.layers, set(self.selectors), self.late_selectors
         carried = all(self.block_of[row].holds.get(region) == "bits" for row in chosen for region in self.active)
         least = max((number for number, layer in enumerate(layers, start=1) if layer.combined & chosen), default=len(layers))
         cuts = {cut: found for cut in range(least, len(layers)) if (found := self._passing(cut)) is not None}
         if not chosen or not carried or len(self.active_columns) > 1 or not cuts:
             return SharedLayers(len(layers))
-        cut = min(cuts, key=lambda cut: self._handed_over(cut, cuts[cut]))
+        places = [cut for cut in cuts if self._is_turn(cut)] if 0 < len(late) <= MOST_LATE else []
+        late = late if places else []
+        cut = places[-1] if places else min(cuts, key=lambda cut: self._handed_over(cut, cuts[cut]))
         passing = cuts[cut]
         first = layers[0]
         taken = {row for head in first.heads for row in head.value}
         given = {row for entries in first.outputs for row, _ in entries}
         if chosen & first.attended or taken & given:
-            return SharedLayers(cut, passing)
+            return SharedLayers(cut, passing, late=late)
         free = first.free_of(chosen)
-        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free])
+        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free], late)
+
+    def _is_turn(self, cut: int) -> bool:
+        """Whether late selectors are written before a cut, and looked at after it alone."""
+        before, late = self.layers[:cut], set(self.late_selectors)
+        return (late <= {row for layer in before for row in layer.written}
+                and not any(late & layer.combined for layer in before))
 
     def _passing(self, cut: int) -> list[StateSlot] | None:
         """The bits that the layers before a cut write in active columns; None if they write what is not declared a bit.

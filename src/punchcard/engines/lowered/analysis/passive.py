@@ -356,6 +356,9 @@ class CardRequirements:
                     self.static.append((block.name, place, field[place].copy()))
         self.alike = sorted(columns.shared_rows())
         self.active = columns.active_columns
+        self.breakable = bool(self.limits or any(layout.place(name).block.changes for name, _, _ in self.static)
+                              or len(self.active) > 1)
+        """Whether a card may fail after a change in blocks that a loop may change, by words of their bits."""
 
     @cached_property
     def digest(self) -> bytes:

@@ -83,10 +83,19 @@ class Trace:
         self._check_states()
         return self.plan
 
+    def turn(self) -> LoopPlan:
+        """What decides between the versions of the rest."""
+        late = [slot for slot in self.passing if slot.row in self.shared.late]
+        self.plan.selectors += [Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in late]
+        return self.plan
+
     def rest(self) -> LoopPlan:
-        """The layers after the cut, the same for all cases."""
+        """The layers after the cut, the same for all cases; in the version for one setting of the late selectors."""
         self.selected = True
         self.groups[0].update(self._carried(self.passing))
+        for row in self.shared.late:
+            assert self.case is not None
+            self.groups[0][row] = constant(self.case[row])
         self.offers = [{} for _ in range(self.cut)]
         self._follow(range(self.cut, len(self.layers)))
         return self._ended()

@@ -1,9 +1,12 @@
 """The driver of a card as an LLVM function: it makes many loops, looks for patterns, and finds the code of a case.
 
-The driver of a card is `run`. `run_many` calls it for some of the cards that lie one after the other.
+The driver of a card is `run`. `run_card` calls it with what lies in an array, since arguments take Python longer than few
+loops. `run_many` calls it for some of the cards that lie one after the other.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -15,20 +18,23 @@ from punchcard.engines.lowered.codegen.memory import Flat
 
 HASH, HASH_SHIFT = 0x9E3779B97F4A7C15, 40
 """A case is looked for from place (case * HASH mod 2^64) >> HASH_SHIFT on."""
+LOOPS = 4
+"""The argument of `run` that says how many loops to make."""
 
 
 def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None, loop: ir.Function | None = None,
-                first: ir.Function | None = None, rest: ir.Function | None = None) -> None:
+                first: ir.Function | None = None, rest: Sequence[ir.Function] = (), turn: LoopPlan | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
-    of output buffers, a place and bits (no pattern is on the card while all of them are 0), and for each pattern how many
-    words and numbers it looks at, an output buffer, a place, a mask and the bits for each word, and a place and ±1 for each
-    number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room, and
-    the loops go on.
+    of output buffers, a byte and bits of it (no pattern is on the card while all of them are 0), and for each pattern how
+    many words and numbers it looks at, an output buffer, a place, a mask and the bits for each word, and a place and ±1 for
+    each number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room,
+    and the loops go on.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
-    were asked. `first` and `rest` are the parts of a loop that all cases share.
+    were asked. `first` and `rest` are the parts of a loop that all cases share; of several versions of the rest, the
+    selectors of `turn` are the number of the one that is made.
     """
     kind = ir.FunctionType(I64, [*LOOP.args, I64, I64.as_pointer(), I64.as_pointer(), I64])
     function = ir.Function(module, kind, "run")
@@ -72,12 +78,30 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
                 make(first)
             own_tables = b.inttoptr(b.load(b.gep(entry, [i64(2)])), tables.type)
             make(b.inttoptr(address, LOOP.as_pointer()), own_tables, own=False)
-            if rest is not None:
-                make(rest)
+            if len(rest) > 1:
+                assert turn is not None
+                emitter = LoopEmitter(b, code, Flat(buffer, code.places), tables)
+                number = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(turn.selectors)})
+                _choose_part(b, number, rest, make)
+            elif rest:
+                make(rest[0])
         _look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
     note(0, 0)
     b.ret(loops)
+    _emit_card(module, function)
     _emit_many(module, function)
+
+
+def _choose_part(b: ir.IRBuilder, number: ir.Value, parts: Sequence[ir.Function], make: Callable[[ir.Function], None]) -> None:
+    """Make one of several parts, by a number. The first one is the usual."""
+    with b.if_else(b.icmp_unsigned("==", number, i64(0)), likely=True) as (usual, other):
+        with usual:
+            make(parts[0])
+        with other:
+            if len(parts) > 2:
+                _choose_part(b, b.sub(number, i64(1)), parts[1:], make)
+            else:
+                make(parts[1])
 
 
 def _find_case(b: ir.IRBuilder, cases: ir.Value, size: ir.Value, key: ir.Value) -> ir.Value:
@@ -113,7 +137,8 @@ def _look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report:
         return loaded
 
     common = entry(i64(3))
-    idle = b.icmp_unsigned("==", b.and_(there(entry(i64(2)), I64), common), i64(0))
+    seen = b.zext(there(entry(i64(2)), I8), I64)  # no wider than what was stored there just now, or it has to wait
+    idle = b.icmp_unsigned("==", b.and_(seen, common), i64(0))
     used = b.icmp_unsigned("!=", common, i64(0))
     with b.if_then(b.not_(b.and_(used, idle)), likely=False):
         b.store(i64(4), place)
@@ -146,6 +171,18 @@ def _look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report:
             b.store(number, b.gep(report, [i64(1)]))
             b.ret(made)
             b.position_at_end(following)
+
+
+def _emit_card(module: ir.Module, run: ir.Function) -> None:
+    """run_card(arguments, loops) -> loops made. The arguments are those of `run` in its order, less the loops."""
+    function = ir.Function(module, ir.FunctionType(I64, [I64.as_pointer(), I64]), "run_card")
+    given, loops = function.args
+    b = ir.IRBuilder(function.append_basic_block("begin"))
+    values = []
+    for place, kind in enumerate(argument.type for argument in (*run.args[:LOOPS], *run.args[LOOPS + 1 :])):
+        word = b.load(b.gep(given, [i64(place)]))
+        values.append(word if kind == I64 else b.inttoptr(word, kind))
+    b.ret(b.call(run, [*values[:LOOPS], loops, *values[LOOPS:]]))
 
 
 def _emit_many(module: ir.Module, run: ir.Function) -> None:

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
-from punchcard.engines.lowered.codegen.floats import I64, i64
+from punchcard.engines.lowered.codegen.floats import I64, i64, resized
 from punchcard.engines.lowered.graph.nodes import Node
 
 
@@ -41,14 +41,15 @@ class Flat:
         self._buffer, self._places = buffer, places
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
-        return b.load(self._state(b, word))
+        return resized(b, b.load(self._state(b, word)), I64)
 
     def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
-        b.store(value, self._state(b, word))
+        pointer = self._state(b, word)
+        b.store(resized(b, value, pointer.type.pointee), pointer)
 
     def _state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
         places = self._places.words if word in self._places.words else self._places.passing
-        return self._at(b, i64(places[word]), I64)
+        return self._at(b, i64(places[word]), ir.IntType(8 * self._places.item(word)))
 
     def numbers(self, b: ir.IRBuilder, slot: StateSlot, kind: ir.Type) -> ir.Value:
         return self._at(b, i64(self._places.slots[slot]), kind)

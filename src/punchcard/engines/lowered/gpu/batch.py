@@ -219,7 +219,7 @@ class StateWords:
     def __init__(self, compiled_model: CompiledModel) -> None:
         places, number = compiled_model.places, np.dtype(compiled_model.number)
         self._compiled_model, self._buffer = compiled_model, np.zeros(places.size, dtype=np.uint8)
-        self._words = [self._buffer[at : at + 8].view(np.uint64) for at in places.words.values()]
+        self._words = [compiled_model.state_word(self._buffer, word) for word in places.words]
         self._words += [self._buffer[at : at + number.itemsize].view(f"u{number.itemsize}")
                         for slot, first in places.slots.items()
                         for at in range(first, first + slot.width * number.itemsize, number.itemsize)]
@@ -228,7 +228,7 @@ class StateWords:
         """From cards: states x machines."""
         found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
         for i, card in enumerate(cards):
-            self._compiled_model.begin(self._buffer, card)
+            self._compiled_model.begin(self._buffer, card, everything=True)
             found[:, i] = [word[0] for word in self._words]
         return found
 
@@ -236,7 +236,7 @@ class StateWords:
         """To a card."""
         for word, state in zip(self._words, states, strict=True):
             word[0] = state
-        self._compiled_model.finish(self._buffer, card)
+        self._compiled_model.finish(self._buffer, card, everything=True)
 
 
 class GpuBatchRunner(CompiledBatchRunner):

@@ -33,6 +33,7 @@ ABOUT: Mapping[str, str] = {
     "port": "what the host gives for an access, or the result of an atomic instruction that has stored",
 }
 COURSE: Mapping[str, str] = {
+    "odd": "anything of this; else the instruction is one of a machine without traps",
     "trap": "a trap is taken",
     "asks": "an access is not in the memory, and the host has not answered",
     "known": "it is a word of the CLINT",
@@ -47,10 +48,14 @@ COURSE: Mapping[str, str] = {
 """What becomes of the instruction: layer B says so, and layer T does it."""
 CLINT_PARTS: Mapping[int, str] = {address: rows.split(".")[-1] for address, rows in CLINT.items()}
 """The words of the CLINT, as parts of `writes`."""
-WRITES: tuple[str, ...] = (*(csr.name for csr in CSRS if csr.writable), *CLINT_PARTS.values())
+WRITABLE: Mapping[str, tuple[Csr, ...]] = {
+    first.name: tuple(csr for csr in CSRS if csr.writable and csr.fields == first.fields)
+    for first in {csr.fields: csr for csr in reversed(CSRS) if csr.writable}.values()}
+"""Control registers that may be written: those that are the same rows are one."""
+WRITES: tuple[str, ...] = (*WRITABLE, *CLINT_PARTS.values())
 """What one instruction may write: a control register, or a word of the CLINT."""
-DUE = ("now", "time", "limit")
-"""As they become without a store; where mtime is stored; where mtimecmp is."""
+DUE = ("now", "mtime", "mtimecmp", "mtimeh")
+"""As they become if nothing is stored to them, and if a word is stored to one of these."""
 COUNTING: tuple[str, ...] = tuple(low for low, _ in csrs.COUNTERS)
 Contents = tuple[int, tuple[csrs.Field, ...]]
 """What a control register shows: fixed bits, and rows."""
@@ -88,9 +93,10 @@ def control_blocks(sizes: RiscvSizes) -> list[RowBlock]:
         passing("rolls", len(COUNTING), "whether the low half of a counter is at its end", dict.fromkeys(COUNTING, 1)),
         passing("new", WORD_BITS, "what is written to a control register or to the CLINT"),
         passing("writes", len(WRITES), "to which", dict.fromkeys(WRITES, 1)),
-        passing("course", len(COURSE), "what becomes of the instruction", dict.fromkeys(COURSE, 1)),
+        replace(passing("course", len(COURSE), "what becomes of the instruction", dict.fromkeys(COURSE, 1)), selects=("odd",)),
         passing("cause", 6, "why there would be a trap", {"code": 5, "interrupt": 1}),
         passing("detail", WORD_BITS, "and with what"),
+        passing("stops", len(COUNTING), "whether a half of a counter is written", dict.fromkeys(COUNTING, 1)),
         passing("due", len(DUE), "the low half of mtime is not below that of mtimecmp", dict.fromkeys(DUE, 1)),
         passing("called", 1, "a software interrupt is pending that mie has"),
     ]

@@ -11,21 +11,24 @@ address is aligned and in the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import csrs, isa
-from punchcard.machines.riscv.csrs import CLINT, CSRS, ROWS
+from punchcard.machines.riscv.csrs import CLINT, COUNTERS, CSRS, ROWS
 from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.designs.control import (
     CLINT_PARTS,
     COUNTING,
     COURSE,
+    DUE,
+    WRITABLE,
     WRITES,
     Contents,
     all_contents,
     content_cubes,
     contents_of,
+    cubes_of,
     permissions,
 )
 from punchcard.machines.riscv.designs.execute import BITWISE, Execute, Finish
@@ -75,9 +78,11 @@ class ControlExecute(Execute):
 
     def _flags(self) -> dict[str, Expression]:
         one = self.one
-        free = absent(self.rows("awake", "port.ready", "port.refused", "event.wait"), {0: 1, 1: 0, 2: 0, 3: 0}, one)
+        silent = absent(self.rows("port.ready", "port.refused"), {0: 0, 1: 0}, one)
+        free = absent(self.rows("awake", "event.wait"), {0: 1, 1: 0}, one) + silent
         enabled = [absent(self.rows("mode", "mstatus.mie"), cube, one) for cube in ({0: csrs.USER}, {0: csrs.MACHINE, 1: 1})]
-        return {**super()._flags(), "quiet": one - sum((conjunction(free + each, one) for each in enabled), 0.0 * one)}
+        interrupt = sum((conjunction(free + each, one) for each in enabled), 0.0 * one)
+        return {**super()._flags(), "quiet": one - interrupt, "silent": conjunction(silent, one)}
 
     def _permitted(self, instruction: Instruction, missing: Expression) -> list[Expression]:
         one, mode = self.one, self.rows("mode")
@@ -117,19 +122,20 @@ class ControlFinish(Finish):
         self.inner = absent(self.rows("flag.reached", "flag.aligned"), {0: 1, 1: 1}, self.one)
         self.ready, self.waiting, self.refused = (
             absent(self.rows("port.ready", "port.refused"), cube, self.one) for cube in ({0: 1}, {0: 0}, {0: 0, 1: 1}))
-        self.silent = absent(self.rows("port.ready", "port.refused"), {0: 0, 1: 0}, self.one)
+        self.silent = absent(self.rows("flag.silent"), {0: 1}, self.one)
         self.shown = all_contents(sizes.multiply)
 
     @property
     def part(self) -> Part:
-        one, course = self.one, self._course()
+        one, course, writes = self.one, self._course(), self._all_writes()
         return (
             self._results
             + appear(self.rows("course"), stack(*(course[name] for name in COURSE)), one)
             + appear(self.rows("cause"), self._cause(), one)
             + appear(self.rows("detail"), self._detail(), one)
             + appear(self.rows("new"), self._new(), one)
-            + appear(self.rows("writes"), self._writes(), one)
+            + appear(self.rows("writes"), stack(*(writes[name] for name in WRITES)), one)
+            + appear(self.rows("stops"), stack(*self._stops()), one)
             + appear(self.rows("due"), self._due(), one)
         )
 
@@ -159,6 +165,7 @@ class ControlFinish(Finish):
             return i.reads_memory
 
         return {
+            "odd": self._odd(),
             "trap": self._trap(),
             "asks": count(accesses, sound, silent) - count(accesses, sound, silent, inner),
             "known": sum((count(is_plain, self._is_at(address)) for address in CLINT), 0.0 * self.one),
@@ -173,6 +180,23 @@ class ControlFinish(Finish):
             "reserves": count(lambda i: i.format == "reserve", sound, inner),
             "releases": count(lambda i: i.writes_memory or i.name == "mret"),
         }
+
+    def _odd(self) -> Expression:
+        """0 where the instruction is done in this loop and changes a register, the memory and the program counter alone."""
+        def sort(instruction: Instruction) -> str:
+            if instruction.privileged or instruction.format == "system":
+                return "odd"
+            if instruction.access_bytes:
+                return "store" if instruction.writes_memory else "load"
+            return "jump" if instruction.opcode in (isa.JAL, isa.JALR) else "plain"
+
+        plain = self.sound + self.silent
+        free = absent(self.rows("reservation.valid"), {0: 0}, self.one)
+        needed = {"plain": plain, "jump": plain + absent(self.rows("flag.aligned"), {0: 1}, self.one),
+                  "load": plain + self.inner, "store": plain + self.inner + free}
+        usual = self.total(sort, lambda name, closed: (
+            conjunction(closed + needed[name], self.one) if name in needed else None))
+        return self.one - usual + self._misses(self._way, plain)
 
     def _trap(self) -> Expression:
         """1 where nothing of the instruction is done."""
@@ -280,34 +304,50 @@ class ControlFinish(Finish):
                 total = total + bits_where(csr_word(shown, self.rows, one), here, one)
         return total
 
-    def _writes(self) -> Expression:
-        found: dict[str, Expression] = {}
-        zero = absent(self.word[RS1], dict.fromkeys(range(5), 0), self.one)
-        for csr in (csr for csr in CSRS if csr.writable):
-            named = self.sound + absent(self.word[CSR_AT:], {j: csr.number >> j & 1 for j in range(12)}, self.one)
-            found[csr.name] = (self._count(lambda i: i.uses_csr, named)
-                               - self._count(lambda i: i.uses_csr and may_only_read(i), named, zero))
-        outside = absent(self.rows("flag.reached"), {0: 0}, self.one)
-        for address, part in CLINT_PARTS.items():
-            found[part] = self._count(lambda i: i.name == "sw", self.sound, self.silent, outside, self._is_at(address))
-        return stack(*(found[name] for name in WRITES))
+    def _writes(self, csr_numbers: Iterable[int], addresses: Iterable[int]) -> Expression:
+        """1 where one of these control registers is written, or one of these words of the CLINT."""
+        one, found = self.one, 0.0 * self.one
+        zero = absent(self.word[RS1], dict.fromkeys(range(5), 0), one)
+        for cube in cubes_of(frozenset(csr_numbers)):
+            named = self.sound + absent(self.word[CSR_AT:], cube, one)
+            found = (found + self._count(lambda i: i.uses_csr, named)
+                     - self._count(lambda i: i.uses_csr and may_only_read(i), named, zero))
+        outside = absent(self.rows("flag.reached"), {0: 0}, one)
+        for cube in cubes_of(frozenset(addresses), WORD_BITS):
+            place = absent(self.whole, cube, one)
+            found = found + self._count(lambda i: i.name == "sw", self.sound, self.silent, outside, place)
+        return found
+
+    def _all_writes(self) -> dict[str, Expression]:
+        """What is written, by name."""
+        return ({name: self._writes((csr.number for csr in registers), ()) for name, registers in WRITABLE.items()}
+                | {name: self._writes((), (address,)) for address, name in CLINT_PARTS.items()})
+
+    def _stops(self) -> Iterator[Expression]:
+        """For each counter, whether a half of it is written."""
+        for pair in COUNTERS:
+            yield self._writes((csr.number for name in pair for csr in WRITABLE.get(name, ())),
+                               (address for address, name in CLINT_PARTS.items() if name in pair))
 
     def _due(self) -> Expression:
-        """1 where the low half of mtime, one more, is not below that of mtimecmp; and of a word that is stored to either.
+        """1 where the low half of mtime, one more, is not below that of mtimecmp: now, and with a word that is stored.
 
-        A low half that is at its end becomes 0.
+        At its end the low half becomes 0. Where mtimeh is stored, it stays.
         """
-        one, size, rolls = self.one, 1 << WORD_BITS, self.rows("rolls.mtime")
-        time, limit = self.rows("mtime"), self.rows("mtimecmp")
+        one, size, time, limit = self.one, 1 << WORD_BITS, self.rows("mtime"), self.rows("mtimecmp")
 
         def reaches(other: Expression, closed: Expression) -> Expression:
-            counts = step_where(number(time, one) + one - number(other, one), closed + absent(rolls, {0: 0}, one), one, size)
+            rolls = [closed + absent(self.rows("rolls.mtime"), {0: bit}, one) for bit in (0, 1)]
             zero = absent(other, dict.fromkeys(range(WORD_BITS), 0), one)
-            return counts + conjunction(closed + absent(rolls, {0: 1}, one) + zero, one)
+            return (step_where(number(time, one) + one - number(other, one), rolls[0], one, size)
+                    + conjunction(rolls[1] + zero, one))
 
-        stored = self.open_for(lambda i: i.name == "sw")
-        by_time = sum((step_where(number(self.y, one) - number(limit, one), closed, one, size) for closed in stored), 0.0 * one)
-        return stack(reaches(limit, 0.0 * one), by_time, sum((reaches(self.y, closed) for closed in stored), 0.0 * one))
+        found = dict.fromkeys(DUE, 0.0 * one) | {"now": reaches(limit, 0.0 * one)}
+        for closed in self.open_for(lambda i: i.name == "sw"):
+            for name, first in (("mtime", self.y), ("mtimeh", time)):
+                found[name] = found[name] + step_where(number(first, one) - number(limit, one), closed, one, size)
+            found["mtimecmp"] = found["mtimecmp"] + reaches(self.y, closed)
+        return stack(*(found[name] for name in DUE))
 
     # The result, where it goes, and the next program counter
 

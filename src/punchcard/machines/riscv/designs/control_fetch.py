@@ -21,7 +21,7 @@ from punchcard.transformer.expression import Expression
 class ControlFetch(Fetch):
     """The formulas of layer C."""
 
-    passing: ClassVar[tuple[str, ...]] = (*PASSING, "contents", "rolls", "new", "writes", "course", "cause", "detail", "due", "called")
+    passing: ClassVar[tuple[str, ...]] = (*PASSING, "contents", "rolls", "new", "writes", "course", "cause", "detail", "stops", "due", "called")
 
     def _counter(self) -> Expression:
         return bits_where(self.next, 0.0 * self.one, self.one)

@@ -43,7 +43,7 @@ from punchcard.transformer.precision import Precision
 OPERAND_GAP = 1.0
 """Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
-PRIVILEGED_FLAGS = ("quiet",)
+PRIVILEGED_FLAGS = ("quiet", "silent")
 
 
 class RiscvThreeLayer(RiscvDesign):

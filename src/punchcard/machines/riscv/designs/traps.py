@@ -4,8 +4,9 @@ A trap sends the program counter to mtvec, the result to the sink, and writes me
 once. An access that the host must serve, and an atomic instruction that has stored, keep the program counter. Then what is
 written to control registers and to the CLINT, and time, which counts every loop.
 
-Everything here goes by flags, and not by kinds of instructions. Gates exclude each other whatever the flags are: each has the
-literals that close those before it.
+Everything here goes by flags, and not by kinds of instructions. The first one is `odd`: without it nothing of this happens, but
+that time counts. So a compiler has two versions of what follows layer B, and a usual loop takes the short one. Gates exclude
+each other whatever the flags are: each has the literals that close those before it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from functools import cached_property
 from itertools import product
 
 from punchcard.card.layout import Layout
-from punchcard.machines.riscv.csrs import CLINT, COUNTERS, CSRS, MACHINE, ROWS, USER
+from punchcard.machines.riscv.csrs import CLINT, COUNTERS, MACHINE, ROWS, USER
 from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
-from punchcard.machines.riscv.designs.control import CLINT_PARTS
+from punchcard.machines.riscv.designs.control import CLINT_PARTS, DUE, WRITABLE
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear, replace_where, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS
 from punchcard.primitives.gated_words import offset_where
@@ -41,8 +42,8 @@ class Traps(LayerFormulas):
         return self._control + self._time + self._access + replace_where(self.rows("value"), *self.answer, self.one)
 
     def _where(self, **flags: int) -> Expression:
-        """What is absent for flags of the course to be so."""
-        return sum((absent(self.rows(f"course.{name}"), {0: value}, self.one) for name, value in flags.items()),
+        """What is absent for flags of the course to be so, and for any of it to happen."""
+        return sum((absent(self.rows(f"course.{name}"), {0: value}, self.one) for name, value in {"odd": 1, **flags}.items()),
                    0.0 * self.one)
 
     def _choose(self, rows: Rows, *choices: Choice) -> Part:
@@ -72,6 +73,7 @@ class Traps(LayerFormulas):
         handler = stack(*[-one] * 2, self.rows("mtvec"))
         asks = conjunction(self._where(asks=1, known=0), one)
         begins = conjunction(self._where(begins=1), one)
+        silent = bits_where(self.rows("port.ready", "port.refused"), absent(self.rows("course.odd"), {0: 0}, one), one)
         return (
             self._choose(self.rows("next"), self._word(handler, trap), *(self._word(self.counter, gate) for gate in holds))
             + self._choose(self.rows("goal"), *(self._sink(gate) for gate in (
@@ -79,7 +81,7 @@ class Traps(LayerFormulas):
             + rewrite(self.rows("event.bus"), asks)
             + self._choose(self.port, self._word(self.rows("brought"), self._where(begins=1, tries=0)),
                            self._failure(self._where(begins=1, tries=1)))
-            + rewrite(self.rows("port.ready", "port.refused"), stack(begins, 0.0 * one))
+            + rewrite(self.rows("port.ready", "port.refused"), stack(begins, 0.0 * one) + silent)
             + self._choose(self.rows("reservation.address"), self._word(self.rows("reference")[2:], self._where(reserves=1)))
             + self._choose(self.rows("reservation.valid"), self._constant(1, self._where(reserves=1)),
                            *(self._constant(0, gate) for gate in (
@@ -126,18 +128,20 @@ class Traps(LayerFormulas):
 
     def _called(self) -> Expression:
         """1 where a software interrupt is pending that mie has, as both will be."""
-        one, total = self.one, 0.0 * self.one
+        one, names = self.one, ("mie.software", "mip.software")
+        usual = absent(self.rows("course.odd"), {0: 0}, one)
+        total = conjunction(usual + absent(self.rows(*names), {0: 1, 1: 1}, one), one)
         for setting in product((0, 1), repeat=2):
             held = [self.rows(rows) if not value else self.new[self._writers[rows][1]]
-                    for rows, value in zip(("mie.software", "mip.software"), setting, strict=True)]
+                    for rows, value in zip(names, setting, strict=True)]
             closed = absent(self.rows("writes.mie", "writes.software"), dict(enumerate(setting)), one)
-            total = total + conjunction(closed + absent(stack(*held), {0: 1, 1: 1}, one), one)
+            total = total + conjunction(self._where() + closed + absent(stack(*held), {0: 1, 1: 1}, one), one)
         return total
 
     @cached_property
     def _writers(self) -> dict[str, tuple[str, int, int]]:
         """Rows that an instruction may write: the flag that says so, and which bits of `new` they become."""
-        found = {field.rows: (csr.name, field.low, field.size) for csr in CSRS if csr.writable for field in csr.fields}
+        found = {field.rows: (name, field.low, field.size) for name, (csr, *_) in WRITABLE.items() for field in csr.fields}
         return found | {rows: (CLINT_PARTS[address], 0, ROWS[rows]) for address, rows in CLINT.items()}
 
     def _written(self, rows: str, missing: Expression) -> Choice:
@@ -152,14 +156,19 @@ class Traps(LayerFormulas):
 
     @property
     def _time(self) -> Part:
-        """Counters count, unless they are written; and whether mtime has reached mtimecmp, by their low halves."""
-        one, found = self.one, Part()
+        """Counters count, unless one of their halves is written."""
+        one, found, usual = self.one, Part(), absent(self.rows("course.odd"), {0: 0}, self.one)
         for low, high in COUNTERS:
             rolls = as_numbers(self.rows(f"rolls.{low}"), one)
+            stops = self.rows(f"stops.{low}")
             for rows, more in ((low, one), (high, rolls)):
-                bits, closed = self._written(rows, self._where())
-                counted = offset_where(self.rows(rows), more, 0, 1, one - closed, one)
-                found = found + rewrite(self.rows(rows), bits + counted)
-        writes, due = self.rows("writes.mtime", "writes.mtimecmp"), self.rows("due.now")
-        return found + self._choose(due, self._word(self.rows("due.time"), absent(writes, {0: 1}, one)),
-                                    self._word(self.rows("due.limit"), absent(writes, {0: 0, 1: 1}, one)))
+                writes = stack(stops, self.rows(f"writes.{self._writers[rows][0]}"))
+                new, old = (self._where() + absent(writes, {0: 1, 1: bit}, one) for bit in (1, 0))
+                bits = bits_where(self.new, new, one) + bits_where(self.rows(rows), old, one)
+                for closed in (usual, self._where() + absent(stops, {0: 0}, one)):
+                    bits = bits + offset_where(self.rows(rows), more, 0, 1, closed, one)
+                found = found + rewrite(self.rows(rows), bits)
+        stored = self.rows(*(f"writes.{name}" for name in DUE[1:]))
+        due = [(self.rows(f"due.{name}"), self._where() + absent(stored, {**dict.fromkeys(range(i), 0), i: 1}, one))
+               for i, name in enumerate(DUE[1:])]
+        return found + self._choose(self.rows("due.now"), *(self._word(*each) for each in due))
