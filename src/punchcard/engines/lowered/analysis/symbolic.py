@@ -109,10 +109,11 @@ class Trace:
                 known = self._carried(self.shared.given)
             elif self._attend(number):
                 return
-            self.groups = [self.layers[number].feed_forward(self.graph, rows, known) for rows in self.groups]
+            before = self.groups
+            self.groups = [self.layers[number].feed_forward(self.graph, rows, known) for rows in before]
             self.stage = number, "units"
-            for rows in self.groups:
-                self._within(rows)
+            for rows, old in zip(self.groups, before, strict=True):  # all other rows were looked at before
+                self._within(rows, {row for row, linear in rows.items() if linear is not old.get(row)})
 
     def _carried(self, slots: Sequence[StateSlot]) -> Rows:
         """Rows that an earlier part of the loop has left."""
@@ -183,6 +184,9 @@ class Trace:
 
     def _attend(self, number: int) -> bool:
         """All heads of a layer, in all groups; whether the selectors are known now and there is no case."""
+        if number and not self.layers[number].heads:  # rows are as the layer before has left them
+            self.offers.append({})
+            return False
         self.layers[number].check_heads([self.passive.layers[number].rows, *self.groups])
         taken: list[list[Rows]] = [[] for _ in self.groups]
         offers: dict[int, list[Offer]] = {}
@@ -209,7 +213,7 @@ class Trace:
     def _within(self, rows: Rows, only: set[int] | None = None) -> bool:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
-        for row in [r for r in rows if r in self.within and not rows[r].is_constant and (only is None or r in only)]:
+        for row in [r for r in rows if (only is None or r in only) and r in self.within and not rows[r].is_constant]:
             if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
