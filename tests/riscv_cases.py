@@ -62,7 +62,7 @@ def random_words(seed: int, words: int, base: int = 0, *, multiply: bool = True)
     """A memory full of random instructions: most accesses and jumps stay in it, and many stores change instructions."""
     numbers = random.Random(seed)
     chosen = [*PLAIN, *(one for one in INSTRUCTIONS if multiply and one.extension == "M")]
-    found = [_random_word(numbers, numbers.choice(chosen), 4 * index, 4 * words, base) for index in range(words)]
+    found = [random_word(numbers, numbers.choice(chosen), 4 * index, 4 * words, base) for index in range(words)]
     found[-1] = encode("jal", immediate=-4 * (words - 1))
     return found
 
@@ -108,7 +108,7 @@ def random_registers(seed: int, words: int, base: int = 0) -> list[int]:
     return found
 
 
-def _random_word(numbers: random.Random, one: Instruction, at: int, end: int, base: int) -> int:
+def random_word(numbers: random.Random, one: Instruction, at: int, end: int, base: int) -> int:
     """An instruction with random operands; where a wild one would only stop the run, most often a tame one."""
     operands = {name: numbers.choice((0, 1, 5, 6, 7, 10, 11, 12, 28, numbers.randrange(32))) for name in one.uses}
     allowed = immediate_range(one.format)

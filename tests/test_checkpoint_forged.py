@@ -133,7 +133,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"format": 9}, "is a checkpoint of another format than 3"),
+    ({"format": 9}, "is a checkpoint of another format than 4"),
     ({"loops": ...}, "describes a run that cannot go on: it has no 'loops'"),
     ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
     ({"loops": "many"}, "loops='many'"),

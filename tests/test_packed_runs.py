@@ -135,8 +135,8 @@ def test_a_checkpoint_with_a_wrong_field_is_refused(tmp_path: Path) -> None:
     machine, path = VonNeumannMachine(word_bits=8, memory=16), tmp_path / "run"
     start = begin(ECHO, machine)
     for field, value, why in (("event", np.full(19, 99, np.uint8), "event in scratchpad holds the word 0x63, not bits"),
-                              ("memory", np.zeros(3, np.uint8), r"the card's memory is \(3,\) of uint8"),
-                              ("memory", np.zeros(19, np.int8), r"the card's memory is \(19,\) of int8")):
+                              ("memory", np.zeros(9, np.uint8), r"memory is \(8,\) of uint8, the machine's is \(18"),
+                              ("memory", np.zeros(19, np.int8), r"the card's memory is \(18,\) of int8")):
         card = machine.pack(ECHO)
         assert card.fields["memory"].shape == (19,)
         card.fields[field] = value

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punchcard.errors import ProgramError, SourceError
+from punchcard.machines.riscv.csrs import CSRS
 from punchcard.machines.riscv.isa import INSTRUCTIONS, MASK, decode, encode, immediate_range
 from punchcard.machines.riscv.languages import elf
 from punchcard.machines.riscv.languages.assembly.assembler import _Assembly, assemble
@@ -493,14 +494,24 @@ PAGE = (Path(__file__).parent.parent / "docs" / "riscv-assembly.md").read_text()
 
 
 def test_the_page_has_every_instruction_as_it_is_encoded() -> None:
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.split("## Instructions")[1].splitlines()
-            if line.startswith("| `")]
+    table = PAGE.split("## Instructions")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
     found = set()
     for names, format, opcode, funct7, extension, _ in rows:
         for name, funct3 in re.findall(r"`([a-z.]+)`(?: ([0-7]))?", names):
             found.add((name, format, int(opcode, 16), int(funct3) if funct3 else None, int(funct7, 16) if funct7 else None,
                        extension))
     assert found == {(one.name, one.format, one.opcode, one.funct3, one.funct7, one.extension) for one in INSTRUCTIONS}
+
+
+def test_the_page_has_every_control_register() -> None:
+    pattern = r"\| `([a-z]+)(\d*)`(?: to `[a-z]+(\d+)`)? \| (0x\w+) \| (0x\w+) \|"
+    found = set()
+    for name, first, last, number, mask in re.findall(pattern, PAGE.split("## Control registers")[1]):
+        for i in range(int(last or first or 0) - int(first or 0) + 1):
+            digits = str(int(first) + i) if first else ""
+            found.add((name + digits, int(number, 16) + i, int(mask, 16)))
+    assert found == {(csr.name, csr.number, csr.writable) for csr in CSRS}
 
 
 def test_the_page_names_what_there_is() -> None:

@@ -17,7 +17,7 @@ from punchcard.lazy import lazy_names
 
 if TYPE_CHECKING:
     from punchcard import arrays, export, linalg
-    from punchcard.api import assemble, build, check, disassemble, kinds, load, resume, run
+    from punchcard.api import assemble, boot, build, check, disassemble, kinds, load, resume, run
     from punchcard.budget import max_memory
     from punchcard.calculator import Calculation, calc
     from punchcard.cli import command_line
@@ -50,13 +50,13 @@ __version__ = "0.2.0"
 __all__ = [
     "Calculation", "Controls", "FleqMachine", "FleqProgram", "Image", "LoopedTransformer", "Machine", "Precision",
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
-    "VonNeumannMachine", "arrays", "as_layer", "assemble", "build", "calc", "check", "circuit", "command_line",
+    "VonNeumannMachine", "arrays", "as_layer", "assemble", "boot", "build", "calc", "check", "circuit", "command_line",
     "disassemble", "export", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict", "program",
     "prove", "resume", "run", "verify", "view",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
-    "punchcard.api:assemble build check disassemble kinds load resume run",
+    "punchcard.api:assemble boot build check disassemble kinds load resume run",
     "punchcard.arrays",
     "punchcard.budget:max_memory",
     "punchcard.calculator:Calculation calc",

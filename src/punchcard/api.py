@@ -224,6 +224,49 @@ def resume(
 
 
 @checked
+def boot(
+    image: str | Path,
+    *,
+    memory: int | str = "16M",
+    command_line: str | None = None,
+    misaligned: Literal["complete", "trap"] = "complete",
+    engine: str = DEFAULT_ENGINE,
+    max_steps: int | None = None,
+    check: bool | Check | None = None,
+    input: Input = b"",
+    output: Output | None = None,
+    controls: Controls = NO_CONTROLS,
+    checkpoint: str | Path | None = None,
+    every: int | None = None,
+) -> Report[Any]:
+    """Boot a kernel image on a RISC-V machine with traps, a timer and a serial port, until it is switched off.
+
+        report = punchcard.boot("Image", input=b"root\\nuname -a\\npoweroff\\n")
+        report.result.output
+
+    image          a flat kernel image, also packed with gzip, or an ELF file
+    memory         bytes of memory, a power of two, also as text. The image is at its beginning, a device tree near its end
+    command_line   what the kernel is called with, default: its console is the serial port
+    misaligned     "complete": the host completes misaligned loads and stores, as firmware would; "trap": the kernel does
+    input          lines to type: bytes or a binary file. Each line is typed when the machine waits for input
+    output         where the console's bytes go: a binary file, or a function. The result has the bytes in any case
+    checkpoint     file to save the run to, every `every` loops (default: 500,000,000) and at the end: see `resume`
+
+    Other arguments are those of `run`. Returns a `Report`. `report.result.reason` is "halted" if the machine was switched
+    off, and "reboot" if it asks for a new start.
+    """
+    if every is not None and checkpoint is None:
+        raise PunchcardError(f"every={every}: checkpoint, the file to write, is missing")
+    from punchcard.machines.riscv.boot import DEFAULT_EVERY as BOOT_EVERY
+    from punchcard.machines.riscv.boot import begin_boot
+    from punchcard.machines.riscv.system.script import typed
+
+    start = begin_boot(image, memory=memory, command_line=command_line, misaligned=misaligned, engine=engine,
+                       max_steps=max_steps, check=check, every=BOOT_EVERY if every is None else every)
+    return checkpoints.resume(start, checkpoint, input=typed(input), output=output, controls=controls)
+
+
+@checked
 def check(
     program: Any, machine: AnyMachine | None = None, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = 1000,
     **options: Any,

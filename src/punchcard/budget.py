@@ -49,7 +49,7 @@ def max_memory(allowed: int | str) -> Iterator[None]:
 
     `allowed` is a number of bytes, or text such as "512M" or "16G". A machine or run that would need more is refused.
     """
-    token = _chosen.set(_bytes(allowed, f"max_memory {allowed!r}"))
+    token = _chosen.set(size_in_bytes(allowed, f"max_memory {allowed!r}"))
     try:
         yield
     finally:
@@ -62,7 +62,7 @@ def limit() -> int:
     if chosen is not None:
         return chosen
     given = os.environ.get(VARIABLE, "")
-    return _bytes(given, f"{VARIABLE}={given}") if given else DEFAULT
+    return size_in_bytes(given, f"{VARIABLE}={given}") if given else DEFAULT
 
 
 def require(needed: int, what: str, *, least: bool = False, instead: str = "take smaller sizes") -> None:
@@ -105,8 +105,8 @@ def _enough(needed: int) -> str:
     return f"{(needed + needed // 8 >> unit) + 1}{UNITS[unit // 10 - 1]}"
 
 
-def _bytes(given: int | str, named: str) -> int:
-    """A number of bytes, 1 or more."""
+def size_in_bytes(given: int | str, named: str) -> int:
+    """A number of bytes, 1 or more, from a number or text such as "512M". Errors name it as `named`."""
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
     match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(?:([KMGT])(?:I?B)?)?\s*", given.upper()) \

@@ -357,6 +357,10 @@ class Layout:
         self.check(card)
         return as_integer(as_array(card[place.rows, column]))
 
+    def cell(self, rows: str, column: int) -> Cell:
+        """A block's rows in one column, for numbers that are read and written often."""
+        return Cell(self, self.place(rows), column)
+
     def check_number(self, rows: str, number: int) -> Place:
         """Refuse a number that does not fit a block's rows."""
         place = self._places.get(rows) or self.place(rows)
@@ -465,6 +469,28 @@ class Layout:
                 for r in self.regions
             ],
         }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Rows of one column: the number that is there on a card."""
+
+    layout: Layout
+    place: Place
+    column: int
+
+    def get(self, card: Card) -> int:
+        """The number, as `number_at` gives it."""
+        if isinstance(card, PackedCard):
+            return card.word(self.place, self.column)
+        return self.layout.number_at(card, self.place.name, self.column)
+
+    def put(self, card: Card, number: int) -> None:
+        """Write a number, 0 or more, that fits the rows."""
+        if isinstance(card, PackedCard) and 0 <= number <= self.place.mask:
+            card.put_word(self.place, self.column, number)
+        else:
+            self.layout.put_number_at(card, self.place.name, self.column, number)
 
 
 def as_tensor(card: Card) -> Tensor:

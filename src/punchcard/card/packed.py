@@ -87,16 +87,24 @@ class PackedCard:
 
     def copy(self) -> PackedCard:
         """The same card with arrays of its own."""
-        made = PackedCard(self.layout, self.dtype, {name: np.zeros_like(field) for name, field in self.fields.items()})
-        made.take(self)
-        return made
+        return PackedCard(self.layout, self.dtype, {name: self._copied(name) for name in self.fields})
 
     def take(self, other: PackedCard) -> None:
         """Become like another card of this layout. Where a block holds nothing all is 0 already, and no page is touched."""
-        for block in self.layout.blocks:
-            for region in block.holds if block.name in self.fields else ():
-                columns = self.layout.region(region)
-                self.fields[block.name][columns] = other.fields[block.name][columns]
+        for name, field in self.fields.items():
+            self._take_field(name, field, other.fields[name])
+
+    def _take_field(self, name: str, field: AnyArray, other: AnyArray) -> None:
+        for region in self.layout.place(name).block.holds:
+            columns = self.layout.region(region)
+            field[columns] = other[columns]
+
+    def _copied(self, name: str) -> AnyArray:
+        """A copy of a field. Where its block holds nothing, no page is touched."""
+        field = self.fields[name]
+        made = np.zeros(field.shape, field.dtype)
+        self._take_field(name, made, field)
+        return made
 
     def snapshot(self) -> PackedCard:
         """The card as it is now, to keep. What no loop changes is shared, until one of the two is written to there."""
@@ -104,7 +112,7 @@ class PackedCard:
         for block in self.layout.blocks:
             field = self.fields.get(block.name)
             if field is not None and block.changes:
-                kept[block.name] = field.copy()
+                kept[block.name] = self._copied(block.name)
             elif field is not None:
                 field.flags.writeable = False
                 kept[block.name] = field
@@ -114,8 +122,25 @@ class PackedCard:
         """A field that is this card's own."""
         field = self.fields[name]
         if not field.flags.writeable:
-            field = self.fields[name] = field.copy()
+            field = self.fields[name] = self._copied(name)
         return field
+
+    def parts(self) -> dict[str, AnyArray]:
+        """What a file must hold of the card: each field in the columns where its block holds anything but the number 1."""
+        return {name: np.concatenate([field[columns] for columns in self._kept(name)])
+                for name, field in self.fields.items() if self._kept(name)}
+
+    def put_part(self, name: str, part: AnyArray) -> None:
+        """Write one of these parts to its columns."""
+        done = 0
+        for columns in self._kept(name):
+            size = columns.stop - columns.start
+            self._to_write(name)[columns] = part[done : done + size]
+            done += size
+
+    def _kept(self, name: str) -> list[slice]:
+        held = self.layout.place(name).block.holds
+        return [self.layout.region(region) for region, content in held.items() if content != "one"]
 
     def equals(self, other: PackedCard) -> bool:
         """Whether the other card has the same fields, entry by entry, in the same number format."""
@@ -212,7 +237,9 @@ class PackedCard:
 
     def word(self, place: Place, column: int) -> int:
         """The number of a part in one column, as a Python integer of any size: in about a microsecond."""
-        field = self.fields.get(place.block.name)
+        return self._word_of(self.fields.get(place.block.name), place, column)
+
+    def _word_of(self, field: AnyArray | None, place: Place, column: int) -> int:
         if field is None or _inside(place.empty, column):
             raise EncodingError(f"{place.name!r} holds nothing in {self.layout.column_name(column)!r}: not a number")
         if place.real:

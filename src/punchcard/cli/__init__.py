@@ -12,6 +12,7 @@ import click
 from punchcard import __version__
 from punchcard.cli.assemble import asm, disasm
 from punchcard.cli.bench import bench
+from punchcard.cli.boot import boot
 from punchcard.cli.calc import calc
 from punchcard.cli.export import export
 from punchcard.cli.info import info
@@ -56,7 +57,7 @@ class Commands(Group):
         made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
-        return {str(command.name): command for command in (*made, calc, learn, predict)}
+        return {str(command.name): command for command in (*made, boot, calc, learn, predict)}
 
 
 def _refuse_twice(command: click.Command) -> None:

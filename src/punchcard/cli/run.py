@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from punchcard.cli.keyboard import polled_input
 from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
@@ -116,7 +118,8 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
         if not ports:
             return resume(saved, checkpoint, controls=controls)
         output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer, forgets=forgets)
-        return resume(saved, checkpoint, input=read, output=output, controls=controls)
+        with polled_input(interrupted) if saved.machine.polls_input and input_ is None else nullcontext(read) as given:
+            return resume(saved, checkpoint, input=given, output=output, controls=controls)
 
 
 def load_and_build(

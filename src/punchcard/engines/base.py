@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
@@ -146,14 +145,17 @@ class Stops:
         """Whether there is a port to serve."""
         return any(is_on(card) for _, _, is_on in self._tests)
 
-    def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None) -> Pattern | None:
+    def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None, *,
+              found: bool = False) -> Pattern | None:
         """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
 
-        `skips` takes what the only port that was called says of the next loops: what another one does, it does not know.
+        `found`: it is known that the first pattern is on the card. `skips` takes what the only port that was called says of
+        the next loops: what another one does, it does not know.
         """
         answers = []
-        for pattern, port, is_on in islice(self._tests, first, None):
-            if is_on(card):
+        for pattern, port, is_on in self._tests[first:]:
+            if found or is_on(card):
+                found = False
                 answers.append(port(loop, card))
                 if not answers[-1]:
                     return pattern
@@ -174,6 +176,14 @@ def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
 
 
 @dataclass
+class CompileCount:
+    """How many pieces of code were compiled, and whether one is being compiled now: for who watches in another thread."""
+
+    pieces: int = 0
+    is_compiling: bool = False
+
+
+@dataclass
 class EngineCache:
     """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
 
@@ -184,3 +194,4 @@ class EngineCache:
     model: object = None
     """The digest of the weights, and the description of the layout."""
     compiled_models: list[CompiledModel] = field(default_factory=list)
+    count: CompileCount = field(default_factory=CompileCount)

@@ -107,7 +107,7 @@ class Controls:
 
     def after(self, loops: int) -> Controls:
         """The controls for the rest of a run, after `loops` loops. Functions still get loops counted from the start."""
-        return replace(
+        return self if loops == 0 else replace(
             self, ports={pattern: count_from(loops, port) for pattern, port in self.ports.items()},
             watch=self.watch and NoCopyWatch.like(count_from(loops, self.watch), self.watch),
             progress=self.progress and count_from(loops, self.progress))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Reason, Result
 from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
-from punchcard.machines.streams import Input, Output, Read, Write, reader
+from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
 from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
 from punchcard.transformer.exactness import needed_bits
 from punchcard.transformer.precision import Precision, as_precision
@@ -127,16 +127,9 @@ class Machine(ABC, Generic[Program, State]):
         for chosen in formats:
             self.precision = chosen
             key = weight_cache.key_of(self.design, sizes, self.precision) if self.keeps_weights else None
-            found = key and weight_cache.find(key)
-            if found:
-                self.weights, self.needed_bits = found
-                break
-            layers = self._compiled()
-            self.needed_bits = needed_bits(layers, self.layout) if self.design.exact else 0
-            if self.needed_bits <= self.precision.significand:
-                self.weights = to_weights(layers, self.layout.width, self.precision)
-                if key:
-                    weight_cache.keep(key, self.weights, self.needed_bits)
+            weights, self.needed_bits = (key and weight_cache.find(key)) or self._weights(key)
+            if weights is not None:
+                self.weights = weights
                 break
         else:
             raise PrecisionError(
@@ -145,6 +138,15 @@ class Machine(ABC, Generic[Program, State]):
                 f"{self.advice()}")
         for pattern in self.halting:
             self.layout.check_pattern(pattern)
+
+    def _weights(self, key: str | None) -> tuple[Weights | None, int]:
+        """The weights, if the number format has the significand bits that they need, and that number; cached by a key."""
+        layers = self._compiled()
+        bits = needed_bits(layers, self.layout) if self.design.exact else 0
+        weights = to_weights(layers, self.layout.width, self.precision) if bits <= self.precision.significand else None
+        if key:
+            weight_cache.keep(key, weights, bits)
+        return weights, bits
 
     def _compiled(self) -> list[LayerWeights]:
         """The layers of the design, as matrices."""
@@ -365,6 +367,11 @@ class Machine(ABC, Generic[Program, State]):
 
     # Running
 
+    @property
+    def polls_input(self) -> bool:
+        """Whether programs look for input and go on if none has come yet, instead of waiting for it. Default: no."""
+        return False
+
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
         """The I/O host of a run, or None if the machine has no ports.
 
@@ -375,9 +382,9 @@ class Machine(ABC, Generic[Program, State]):
     def check_mark(self, program: Program, mark: Mark) -> None:
         """Raise an error if a mark cannot be a point in a run of this program. Only its card is checked."""
         fields = mark.packed.fields.values() if mark.packed is not None else [as_array(mark.raw_card)]
-        if not all(np.isfinite(field).all() for field in fields):
+        if not all(np.isfinite(field).all() for field in fields if field.dtype.kind == "f"):
             raise PunchcardError("the card holds an entry that is not finite")
-        self.read(mark.raw_card)
+        self.readout(program, mark.raw_card)
 
     def guard(
         self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
@@ -483,12 +490,17 @@ class Machine(ABC, Generic[Program, State]):
             steps=self.steps(mark.loops, ended=mark.ended),
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=course.notes,
             seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
-            output=mark.traffic.written, read=mark.traffic.read, fault=None if host is None else host.fault,
+            output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
+            fault=None if host is None else host.fault,
             program_counter=seen.program_counter, status=None if host is None else host.status,
             errors=b"" if host is None else host.errors, layout=self.layout,
             names=lambda column: self.column_name(column, program))
 
     # Comparing
+
+    def replayed(self, traffic: Traffic) -> Iterable[int]:
+        """What an interpreter reads that makes a run again. Default: the bytes that the run has read."""
+        return traffic.read
 
     @abstractmethod
     def oracle(self, program: Program, read: Read, write: Write) -> Interpreter[State]:

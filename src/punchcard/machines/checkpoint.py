@@ -34,7 +34,7 @@ from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, in_
 from punchcard.machines.streams import Input, Output, Traffic, reader, writer
 from punchcard.transformer.weights import Weights
 
-FORMAT = 3
+FORMAT = 4
 KEY = "punchcard-checkpoint"
 CARD = "card"
 DEFAULT_EVERY = 1_000_000
@@ -202,16 +202,17 @@ def _check_fields(description: Mapping[str, Any]) -> None:
 
 
 def _fields(card: Card) -> dict[str, Any]:
-    """A card as tensors: one, or one for each field of a packed card."""
+    """A card as tensors: one, or one for each field of a packed card, of the columns where it holds anything."""
     if isinstance(card, PackedCard):
-        return {f"{CARD}.{name}": field for name, field in card.fields.items()}
+        return {f"{CARD}.{name}": part for name, part in card.parts().items()}
     return {CARD: card}
 
 
 def _card(tensors: Mapping[str, Any], machine: AnyMachine) -> Card:
     """The card of a checkpoint, dense or packed, of the machine's own shape and number format."""
     blank = PackedCard.blank(machine.layout, machine.precision.name)
-    names = {CARD} if CARD in tensors else set(_fields(blank))
+    parts = _fields(blank)
+    names = {CARD} if CARD in tensors else set(parts)
     if set(tensors) != {*names, "read", "written"}:
         raise PunchcardError(f"its tensors are {', '.join(sorted(tensors)) or 'none'}, not the card and what was read and "
                              "written")
@@ -221,12 +222,12 @@ def _card(tensors: Mapping[str, Any], machine: AnyMachine) -> Card:
             raise PunchcardError(f"the card is {tuple(card.shape)} of {name_of(card.dtype)}, the machine's is {wanted} of "
                                  f"{machine.precision.name}")
         return as_tensor(card)
-    for name, field in blank.fields.items():
-        found = tensors[f"{CARD}.{name}"]
-        if (tuple(found.shape), name_of(found.dtype)) != (field.shape, name_of(field.dtype)):
+    for key, part in parts.items():
+        found, name = tensors[key], key.removeprefix(f"{CARD}.")
+        if (tuple(found.shape), name_of(found.dtype)) != (part.shape, name_of(part.dtype)):
             raise PunchcardError(f"the card's {name} is {tuple(found.shape)} of {name_of(found.dtype)}, the machine's is "
-                                 f"{field.shape} of {field.dtype}")
-        blank.fields[name] = as_array(found)
+                                 f"{part.shape} of {part.dtype}")
+        blank.put_part(name, as_array(found))
     for wrong in machine.layout.violations(blank):
         raise PunchcardError(f"the card is not what its layout declares: {wrong}")
     return blank

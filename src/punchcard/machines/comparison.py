@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from punchcard.card.layout import Card
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.result import Report, Result
-from punchcard.machines.streams import END_OF_INPUT, Read, Write, reader, writer
+from punchcard.machines.streams import END_OF_INPUT, Read, Write, writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
@@ -62,8 +63,8 @@ class EndComparison(Comparison):
         self._machine, self._program = machine, program
 
     def report(self, result: Result[Any]) -> Report[Any]:
-        written = bytearray()
-        oracle = self._machine.oracle(self._program, reader(result.read), written.append)
+        written, inputs = bytearray(), iter(self._machine.replayed(result.traffic))
+        oracle = self._machine.oracle(self._program, lambda: next(inputs, END_OF_INPUT), written.append)
         oracle.run(result.steps)
         found = self._machine.differences(self._program, result.raw_card, oracle)
         if bytes(written) != result.output:
@@ -83,7 +84,7 @@ class LockstepComparison(Comparison):
 
     def __init__(self, machine: AnyMachine, program: Any, begin: Mark) -> None:
         self._machine, self._program, self._difference = machine, program, ""
-        self._inputs = deque(begin.traffic.read)
+        self._inputs = deque(machine.replayed(begin.traffic))
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
@@ -103,7 +104,7 @@ class LockstepComparison(Comparison):
             self._inputs.append(value)
             return value
 
-        return through
+        return update_wrapper(through, read, ())
 
     def writing(self, write: Write) -> Write:
         def through(byte: int) -> None:

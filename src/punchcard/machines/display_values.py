@@ -4,7 +4,8 @@ Data only, no tensor.
 
 A machine says it once (`Machine.display_values`). Python, the page and the terminal all read values by the rules below:
 
-    signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1, or for unsigned below 0
+    signed, unsigned   ±1 bits, the lowest first; "–" where an entry is not within 1/4 of -1 or 1, or for unsigned below 0.
+                       An unsigned number that has a label is shown as that
     numbers            real numbers to six digits; rows of a matrix are separated by " ; "
     one-hot            the label of the one entry above 1/2, or its number; "–" where not exactly one is
 """
@@ -51,7 +52,8 @@ class DisplayValue:
     name, group   what people call it, and what it belongs to: "a" of "memory"
     rows          a row block or a part of one; `height` are its first so many rows, where they are not all
     column        the first of its `columns`
-    labels        of a one-hot value
+    labels        of a one-hot value; of an unsigned number by its value, an empty one for none
+    scale         an unsigned number is shown times this: an address may be held without its lowest bits
     offset        is added to a number: a program counter may be held as the address after it. An unsigned number below 0 is
                   shown as "–", as no instruction has been fetched yet
     wraps         but it is counted modulo 2^bits, unless the rows hold 0
@@ -68,6 +70,7 @@ class DisplayValue:
     height: int | None = None
     offset: int = 0
     wraps: bool = False
+    scale: int = 1
     plus: str = ""
     pending: Pending | None = None
 
@@ -80,8 +83,8 @@ class DisplayValue:
         return {
             "name": self.name, "group": self.group, "start": start, "rows": min(rows, self.height or rows),
             "column": self.column, "columns": self.columns, "kind": self.kind, "labels": list(self.labels),
-            "offset": self.offset, "wraps": self.wraps, "plus": layout.rows(self.plus).start if self.plus else None,
-            "pending": pending,
+            "offset": self.offset, "wraps": self.wraps, "scale": self.scale,
+            "plus": layout.rows(self.plus).start if self.plus else None, "pending": pending,
         }
 
     def text(self, layout: Layout, at: EntriesAt) -> str:
@@ -114,7 +117,9 @@ class DisplayValue:
         if self.kind == "signed":
             return str((number + self.offset + half) % (2 * half) - half)
         found = self.unsigned(number, len(entries))
-        return UNREADABLE if found is None else str(found)
+        if found is None:
+            return UNREADABLE
+        return (found < len(self.labels) and self.labels[found]) or str(found * self.scale)
 
     def unsigned(self, number: int, bits: int) -> int | None:
         """What a number on the card means, or None if it means nothing yet."""

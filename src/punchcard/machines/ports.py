@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import Port
+from punchcard.engines import Port, Skip
 from punchcard.errors import PunchcardError
 from punchcard.machines.streams import END_OF_INPUT, KeptBytes, Read, Traffic, Write, Writer
 
@@ -23,13 +23,13 @@ class Host(ABC):
 
     Its ports are given the card as the engine has it, a tensor or packed: they use calls of the layout.
 
-    ended   "halted", "fault" or "interrupted", once the host has stopped the run
+    ended   "halted", "reboot" (it asks for a new start), "fault" or "interrupted", once the host has stopped the run
     fault   what went wrong, as the machine's interpreter says it
     errors  what the program wrote to its second stream, where its machine has such a thing
     status  the exit status of a program that has halted, where its machine has such a thing
     """
 
-    ended: Literal["halted", "fault", "interrupted"] | None = None
+    ended: Literal["halted", "reboot", "fault", "interrupted"] | None = None
     fault: Any = None
     status: int | None = None
 
@@ -99,7 +99,7 @@ class StreamHost(Host):
         self._serve_instruction(self._served, given)
         return given
 
-    def __call__(self, loop: int, card: Card) -> bool:
+    def __call__(self, loop: int, card: Card) -> bool | Skip:
         """Look at all events at once; an engine that finds several on one card asks for each."""
         if loop != self._served:
             self._served, self._waiting = loop, False

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, 
 from punchcard.card.layout import Card, CardHolder, Layout
 from punchcard.errors import PunchcardError, printable, shortened
 from punchcard.formatting import format_value, join_some, plural
+from punchcard.machines.streams import Traffic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
 
 State = TypeVar("State")
-Reason: TypeAlias = Literal["halted", "fault", "steps", "interrupted", "stopped"]
+Reason: TypeAlias = Literal["halted", "reboot", "fault", "steps", "interrupted", "stopped"]
 
 
 class Readout(NamedTuple):
@@ -37,8 +38,8 @@ class Result(CardHolder, Generic[State]):
     memory            final values by name
     state             the program's whole final state
     card              the last card, as a tensor
-    reason            why the run ended: "halted"; "fault" (see `fault`); "steps": at the limit `max_steps`; "interrupted";
-                      "stopped": by a port, or at the first difference from the interpreter
+    reason            why the run ended: "halted"; "reboot": it asks for a new start; "fault" (see `fault`); "steps": at the
+                      limit `max_steps`; "interrupted"; "stopped": by a port, or at the first difference from the interpreter
     steps, loops      how many instructions were executed, and how often the model was applied
     begun             loops made before the run was resumed, default: 0
     engine            the engine that was used
@@ -64,6 +65,8 @@ class Result(CardHolder, Generic[State]):
     output: bytes = b""
     read: bytes = field(default=b"", repr=False)
     """The bytes that the program has read."""
+    traffic: Traffic = field(default_factory=Traffic, repr=False, compare=False)
+    """These, and what else a host remembers of them."""
     fault: Any = None
     program_counter: int | None = None
     """The next instruction, where a machine counts them."""
@@ -81,8 +84,8 @@ class Result(CardHolder, Generic[State]):
 
     @property
     def halted(self) -> bool:
-        """Whether the program reached its halt."""
-        return self.reason == "halted"
+        """Whether the program reached its halt, or its own request for a new start."""
+        return self.reason in ("halted", "reboot")
 
     @property
     def interrupted(self) -> bool:
@@ -106,9 +109,9 @@ class Result(CardHolder, Generic[State]):
 
     def summary(self) -> str:
         """One line that says how the run ended."""
-        ends = {"halted": "halted after", "fault": "stopped by a fault after", "steps": "not ended after",
-                "interrupted": "interrupted after", "stopped": "stopped after"}
-        return f"{ends[self.reason]} {plural(self.steps, 'instruction')} in {plural(self.loops, 'loop')}"
+        ends = {"halted": "halted", "reboot": "asked for a new start", "fault": "stopped by a fault", "steps": "not ended",
+                "interrupted": "interrupted", "stopped": "stopped"}
+        return f"{ends[self.reason]} after {plural(self.steps, 'instruction')} in {plural(self.loops, 'loop')}"
 
     def __repr__(self) -> str:
         parts = [f"{name} {format_value(value)}" for name, value in self.memory.items()]

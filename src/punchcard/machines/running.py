@@ -105,7 +105,7 @@ def run_parts(
 
 def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
     """The mark at the end of a part of a run; `made` counts the loops of each engine so far."""
-    ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "fault"))
+    ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "reboot", "fault"))
     return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
                 Traffic() if host is None else host.traffic)
 

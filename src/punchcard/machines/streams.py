@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
@@ -13,10 +14,10 @@ from punchcard.budget import KEPT, limit, require
 HOLD_SECONDS = 0.05
 """How long a byte may wait for others before it is handed to a file: a person sees no delay."""
 HOLD_BYTES = 1 << 13
-END_OF_INPUT = -1
-"""What is read once the input has ended."""
+END_OF_INPUT, NOT_YET = -1, -2
+"""What is read once the input has ended; and, by machines that look for input and do not wait, while none has come."""
 Read: TypeAlias = Callable[[], int]
-"""The next byte of the input, or END_OF_INPUT."""
+"""The next byte of the input, or END_OF_INPUT. One that does not wait for a byte may give NOT_YET."""
 Write: TypeAlias = Callable[[int], None]
 """Takes a byte of the output."""
 Input: TypeAlias = bytes | BinaryIO | Read
@@ -77,19 +78,38 @@ def reader(source: Input, done: int = 0) -> Read:
     return read
 
 
+class LiveInput(ABC):
+    """An input that somebody may still be typing. Reading it never waits: it gives NOT_YET while nothing has come."""
+
+    @abstractmethod
+    def __call__(self) -> int:
+        """The next byte, END_OF_INPUT or NOT_YET."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Return when a byte has come, when the run is to stop, or after so many seconds."""
+
+
 class TimedInput:
     """A reader that counts the seconds spent waiting for a byte; `before` is called ahead of each."""
 
     def __init__(self, read: Read, before: Callable[[], None]) -> None:
-        self._read, self._before, self.seconds = read, before, 0.0
+        self.untimed, self._before, self.seconds = read, before, 0.0
 
     def __call__(self) -> int:
         self._before()
         started = time.perf_counter()
         try:
-            return self._read()
+            return self.untimed()
         finally:
             self.seconds += time.perf_counter() - started
+
+    def wait(self, live: LiveInput, seconds: float) -> None:
+        """Wait for a byte of a live input, some seconds at most."""
+        self._before()
+        started = time.perf_counter()
+        live.wait(seconds)
+        self.seconds += time.perf_counter() - started
 
 
 class Writer:

@@ -1,7 +1,8 @@
 """The weights of a large machine, kept on disk beside compiled code: its formulas are worked out once.
 
 They follow from the design, the sizes, the number format and the sources of this package, which together are the key. The
-entries that are not 0 are kept. When in doubt the formulas are worked out anew.
+entries that are not 0 are kept; of weights that need more bits than their number format has, this alone. When in doubt the
+formulas are worked out anew.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ def key_of(design: object, sizes: object, precision: Precision) -> str:
     return hashlib.sha256(_sources() + described.encode()).hexdigest()
 
 
-def find(key: str) -> tuple[Weights, int] | None:
-    """Weights, and the significand bits that they need."""
+def find(key: str) -> tuple[Weights | None, int] | None:
+    """Weights, and the significand bits that they need; no weights where the number format has fewer."""
     found = code_cache.find(key)
     if not isinstance(found, tuple):
         return None
     notes, data = found
+    if "layers" not in notes:
+        return None, notes["needed_bits"]
     kind, at, layers = np.dtype(notes["dtype"]), 0, []
     for shapes in notes["layers"]:
         arrays = []
@@ -57,8 +60,11 @@ def find(key: str) -> tuple[Weights, int] | None:
     return Weights(notes["width"], notes["dtype"], layers), notes["needed_bits"]
 
 
-def keep(key: str, weights: Weights, needed_bits: int) -> None:
-    """Keep weights for the next process."""
+def keep(key: str, weights: Weights | None, needed_bits: int) -> None:
+    """Keep weights for the next process, or that there are none in this number format."""
+    if weights is None:
+        code_cache.keep(key, {"needed_bits": needed_bits}, b"")
+        return
     if weights.dtype not in FORMATS:
         return
     parts: list[bytes] = []

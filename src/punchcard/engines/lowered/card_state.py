@@ -85,11 +85,7 @@ class WorkingCard(PackedCard):
                 return self._states.item(spot[0]) >> spot[1] & spot[2]
             self._close()
             return super().word(place, column)
-        self.is_open = False  # a passive column is in the fields
-        try:
-            return super().word(place, column)
-        finally:
-            self.is_open = True
+        return self._word_of(self._fields.get(place.block.name), place, column)  # a passive column is in the fields
 
     def put_word(self, place: Place, column: int, word: int) -> None:
         if not self.is_open:

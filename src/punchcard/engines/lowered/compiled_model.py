@@ -18,6 +18,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.card.packed import PackedCard
 from punchcard.code_cache import Notes
+from punchcard.engines.base import CompileCount
 from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
@@ -46,9 +47,14 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 
 
 class CompiledModel:
-    """Code and tables for a model and all cards with the same static rows. `digest`: that of the weights, if it is known."""
+    """Code and tables for a model and all cards with the same static rows.
 
-    def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None) -> None:
+    `digest`: that of the weights, if it is known. `count` is told what is compiled.
+    """
+
+    def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None,
+                 count: CompileCount | None = None) -> None:
+        self._count = count or CompileCount()
         self.real, self.number = REALS[weights.dtype]
         self.weights = digest or weights.digest()
         self.layout, self.card = layout, card
@@ -71,6 +77,7 @@ class CompiledModel:
     def _prepare(self, *, uniform: bool) -> None:
         """Sort the columns, and get the driver: with the loop itself where there are no cases to tell apart."""
         self.graph = Graph()
+        self._known_direct: dict[Lookup, tables.DirectLookup | None] = {}
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.graph)
@@ -112,12 +119,19 @@ class CompiledModel:
 
     def kind_of_code(self, plan: LoopPlan) -> CodeKind:
         """What the code of a plan assumes, until a loop shows that it is false."""
-        direct = [tables.direct(table, self.passive) if self.direct else None for table in plan.tables]
-        return CodeKind(self.real, self.places, direct, self.empty)
+        return CodeKind(self.real, self.places, list(map(self._direct, plan.tables)), self.empty)
+
+    def _direct(self, table: Lookup) -> tables.DirectLookup | None:
+        """How the code does without a table, if it does. Cases ask for the same tables."""
+        if not self.direct:
+            return None
+        if table not in self._known_direct:
+            self._known_direct[table] = tables.direct(table, self.passive)
+        return self._known_direct[table]
 
     def _notes(self, plan: LoopPlan) -> Notes:
-        direct = self.kind_of_code(plan).direct
-        return {"tables": [asdict(t) for t in plan.tables], "direct": [d is not None for d in direct]}
+        return {"tables": [asdict(t) for t in plan.tables],
+                "direct": [self._direct(table) is not None for table in plan.tables]}
 
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
@@ -134,17 +148,22 @@ class CompiledModel:
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
         if self.shared.cut < len(self.layers):
-            rest = self._trace(None, "rest", plan.tables)
             first = self._trace(None, "first", plan.tables) if self.shared.taken else None
-            parts = [None if of is None else self._inlined(module, name, of)
-                     for name, of in (("first", first), ("rest", rest))]
-            emit_driver(module, self.kind_of_code(plan), plan, None, *parts)
-            return module, {**self._notes(plan), "read": sorted(rest.read())}
+            rest = [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+            turn = self._trace(None, "turn", plan.tables)
+            emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
+                        rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
+            return module, {**self._notes(plan), "read": sorted({*turn.read(), *(row for each in rest for row in each.read())})}
         if self.selectors:
             emit_driver(module, self.kind_of_code(plan), plan)
         else:
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
         return module, self._notes(plan)
+
+    def _late_settings(self) -> list[dict[int, float]]:
+        """The settings of the late selectors, in the order of the numbers that they are."""
+        rows = [slot.row for slot in self.shared.passing if slot.row in self.shared.late]
+        return [{row: 1.0 if number >> i & 1 else -1.0 for i, row in enumerate(rows)} for number in range(1 << len(rows))]
 
     def _inlined(self, module: ir.Module, name: str, plan: LoopPlan) -> ir.Function:
         """A part of a loop as a function of the driver's own."""
@@ -195,7 +214,13 @@ class CompiledModel:
         self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
-        loaded = code.load_or_compile(name, build)
+        several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
+        self._count.is_compiling = True
+        try:
+            loaded = code.load_or_compile(name, build, vectorize=several)
+        finally:
+            self._count.is_compiling = False
+        self._count.pieces += loaded.fresh
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
             self.doubts[loaded.doubt] = None

@@ -133,8 +133,8 @@ class Lowered(Runner):
         """
         state, skips = self.states[0], list[Skip]()
         card: Card = state.open() if self.packed else state.show().tensor()
-        stopped = self.stops.serve(made, card, first, skips)
-        skipped = skip_loops(skips, card, room)
+        stopped = self.stops.serve(made, card, first, skips, found=True)
+        skipped = skip_loops(skips, card, room) if skips else 0
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
         return stopped, skipped
 
@@ -238,7 +238,7 @@ def finder(cache: EngineCache, model: Model, layout: Layout) -> Callable[[Packed
         for compiled_model in known:
             if compiled_model.requirements.hold(card):
                 return compiled_model
-        known.append(CompiledModel(weights, layout, card, digest))
+        known.append(CompiledModel(weights, layout, card, digest, cache.count))
         return known[-1]
 
     return find_or_compile

@@ -36,7 +36,7 @@ port          what the host gives for an access that it serves, or the second re
 RESET: Mapping[str, int] = {"mode": MACHINE, "mtimecmp": (1 << WORD_BITS) - 1, "mtimecmph": (1 << WORD_BITS) - 1}
 """The rows before the first instruction that are not 0: machine mode, and no timer is set."""
 COUNTERS: tuple[tuple[str, str], ...] = (("mtime", "mtimeh"), ("mcycle", "mcycleh"))
-"""Numbers of 64 bits, low and high, that count loops."""
+"""Numbers of 64 bits, low and high, that count loops, but for those in which a half is written: then the other stays."""
 
 
 class Field(NamedTuple):
@@ -119,12 +119,13 @@ CSRS: tuple[Csr, ...] = (
     _whole("mtval", 0x343),
     Csr("mip", 0x344, (Field("mip.software", 3, 1, False), Field("mip.timer", 7, 1, False))),
     *(Csr(f"pmpcfg{i}", 0x3A0 + i) for i in range(16)),
-    *(Csr(f"pmpaddr{i}", 0x3B0 + i) for i in range(64)),
+    Csr("pmpaddr0", 0x3B0, fixed=(1 << WORD_BITS) - 1),
+    *(Csr(f"pmpaddr{i}", 0x3B0 + i) for i in range(1, 64)),
     *(Csr(name, 0x7A0 + i) for i, name in enumerate(("tselect", "tdata1", "tdata2", "tdata3"))),
     _whole("mcycle", 0xB00),
-    _whole("minstret", 0xB02, "mcycle", writable=False),
+    _whole("minstret", 0xB02, "mcycle"),
     _whole("mcycleh", 0xB80),
-    _whole("minstreth", 0xB82, "mcycleh", writable=False),
+    _whole("minstreth", 0xB82, "mcycleh"),
     _whole("cycle", 0xC00, "mcycle", writable=False),
     _whole("time", 0xC01, "mtime", writable=False),
     _whole("instret", 0xC02, "mcycle", writable=False),

@@ -70,6 +70,7 @@ class QuickRiscv(RiscvInterpreter):
         self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
     ) -> None:
         super().__init__(program, memory, calls, multiply=multiply)
+        self.memory = list(self.memory)  # which Python reads faster than an array
         self._blocks: dict[int, tuple[Block | None, int]] = {}
         self._translated = bytearray(memory)
         self._users: dict[int, set[int]] = {}

@@ -16,11 +16,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout
+from punchcard.card.packed import PackedCard
 from punchcard.machines.ports import StreamHost
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import RiscvSizes, pending_word, settle
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
-from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
+from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter, words_of
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Traffic, Write, writer
@@ -33,9 +34,10 @@ class CardGuest:
     """Registers and memory as they are on a card, for `Calls`. A word that is pending counts as stored."""
 
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
-        self._layout, self._base, self._card = layout, sizes.base, card
+        self._layout, self._base, self.card = layout, sizes.base, card
         self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
         self._pending = pending_word(layout, card)
+        self._place = layout.place("memory")
 
     def register(self, index: int) -> int:
         return self._number(self._registers + index)
@@ -43,7 +45,7 @@ class CardGuest:
     def set_register(self, index: int, value: int) -> None:
         if index:
             self._settle()
-            self._layout.put_number_at(self._card, "memory", self._registers + index, value & MASK)
+            self._layout.put_number_at(self.card, "memory", self._registers + index, value & MASK)
 
     def load(self, address: int, size: int) -> bytes:
         first, skipped = divmod(address - self._base, WORD_BYTES)
@@ -61,7 +63,7 @@ class CardGuest:
         words[skipped : skipped + len(data)] = data
         for i in range(count):
             value = int.from_bytes(words[WORD_BYTES * i : WORD_BYTES * (i + 1)], "little")
-            self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
+            self._layout.put_number_at(self.card, "memory", self._memory + first + i, value)
 
     def _word(self, index: int) -> bytes:
         return self._number(self._memory + index).to_bytes(WORD_BYTES, "little")
@@ -69,12 +71,14 @@ class CardGuest:
     def _number(self, column: int) -> int:
         if self._pending is not None and self._pending[0] == column:
             return self._pending[1]
-        return self._layout.number_at(self._card, "memory", column)
+        if isinstance(self.card, PackedCard):
+            return self.card.word(self._place, column)
+        return self._layout.number_at(self.card, "memory", column)
 
     def _settle(self) -> None:
         """Store what is pending before anything is changed, so that it is not stored over the change."""
         if self._pending is not None:
-            settle(self._layout, self._card)
+            settle(self._layout, self.card)
             self._pending = None
 
 
@@ -110,7 +114,7 @@ class RiscvHost(StreamHost):
         """
         layout = self._layout
         at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply)
-        at.memory = layout.numbers(card, "memory", "memory").tolist()
+        at.memory = words_of(layout.numbers(card, "memory", "memory").astype("<u4").tobytes())
         at.registers = layout.numbers(card, "memory", "registers").tolist()
         at.program_counter = layout.number_at(card, "counter", self._scratch)
         return at.fault

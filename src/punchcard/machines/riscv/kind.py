@@ -14,7 +14,7 @@ RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", RiscvProgram,
     languages=(
         Language("RISC-V assembly", (".s",), assembler.assemble, takes=("base",)),
-        Language("RISC-V executable", (".elf",), elf.load, takes=("base",), binary=True, magic=elf.MAGIC),
+        Language("RISC-V executable", (".elf",), elf.load, takes=("base", "privileged"), binary=True, magic=elf.MAGIC),
         Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder", "memory")),
         Language("Intel hex", (".hex", ".ihex"), intel_hex.assemble, takes=("base",)),
         Language("flat binary", (".bin",), flat.load, takes=("base",), binary=True),

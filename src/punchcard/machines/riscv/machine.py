@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Cards
-from punchcard.errors import ProgramError, PunchcardError, SizeError
+from punchcard.card.packed import PackedCard
+from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
 from punchcard.machines.design import Design, by_name
@@ -25,7 +26,10 @@ from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
+from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
+from punchcard.machines.riscv.csrs import ROWS
 from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
 from punchcard.machines.riscv.fast import QuickRiscv
@@ -34,11 +38,15 @@ from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
+from punchcard.machines.riscv.privileged import PrivilegedInterpreter, PrivilegedState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.riscv.system.bus import Bus
+from punchcard.machines.riscv.system.devices import Uart
+from punchcard.machines.riscv.system_host import SystemHost, looks
 from punchcard.machines.running import Mark, RunOutcome
-from punchcard.machines.streams import Read, Write
+from punchcard.machines.streams import Read, Traffic, Write
 
 MOST_LISTED = 20_000
 """Instructions that a view lists."""
@@ -70,8 +78,6 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         self, *, memory: int = DEFAULT_MEMORY, base: int = 0, multiply: bool = False, privileged: bool = False,
         design: str = "three-layer", precision: AsPrecision | None = None,
     ) -> None:
-        if privileged:
-            raise SizeError("privileged=True: no design has layers for traps yet: build it with privileged=False")
         self.build(RiscvSizes(memory, base, multiply, privileged), design, precision or ("float32", "float64"),
                    {"memory": memory, "base": base, "multiply": multiply, "privileged": privileged})
 
@@ -89,7 +95,8 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def title(self) -> str:
         return (f"riscv, design {self.design.name!r}: {self.sizes.memory} words of memory from {self.sizes.base:#x} on, "
-                f"{len(REGISTERS)} registers{', products and quotients' * self.sizes.multiply}")
+                f"{len(REGISTERS)} registers{', products and quotients' * self.sizes.multiply}"
+                f"{', traps' * self.sizes.privileged}")
 
     # Cards
 
@@ -105,22 +112,35 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def states(self, cards: Cards) -> list[RiscvState]:
         found = self.design.read(self.sizes, self.layout, cards)
-        return [RiscvState(tuple(registers), tuple(words), counter)
-                for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
+        parts = [(tuple(registers), tuple(words), counter)
+                 for registers, words, counter in zip(*(part.tolist() for part in found), strict=True)]
+        if not self.sizes.privileged:
+            return [RiscvState(*part) for part in parts]
+        assert not isinstance(cards, PackedCard)
+        return [PrivilegedState(*part, tuple(read_control(self.layout, cards[i]).values())) for i, part in enumerate(parts)]
 
     def readout(self, program: RiscvProgram, card: Card) -> Readout:
         """The registers and the program counter; the memory is large."""
         guest = CardGuest(self.layout, self.sizes, card)
-        registers = [guest.register(i) for i in range(len(REGISTERS))]
-        return Readout(self._named(registers), self.counter(card))
+        registers = self._named([guest.register(i) for i in range(len(REGISTERS))])
+        return Readout({**registers, **self._control(card)}, self.counter(card))
+
+    def _control(self, card: Card) -> dict[str, int | str]:
+        """Mode and control registers, where the machine has them."""
+        if not self.sizes.privileged:
+            return {}
+        return control_values(read_control(self.layout, card), multiply=self.sizes.multiply)
 
     def counter(self, card: Card) -> int:
         """The program counter on a card."""
         return self.layout.number_at(card, "counter", self.layout.region("scratchpad").start)
 
     def values(self, program: RiscvProgram, state: RiscvState) -> dict[str, Any]:
-        """The registers by the names of the calling convention, as signed numbers."""
-        return self._named(state.registers)
+        """The registers by the names of the calling convention, as signed numbers; and mode and control registers."""
+        named = self._named(state.registers)
+        if not isinstance(state, PrivilegedState):
+            return named
+        return named | control_values(dict(zip(ROWS, state.control, strict=True)), multiply=self.sizes.multiply)
 
     def _named(self, registers: Any) -> dict[str, Any]:
         return {name: signed(value) for name, value in zip(REGISTERS, registers, strict=True)}
@@ -136,18 +156,34 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     # Running
 
-    def host(self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None) -> RiscvHost:
-        return RiscvHost(self, begin, read, write, last, program)
+    def host(
+        self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None
+    ) -> RiscvHost | SystemHost:
+        host = SystemHost if self.sizes.privileged else RiscvHost
+        return host(self, begin, read, write, last, program)
+
+    @property
+    def polls_input(self) -> bool:
+        """Whether programs look for input and do not wait for it: those with a serial port."""
+        return self.sizes.privileged
+
+    def replayed(self, traffic: Traffic) -> Iterable[int]:
+        return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
         self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
         found = super().result(program, course, begin, host)
+        if self.sizes.privileged:
+            return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
         return replace(found, steps=max(0, found.steps - 1)) if refused else found
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
+        if self.sizes.privileged:
+            bus = Bus(range(self.sizes.base, self.sizes.end), Uart(read, write), program.misaligned)
+            return PrivilegedInterpreter(program, self.sizes.memory, bus, multiply=self.sizes.multiply)
         calls = Calls.of(program, self.sizes.memory, read, write)
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
@@ -159,19 +195,29 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
-        """As arrays: a memory of 65,536 words is compared after every loop."""
+        """As arrays: a memory of 65,536 words, or of millions, is compared after every loop."""
         assert isinstance(oracle, RiscvInterpreter)
-        if is_served(self.layout, card):
+        if self._is_served(card, oracle):
             oracle.serve()
         registers, words, counter = self.design.read(self.sizes, self.layout, card)
         found = [f"{REGISTERS[i]} is {int(registers[i]):#x}, the interpreter has {oracle.registers[i]:#x}"
                  for i in np.flatnonzero(registers != np.array(oracle.registers)).tolist()[:8]]
-        for index in np.flatnonzero(words != np.array(oracle.memory)).tolist()[:8]:
+        for index in np.flatnonzero(words != np.asarray(oracle.memory)).tolist()[:8]:
             name = program.name_of(self.sizes.base + WORD_BYTES * index)
             found.append(f"the word at {name} is {int(words[index]):#x}, the interpreter has {oracle.memory[index]:#x}")
         if int(counter) != oracle.program_counter:
             found.append(f"the program counter is {int(counter):#x}, the interpreter's {oracle.program_counter:#x}")
+        if isinstance(oracle, PrivilegedInterpreter):
+            control = read_control(self.layout, card)
+            found += [f"{name} is {number:#x}, the interpreter has {oracle.rows[name]:#x}"
+                      for name, number in control.items() if number != oracle.rows[name]]
         return found
+
+    def _is_served(self, card: Card, oracle: RiscvInterpreter) -> bool:
+        """Whether the host has answered what the interpreter has not been answered yet."""
+        if not isinstance(oracle, PrivilegedInterpreter):
+            return is_served(self.layout, card)
+        return oracle.requested and not self.layout.number_at(card, "event.bus", self.layout.region("scratchpad").start)
 
     def stages(self) -> Sequence[Stage]:
         return stages_of(self.sizes, self.layout, self.design.lags, len(self.weights.layers)).stages
@@ -183,23 +229,27 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     # Showing
 
     def trace_line(self, program: RiscvProgram, before: Card, after: Card) -> str:
-        """The instruction, and the registers or the word that it changed."""
-        then, now = self.read(before), self.read(after)
-        counter = then.program_counter
-        index = (counter - self.sizes.base) // WORD_BYTES
-        where = f"[{program.name_of(counter)}]"
-        if not 0 <= index < self.sizes.memory:
-            return f"{where} outside the memory"
+        """The instruction, and the registers or the word that it changed; with traps, also the mode, and each trap."""
+        (then, words, at), (now, new_words, following) = (self.design.read(self.sizes, self.layout, card)
+                                                          for card in (before, after))
+        counter, index = int(at), (int(at) - self.sizes.base) // WORD_BYTES
+        where, is_inside = f"[{program.name_of(counter)}]", 0 <= index < self.sizes.memory
         word = self.layout.number_at(before, "word", self.layout.region("scratchpad").start)  # not the memory's in a stall
-        code = f"{where} {text_of(word, counter, program.name_of)}"
-        changes = [f"{name} = {signed(new)}" for name, old, new in zip(REGISTERS, then.registers, now.registers, strict=True)
-                   if old != new]
-        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {now.memory[i]:#x}"
-                    for i in np.flatnonzero(np.array(then.memory) != np.array(now.memory)).tolist()]
-        if now.program_counter != counter + WORD_BYTES:
-            changes.append(f"goto {program.name_of(now.program_counter)}")
-        line = program.lines.get(counter)
-        return f"{code:<44} {', '.join(changes)}{f'  ({line})' if line else ''}".rstrip()
+        code = f"{where} {text_of(word, counter, program.name_of)}" if is_inside else f"{where} outside the memory"
+        changes = [f"{name} = {signed(int(new))}" for name, old, new in zip(REGISTERS, then, now, strict=True) if old != new]
+        changes += [f"{program.name_of(self.sizes.base + WORD_BYTES * i)} = {int(new_words[i]):#x}"
+                    for i in np.flatnonzero(words != new_words).tolist()]
+        if self.sizes.privileged:
+            control = read_control(self.layout, before), read_control(self.layout, after)
+            return traced(program, code, changes, (counter, int(following)), control, asks=self._asks(after))
+        if not is_inside:
+            return code
+        if int(following) != counter + WORD_BYTES:
+            changes.append(f"goto {program.name_of(int(following))}")
+        return with_line(program, code, changes, counter)
+
+    def _asks(self, card: Card) -> bool:
+        return bool(self.layout.number_at(card, "event.bus", self.layout.region("scratchpad").start))
 
     def display_values(self, program: RiscvProgram) -> list[DisplayValue]:
         """The program counter, the instruction as a number, and the registers, as if what is pending were stored."""
@@ -207,8 +257,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         pending = Pending(PENDING, "address", "value", scratch) if self.design.lags else None
         found = [DisplayValue("program counter", "machine", "counter", scratch, kind="unsigned"),
                  DisplayValue("instruction", "machine", "word", scratch, kind="unsigned")]
-        return found + [DisplayValue(name, "registers", "memory", registers + i, pending=pending)
-                        for i, name in enumerate(REGISTERS)]
+        control = control_displays(self.layout) if self.sizes.privileged else []
+        return found + control + [DisplayValue(name, "registers", "memory", registers + i, pending=pending)
+                                  for i, name in enumerate(REGISTERS)]
 
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
@@ -239,6 +290,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         segments = [[s.address, base64.b64encode(s.data).decode("ascii"), s.size] for s in program.segments]
         return json.dumps({"segments": segments, "entry": program.entry, "base": program.base, "source": program.source,
                            "multiply": program.multiply, "arguments": program.arguments,
+                           "start": program.start, "misaligned": program.misaligned,
                            "symbols": dict(program.symbols),
                            "lines": [[address, *line] for address, line in program.lines.items()]})
 
@@ -249,7 +301,9 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
                              for address, data, size in kept["segments"])
             lines = {address: SourceLine(*line) for address, *line in kept["lines"]}
             return RiscvProgram(segments, kept["entry"], kept["base"], dict(kept["symbols"]), lines, kept["source"],
-                                kept["multiply"], tuple(kept["arguments"]))
+                                kept["multiply"], tuple(kept["arguments"]),
+                                tuple((register, value) for register, value in kept.get("start", ())),
+                                kept.get("misaligned", "trap"))
         except PunchcardError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError):

@@ -6,6 +6,8 @@ tests have a second interpreter, which shares nothing with the table.
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -79,6 +81,14 @@ class RiscvState:
                 f"{plural(len(self.memory), 'word')} of memory>")
 
 
+def words_of(data: bytes) -> array[int]:
+    """The words of a memory by its bytes, as an array: a large memory is compared often."""
+    found = array("I", data)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
 class InstructionFunctions(NamedTuple):
     """An instruction of the table as functions of its operands, in the order of `NAMES`.
 
@@ -110,7 +120,7 @@ class RiscvInterpreter(Interpreter[RiscvState]):
     def __init__(
         self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
     ) -> None:
-        self.memory: MutableSequence[int] = program.words(memory)
+        self.memory: MutableSequence[int] = words_of(program.image(memory))
         self.registers: MutableSequence[int] = program.registers(memory)
         self.program_counter = program.entry
         self.program = program

@@ -100,7 +100,7 @@ is_awake, is_interrupted, interrupt, is_due = (
 entry = rows_function(traps.entry(row, *_words("counter", "cause", "value")), "counter", "cause", "value")
 exit_ = rows_function(traps.exit(row))
 mtvec, mepc = (number_function(traps.address(row, name)) for name in ("mtvec", "mepc"))
-counted = rows_function({name: word for pair in COUNTERS for name, word in traps.counted(row, *pair).items()})
+counts = [(pair, rows_function(traps.counted(row, *pair))) for pair in COUNTERS]
 
 
 @cache
@@ -152,13 +152,15 @@ class PrivilegedInterpreter(RiscvInterpreter):
         if self.halted:
             return
         self.serve()
-        new = {**counted(self.rows), "port.ready": 0, "port.refused": 0}
+        new = {"port.ready": 0, "port.refused": 0}
         self.trapped = None
         try:
             following = self._attempt(new)
         except Trap as trap:
             new |= entry(self.rows, self.program_counter, trap.cause, trap.value)
             following, self.trapped = mtvec(self.rows), trap.cause
+        for pair, count in counts:
+            new |= count(self.rows) if new.keys().isdisjoint(pair) else {}
         self.rows |= new
         self.rows["mip.timer"] = is_due(self.rows)
         self.program_counter = following

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import csrs, isa, traps
@@ -39,7 +40,9 @@ def _set(words: Mapping[str, Word]) -> str:
     """Rows that change at once."""
     made = [f"const uint32_t new{i} = {_text(word)};" for i, word in enumerate(words.values())]
     kept = [f"later[{LATER.index(name)}]" if name in LATER else _row(name) for name in words]
-    return " ".join(["{", *made, *(f"{place} = new{i};" for i, place in enumerate(kept)), "}"])
+    stay = [f"later[{LATER.index(name)}] = {_row(name)};" for pair in COUNTERS if not words.keys().isdisjoint(pair)
+            for name in pair]
+    return " ".join(["{", *made, *stay, *(f"{place} = new{i};" for i, place in enumerate(kept)), "}"])
 
 
 def _trap(cause: int, value: str = "0") -> str:
@@ -116,6 +119,7 @@ def _clint() -> Iterator[str]:
         yield f"case {address:#x}u: if (sort & {STORES}) {written} else x[rd] = {_row(name)}; goto done;"
 
 
+@cache
 def source() -> str:
     """The interpreter in C."""
     ways = Ways("goto illegal;", "goto misaligned;", _outside, _special, _accessed)

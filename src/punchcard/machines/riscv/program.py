@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import ProgramError, did_you_mean, printable
@@ -82,6 +82,9 @@ class RiscvProgram:
     source     name of the program in error messages
     multiply   whether the program needs the M extension. Default: found from its instructions
     arguments  what the program is called with: its name, and the arguments after it. Default: nothing, not even a name
+    start      registers that are not 0 when it begins: their numbers and values. Default: sp, and a1 where it has arguments
+    misaligned what happens to a misaligned load or store of the memory, on a machine with traps: it traps, or the host
+               completes it
     """
 
     segments: tuple[Segment, ...]
@@ -92,6 +95,8 @@ class RiscvProgram:
     source: str = ""
     multiply: bool | None = field(default=None, compare=False)
     arguments: tuple[str, ...] = ()
+    start: tuple[tuple[int, int], ...] = ()
+    misaligned: Literal["complete", "trap"] = "trap"
 
     def __post_init__(self) -> None:
         segments = tuple(sorted((s for s in self.segments if s.size), key=lambda segment: segment.address))
@@ -113,6 +118,10 @@ class RiscvProgram:
             raise ProgramError(f"{self.where}the entry {self.entry:#x}: it must be a multiple of {WORD_BYTES}")
         if not any(segment.address <= self.entry < segment.end for segment in segments):
             raise ProgramError(f"{self.where}the entry {self.entry:#x} is in none of the program's segments")
+        for register, value in self.start:
+            if register not in range(1, len(REGISTERS)) or value not in range(MASK + 1):
+                raise ProgramError(f"{self.where}register x{register} cannot begin with {value}: there are x1 to x31, which "
+                                   f"hold 0 to {MASK:#x}")
         try:
             argument_vector.size_of(self.arguments)
         except ProgramError as error:
@@ -173,11 +182,16 @@ class RiscvProgram:
         return list(struct.unpack(f"<{count}I", self.image(count)))
 
     def registers(self, count: int) -> list[int]:
-        """The initial registers: sp is where the stack begins in a memory of so many words, a1 is argv. All others are 0."""
+        """The initial registers: sp is where the stack begins in a memory of so many words, a1 is argv.
+
+        Those in `start` are as it says. All others are 0.
+        """
         found = [0] * len(REGISTERS)
         found[STACK_POINTER] = self.stack_pointer(count) & MASK
         if self.arguments:
             found[ARGUMENT_VECTOR] = (self.stack_pointer(count) + WORD_BYTES) & MASK
+        for register, value in self.start:
+            found[register] = value
         return found
 
     def stack_pointer(self, count: int) -> int:

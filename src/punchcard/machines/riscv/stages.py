@@ -285,7 +285,7 @@ class RiscvLoop:
         outcome, outside = one.semantics(given), FALSE
         wrong = outcome.taken & misaligned(outcome.target, WORD_BYTES)
         if one.access_bytes:
-            wrong, outside = misaligned(given.address, one.access_bytes), ~is_within(self.sizes, given.address)
+            wrong, outside = misaligned(given.address, one.access_bytes), ~facts.is_within(self.sizes, given.address)
         return RiscvExecution(outcome.next(given.counter), outcome.result, wrong, outside,
                               *self.goes(one, given.address, wrong | outside))
 
@@ -333,7 +333,7 @@ class RiscvLoop:
         card.expect("word", "scratchpad", word)
         calls = (isa.BY_NAME[name].match for name in ("ecall", "ebreak"))
         card.expect("event.call", "scratchpad", any_of(*map(word.equals, calls)))
-        card.expect("event.fetch", "scratchpad", ~is_within(self.sizes, following) | misaligned(following, WORD_BYTES))
+        card.expect("event.fetch", "scratchpad", ~facts.is_within(self.sizes, following) | misaligned(following, WORD_BYTES))
         card.expect("counter", "scratchpad", refused.choose(self.counter, following))
 
 
@@ -355,11 +355,6 @@ def immediate_of(format: Format, word: Word) -> Word:
 def misaligned(address: Word, size: int) -> Word:
     """Whether an address is not a multiple of a size."""
     return (address & size - 1).differs(0)
-
-
-def is_within(sizes: RiscvSizes, address: Word) -> Word:
-    """Whether an address is in the memory."""
-    return address.at_least(sizes.base) & address.less(sizes.end)
 
 
 def register(word: Word, field: str) -> Word:

@@ -12,14 +12,15 @@ export function bitsOf(entries) {
   return number;
 }
 
-function integer(entries, { kind, offset = 0, wraps = false }) {
+function integer(entries, { kind, offset = 0, wraps = false, scale = 1, labels = [] }) {
   const held = bitsOf(entries);
   let number = held;
   if (number === null) return UNREADABLE;
   number += BigInt(offset);
   if (kind === "signed") return String(BigInt.asIntN(entries.length, number));
   if (number < 0n && wraps && held > 0n) number = BigInt.asUintN(entries.length, number);
-  return number >= 0n ? String(number) : UNREADABLE;
+  if (number < 0n) return UNREADABLE;
+  return labels[Number(number)] || String(number * BigInt(scale));
 }
 
 function label(entries, labels) {

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Content, Layout, Place, RowBlock
-from punchcard.card.packed import PackedCard
+from punchcard.card.packed import CHUNK, PackedCard
 from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.weights import LayerLists
 from punchcard.engines.lowered.graph.builder import Graph
@@ -27,6 +28,8 @@ from punchcard.errors import LoweringError
 UNBOUNDED = 2.0**40
 """The limit of numbers for which none is declared."""
 FEW = 4
+MOST_LATE = 2
+"""Late selectors: each setting of them has code of its own, which is compiled whether it is met or not."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,14 @@ class SharedLayers:
 
     passing   the rows that the layers before the cut write, all of them bits
     taken     those that the first layer's heads bring, in all cases;  given  those that its units give, in all cases
+    late      of those that are passing, rows that decide between versions of the layers from the cut on
     """
 
     cut: int
     passing: Sequence[StateSlot] = ()
     taken: Sequence[StateSlot] = ()
     given: Sequence[StateSlot] = ()
+    late: Sequence[int] = ()
 
 
 class CardColumns:
@@ -100,9 +105,13 @@ class CardColumns:
         self.passive = np.concatenate([np.arange(place.start, place.stop) for place in self.passive_places.values()])
         self.changing = {row for row, block in self.block_of.items() if set(block.changes) & set(self.passive_regions)}
         """Rows that a loop may change in passive columns."""
-        self.selectors = [row for block in layout.blocks for part in block.selects
-                          for row in rows_of(layout, f"{block.name}.{part}")]
+        selectors = [row for block in layout.blocks for part in block.selects
+                     for row in rows_of(layout, f"{block.name}.{part}")]
+        carried = [row for row in selectors if all(self.block_of[row].holds.get(region) == "bits" for region in self.active)]
+        self.selectors = carried or selectors
         """Rows that decide what the rest of a loop does."""
+        self.late_selectors = [row for row in selectors if row not in self.selectors]
+        """Rows that do so in the middle of a loop, where others do from the beginning on."""
         self.slots: list[StateSlot] = []
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
@@ -218,33 +227,56 @@ class CardColumns:
         """How many layers are compiled for each case: those after them are the same for all, and are compiled once.
 
         They combine selectors with nothing else; and what the layers before have written is declared to be ±1 bits, for
-        each of the active columns by itself. Selectors that active columns do not carry from loop to loop are met too late.
-        Of the first layer, what its heads take and what its units give may be the same for all cases as well.
+        each of the active columns by itself, or no layer after them looks at it. Selectors that active columns do not carry
+        from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over: what
+        is shared is computed in every loop, and a case knows more. Where late selectors are written before one of these places,
+        and nobody has looked at them yet, that place is taken: what is shared has a version for each of their settings. Of
+        the first layer, what its heads take and what its units give may be the same for all cases as well.
         """
-        layers, chosen = self.layers, set(self.selectors)
+        layers, chosen, late = self.layers, set(self.selectors), self.late_selectors
         carried = all(self.block_of[row].holds.get(region) == "bits" for row in chosen for region in self.active)
-        cut = max((number for number, layer in enumerate(layers, start=1) if layer.combines(chosen)), default=len(layers))
-        passing = self._passing(layers[:cut])
-        if not chosen or not carried or len(self.active_columns) > 1 or cut == len(layers) or passing is None:
+        least = max((number for number, layer in enumerate(layers, start=1) if layer.combined & chosen), default=len(layers))
+        cuts = {cut: found for cut in range(least, len(layers)) if (found := self._passing(cut)) is not None}
+        if not chosen or not carried or len(self.active_columns) > 1 or not cuts:
             return SharedLayers(len(layers))
+        places = [cut for cut in cuts if self._is_turn(cut)] if 0 < len(late) <= MOST_LATE else []
+        late = late if places else []
+        cut = places[-1] if places else min(cuts, key=lambda cut: self._handed_over(cut, cuts[cut]))
+        passing = cuts[cut]
         first = layers[0]
         taken = {row for head in first.heads for row in head.value}
         given = {row for entries in first.outputs for row, _ in entries}
         if chosen & first.attended or taken & given:
-            return SharedLayers(cut, passing)
+            return SharedLayers(cut, passing, late=late)
         free = first.free_of(chosen)
-        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free])
+        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free], late)
 
-    def _passing(self, layers: list[LayerLists]) -> list[StateSlot] | None:
-        """The rows that these layers, the first of a loop, write in active columns; None if one is not declared a bit."""
-        found = []
-        for row in sorted({row for layer in layers for row in layer.written}):
+    def _is_turn(self, cut: int) -> bool:
+        """Whether late selectors are written before a cut, and looked at after it alone."""
+        before, late = self.layers[:cut], set(self.late_selectors)
+        return (late <= {row for layer in before for row in layer.written}
+                and not any(late & layer.combined for layer in before))
+
+    def _passing(self, cut: int) -> list[StateSlot] | None:
+        """The bits that the layers before a cut write in active columns; None if they write what is not declared a bit.
+
+        What is not declared a bit may be there if no layer after the cut looks at it. Then it is 0 again, or what it was:
+        that is shown for each case.
+        """
+        found, later = [], {row for layer in self.layers[cut:] for row in (*layer.looked_at, *layer.written)}
+        for row in sorted({row for layer in self.layers[:cut] for row in layer.written}):
             block = self.block_of[row]
             held = {block.holds.get(name) for name in self.active}
-            if held != {"bits"} and not (held == {None} and block.within == "bits"):
+            if held == {"bits"} or (held == {None} and block.within == "bits"):
+                found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
+            elif row in later:
                 return None
-            found.append(StateSlot(row, 0, 1, "bits", 1.0, passing=True))
         return found
+
+    def _handed_over(self, cut: int, passing: Sequence[StateSlot]) -> int:
+        """How many of the bits at a cut matter beside other rows later on; others are only cleared."""
+        used = {row for layer in self.layers[cut:] for row in layer.combined}
+        return sum(slot.row in used for slot in passing)
 
 
 def limit_of(block: RowBlock, content: Content) -> float:
@@ -267,6 +299,14 @@ def rows_of(layout: Layout, name: str) -> range:
 # Entries of a packed card by the numbers of their rows
 
 
+class SignPlace(NamedTuple):
+    """A row of ±1 bits: the block, which of its words of a column it is in, and the bit there."""
+
+    block: str
+    chunk: int
+    bit: int
+
+
 def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int]) -> Array:
     """One row in some columns, as numbers."""
     place, field, i = _place(card, row)
@@ -276,7 +316,8 @@ def row_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64] | list[int
         return field[columns, i].astype(np.float64)
     result: Array = 2.0 * _bits(field, i, columns) - 1.0
     for start, stop in place.empty:
-        result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
+        if _meets(columns, start, stop):
+            result[(np.asarray(columns) >= start) & (np.asarray(columns) < stop)] = 0.0
     return result
 
 
@@ -286,13 +327,17 @@ def is_even(card: PackedCard, row: int, columns: list[int]) -> bool:
     return bool(np.all(values == values[0]))
 
 
-def signs_of(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-    """Whether a row holds +1 in some columns, in order; None where it does not hold ±1 in all of them."""
+def sign_place(card: PackedCard, row: int, columns: npt.NDArray[np.int64]) -> SignPlace | None:
+    """Where the signs of a row are; None where it does not hold ±1 in all of some columns."""
     place, field, i = _place(card, row)
-    empty = any(bool(np.any((columns >= start) & (columns < stop))) for start, stop in place.empty)
-    if field is None or field.dtype.kind == "f" or empty:
+    if field is None or field.dtype.kind == "f" or any(_meets(columns, *span) for span in place.empty):
         return None
-    return _bits(field, i, columns).astype(bool)
+    return SignPlace(place.block.name, *divmod(i, CHUNK))
+
+
+def words_at(card: PackedCard, place: SignPlace, columns: npt.NDArray[np.int64]) -> AnyArray:
+    """The words in some columns."""
+    return _words(card.fields[place.block], place.chunk, columns)
 
 
 def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
@@ -303,8 +348,23 @@ def _place(card: PackedCard, row: int) -> tuple[Place, AnyArray | None, int]:
 
 
 def _bits(field: AnyArray, i: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
-    words: AnyArray = field if field.ndim == 1 else field[:, i // 64]
-    together = len(columns) > 1 and columns[-1] - columns[0] == len(columns) - 1
-    chosen = words[columns[0] : columns[-1] + 1] if together else words[columns]
-    bits: AnyArray = chosen >> words.dtype.type(i % 64) & words.dtype.type(1)
+    words = _words(field, i // CHUNK, columns)
+    bits: AnyArray = words >> words.dtype.type(i % CHUNK) & words.dtype.type(1)
     return bits
+
+
+def _words(field: AnyArray, chunk: int, columns: npt.NDArray[np.int64] | list[int]) -> AnyArray:
+    words: AnyArray = field if field.ndim == 1 else field[:, chunk]
+    return words[columns[0] : columns[-1] + 1] if _together(columns) else words[columns]
+
+
+def _together(columns: npt.NDArray[np.int64] | list[int]) -> bool:
+    """Whether columns, which are in order, follow one another."""
+    return len(columns) > 1 and bool(columns[-1] - columns[0] == len(columns) - 1)
+
+
+def _meets(columns: npt.NDArray[np.int64] | list[int], start: int, stop: int) -> bool:
+    """Whether some of the columns are among those from `start` to `stop`."""
+    if _together(columns):
+        return bool(columns[0] < stop and columns[-1] >= start)
+    return bool(np.any((np.asarray(columns) >= start) & (np.asarray(columns) < stop)))

@@ -79,12 +79,15 @@ class ExactSums:
 
     def add(self, where: str, rows: Rows, taken: Iterable[Rows]) -> Rows:
         """Rows and what heads bring to them: x + sum_h V_h x."""
-        result = {row: linear.copy() for row, linear in rows.items()}
+        result = dict(rows)
         parts: dict[int, list[tuple[Linear, float]]] = {}
         for brought in taken:
             for row, linear in brought.items():
-                parts.setdefault(row, [(rows[row], 1.0)] if row in rows else []).append((linear, 1.0))
-                result.setdefault(row, Linear()).add(linear)
+                if row not in parts:
+                    parts[row] = [(rows[row], 1.0)] if row in rows else []
+                    result[row] = rows[row].copy() if row in rows else Linear()
+                parts[row].append((linear, 1.0))
+                result[row].add(linear)
         for row, several in parts.items():
             if not self.numbers[row]:
                 self._check_parts(f"{where}, row {row}", several)
@@ -132,13 +135,14 @@ class RowRanges:
     @classmethod
     def of(cls, rows: Rows, sums: ExactSums) -> list[RowRanges]:
         """Of each column of a group, or of one where all are alike. Numbers that are rounded already have no grid."""
-        found = [(row, *linear.ends, linear.sizes, linear.grids) for row, linear in rows.items()]
-        columns = max((len(part) for _, *parts in found for part in parts), default=1)
+        bounds = [linear.bounds for linear in rows.values()]
+        columns, places = max((bound.width for bound in bounds), default=1), list(rows)
         ranges = np.zeros((4, columns, len(sums.numbers)))
         ranges[3] = np.inf
-        for row, *parts in found:
-            for values, part in zip(ranges, parts, strict=True):
-                values[:, row] = part
+        for number, values in enumerate(ranges if rows else ()):
+            parts: list[Array] = [bound[number] for bound in bounds]  # type: ignore[misc]
+            values[:, places] = (np.concatenate(parts) if columns == 1 else
+                                 np.stack([np.broadcast_to(part, (columns,)) for part in parts], axis=1))
         ranges[3][sums.numbers & sums.are_rounded(ranges[2], ranges[3])] = 0.0
         return [cls(*values) for values in ranges.transpose(1, 0, 2)]
 

@@ -12,13 +12,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
-from punchcard.engines.lowered.analysis.columns import UNBOUNDED, CardColumns, is_even, limit_of, row_of, signs_of, within
+from punchcard.engines.lowered.analysis.columns import (
+    UNBOUNDED,
+    CardColumns,
+    SignPlace,
+    is_even,
+    limit_of,
+    row_of,
+    sign_place,
+    within,
+    words_at,
+)
 from punchcard.engines.lowered.analysis.exact_sums import Rows
-from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Vectors, distinct
+from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Dimension, SignRow, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
@@ -84,6 +93,7 @@ class Passive:
         self.columns, self.graph = columns, graph
         self._values: dict[Node, Array] = {}
         self._vectors: dict[object, Vectors] = {}
+        self._sign_words: dict[tuple[str, int], AnyArray] = {}
         self._found: dict[object, Match | None] = {}
         self.read: set[int] = set()
         """Rows that keys and queries of passive columns depend on."""
@@ -172,7 +182,7 @@ class Passive:
             self._vectors[key] = Vectors.of([self._dimension(form) for form in forms], len(self.columns.passive))
         return self._vectors[key]
 
-    def _dimension(self, form: Linear) -> Array | tuple[float, npt.NDArray[np.bool_]]:
+    def _dimension(self, form: Linear) -> Dimension:
         """One dimension: a constant, a size and signs, or any numbers."""
         if form.is_constant:
             return form.constant[:1]
@@ -180,8 +190,15 @@ class Passive:
         if single is None or single[0].op is not LOAD:
             return self.evaluate(form)
         self._reads(single[0].data)
-        positive = signs_of(self.columns.card, single[0].data, self.columns.passive)
-        return single[1] * self._value(single[0]) if positive is None else (single[1], positive)
+        place = sign_place(self.columns.card, single[0].data, self.columns.passive)
+        return single[1] * self._value(single[0]) if place is None else SignRow(single[1], self._words(place), place.bit)
+
+    def _words(self, place: SignPlace) -> AnyArray:
+        """The words that hold signs, in every passive column: one array for all signs in them."""
+        name = place.block, place.chunk
+        if name not in self._sign_words:
+            self._sign_words[name] = words_at(self.columns.card, place, self.columns.passive)
+        return self._sign_words[name]
 
     def evaluate(self, linear: Linear) -> Array:
         """A form of static rows, for every passive column."""

@@ -18,6 +18,8 @@ from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, cons
 from punchcard.engines.lowered.graph.operations import BITS, GATHER, GIVEN, LOAD, STATE, UNKNOWN
 from punchcard.errors import LoweringError
 
+CHECKED = (BITS, STATE, GATHER)
+"""What a row is that holds ±1 for sure."""
 MOST_CHOICES = 16
 """Offers of other heads, together, that are tried."""
 
@@ -80,10 +82,19 @@ class Trace:
         self._check_states()
         return self.plan
 
+    def turn(self) -> LoopPlan:
+        """What decides between the versions of the rest."""
+        late = [slot for slot in self.passing if slot.row in self.shared.late]
+        self.plan.selectors += [Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in late]
+        return self.plan
+
     def rest(self) -> LoopPlan:
-        """The layers after the cut, the same for all cases."""
+        """The layers after the cut, the same for all cases; in the version for one setting of the late selectors."""
         self.selected = True
         self.groups[0].update(self._carried(self.passing))
+        for row in self.shared.late:
+            assert self.case is not None
+            self.groups[0][row] = constant(self.case[row])
         self.offers = [{} for _ in range(self.cut)]
         self._follow(range(self.cut, len(self.layers)))
         return self._ended()
@@ -202,15 +213,18 @@ class Trace:
                 known = True
                 if self.case is not None:
                     rows[row] = constant(self.case[row])
-            elif self.case is not None or not self.selectors or self.selected:
+            elif (self.case is not None or not self.selectors or self.selected) and not self._is_checked(rows[row]):
                 rows[row] = self._bit(rows[row], row)
         return known
+
+    def _is_checked(self, linear: Linear) -> bool:
+        """Whether a row is a bit of the card, or one that was checked before: most rows are."""
+        single = linear.single
+        return single is not None and single[1] == 1.0 and single[0].op in CHECKED and single[0].domain == BIT
 
     def _bit(self, linear: Linear, row: int) -> Linear:
         """A row as a bit: one of those of its block, which are put together here."""
         node = self.graph.as_node(linear)
-        if node.op in (BITS, STATE, GATHER) and node.domain == BIT:
-            return linear
         if node.domain != BIT:
             self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
         if node.width > 1:

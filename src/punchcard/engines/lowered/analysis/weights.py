@@ -122,9 +122,15 @@ class LayerLists:
         """Rows that heads read."""
         return self.matched | {row for head in self.heads for entries in head.value.values() for row, _ in entries}
 
-    def combines(self, rows: set[int]) -> bool:
-        """Whether some of the rows matter beside others: in a head, or in a unit that has more than one input."""
-        return bool(rows & self.attended) or any(row in rows for e in self.inputs if len(e) > 1 for row, _ in e)
+    @cached_property
+    def looked_at(self) -> set[int]:
+        """Rows that heads or hidden units read."""
+        return self.attended | set(self.layer.w1.columns.tolist())
+
+    @cached_property
+    def combined(self) -> set[int]:
+        """Rows that matter beside others: in a head, or in a unit that has more than one input."""
+        return self.attended | {row for entries in self.inputs if len(entries) > 1 for row, _ in entries}
 
     def free_of(self, rows: set[int]) -> set[int]:
         """The rows that the feed-forward writes, and none of its units that look at certain rows does."""
@@ -196,15 +202,11 @@ class LayerLists:
         low, high = np.zeros((2, width, len(kinds)))
         grid, real = np.full(width, np.inf), np.zeros(width, np.bool_)
         for kind, rows in enumerate(kinds):
-            for row, linear in rows.items():
-                least, most = linear.ends
-                low[row, kind] = least[0] if len(least) == 1 else least.min()
-                high[row, kind] = most[0] if len(most) == 1 else most.max()
-                step = float(linear.grids.min())
-                if not step:
-                    step, real[row] = eps, True
-                if step < grid[row]:
-                    grid[row] = step
+            places = list(rows)
+            low[places, kind], high[places, kind], steps = np.array(
+                [linear.bounds.outer for linear in rows.values()]).reshape(-1, 3).T
+            real[places] |= steps == 0
+            grid[places] = np.minimum(grid[places], np.where(steps == 0, eps, steps))
         return Bounds(low, high, grid, real, eps)
 
     def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:

@@ -48,6 +48,8 @@ def _shift(parts: Sequence[Word], shifted: Sequence[Word], by_index: Word) -> Wo
 
 def _possible_bits(shifted: Word) -> int:
     """The bits that may be set in a word shifted by a constant."""
+    if shifted.value is not None:
+        return shifted.value
     places = shifted.arguments[1].value or 0
     return (1 << shifted.width) - 1 & ~((1 << places) - 1 if shifted.op == "shift_left" else 0)
 

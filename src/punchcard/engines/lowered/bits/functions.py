@@ -65,6 +65,11 @@ class Above:
     middle: float
 
 
+def is_bit(function: BitTable | SplitTable | None) -> bool:
+    """Whether a function is known, and -1 or 1."""
+    return function is not None and set(function.values) <= {-ONE, ONE}
+
+
 class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
@@ -112,8 +117,17 @@ class BitFunctions:
 
     def bit(self, linear: Linear) -> BitTable | SplitTable | None:
         """A linear form that is proven to be -1 or 1."""
-        found = self.table_of(linear) or self._split(linear)
-        return found if found is not None and set(found.values) <= {-ONE, ONE} else None
+        return self._proven_bit(self.table_of(linear), linear)
+
+    def _proven_bit(self, table: BitTable | None, linear: Linear) -> BitTable | SplitTable | None:
+        """A linear form that is -1 or 1, by its table, or split by a few bits.
+
+        A table by flags knows nothing of how they exclude each other: then its parts may.
+        """
+        for found in (table, None if is_bit(table) else self._split(linear)):
+            if is_bit(found):
+                return found
+        return None
 
     def code(self, node: Node) -> Word:
         """The word whose bits are the signs of the arguments of a code."""
@@ -149,15 +163,14 @@ class BitFunctions:
         if node in self._packed:
             return self._packed[node]
         table = self.table(node.args[0])
-        return table if table is not None and set(table.values) <= {-ONE, ONE} else None
+        return table if is_bit(table) else None
 
     def _put_together(self, family: Mapping[int, Node]) -> None:
         """Pack the rows of one block into a word: later nodes depend on one bit for each of them."""
         several: dict[int, BitTable | SplitTable] = {}
         for place, node in family.items():
-            form = Linear({node.args[0]: 1.0})
-            table = self.table(node.args[0]) or self._split(form)
-            if table is None or not set(table.values) <= {-ONE, ONE}:
+            table = self._proven_bit(self.table(node.args[0]), Linear({node.args[0]: 1.0}))
+            if table is None:
                 self._packed[node] = None
             elif isinstance(table, BitTable) and len(table.bits) < 2:
                 self._packed[node] = table

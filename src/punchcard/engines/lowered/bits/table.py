@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import permutations
 
 from punchcard.engines.lowered.bits.builder import IMPOSSIBLE, Bit
@@ -21,6 +21,7 @@ class Inexact(Exception):
     """A number that is not a multiple of 2^-64."""
 
 
+@lru_cache(1 << 16)
 def exact(number: float) -> int:
     """A number in units of 2^-64."""
     numerator, denominator = float(number).as_integer_ratio()

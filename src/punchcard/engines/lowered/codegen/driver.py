@@ -5,6 +5,8 @@ The driver of a card is `run`. `run_many` calls it for some of the cards that li
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.plan import LoopPlan
@@ -18,7 +20,7 @@ HASH, HASH_SHIFT = 0x9E3779B97F4A7C15, 40
 
 
 def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None, loop: ir.Function | None = None,
-                first: ir.Function | None = None, rest: ir.Function | None = None) -> None:
+                first: ir.Function | None = None, rest: Sequence[ir.Function] = (), turn: LoopPlan | None = None) -> None:
     """run(buffer, tables, visits, report, loops, patterns, cases, size) -> loops made.
 
     Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
@@ -28,7 +30,8 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
     the loops go on.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
-    were asked. `first` and `rest` are the parts of a loop that all cases share.
+    were asked. `first` and `rest` are the parts of a loop that all cases share; of several versions of the rest, the
+    selectors of `turn` are the number of the one that is made.
     """
     kind = ir.FunctionType(I64, [*LOOP.args, I64, I64.as_pointer(), I64.as_pointer(), I64])
     function = ir.Function(module, kind, "run")
@@ -72,12 +75,29 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
                 make(first)
             own_tables = b.inttoptr(b.load(b.gep(entry, [i64(2)])), tables.type)
             make(b.inttoptr(address, LOOP.as_pointer()), own_tables, own=False)
-            if rest is not None:
-                make(rest)
+            if len(rest) > 1:
+                assert turn is not None
+                emitter = LoopEmitter(b, code, Flat(buffer, code.places), tables)
+                number = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(turn.selectors)})
+                _choose_part(b, number, rest, make)
+            elif rest:
+                make(rest[0])
         _look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
     note(0, 0)
     b.ret(loops)
     _emit_many(module, function)
+
+
+def _choose_part(b: ir.IRBuilder, number: ir.Value, parts: Sequence[ir.Function], make: Callable[[ir.Function], None]) -> None:
+    """Make one of several parts, by a number. The first one is the usual."""
+    with b.if_else(b.icmp_unsigned("==", number, i64(0)), likely=True) as (usual, other):
+        with usual:
+            make(parts[0])
+        with other:
+            if len(parts) > 2:
+                _choose_part(b, b.sub(number, i64(1)), parts[1:], make)
+            else:
+                make(parts[1])
 
 
 def _find_case(b: ir.IRBuilder, cases: ir.Value, size: ir.Value, key: ir.Value) -> ir.Value:

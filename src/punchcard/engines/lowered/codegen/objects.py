@@ -60,13 +60,13 @@ def name_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> LoadedCode:
-    """The object of this name: from disk, or built, compiled and kept."""
+def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, vectorize: bool = True) -> LoadedCode:
+    """The object of this name: from disk, or built, compiled and kept. `vectorize`: look for vectors in scalar code."""
     machine = _target_machine()
 
     def compiled() -> tuple[Notes, bytes]:
         module, notes = build()
-        return notes, _compiled(machine, module)
+        return notes, _compiled(machine, module, vectorize)
 
     notes, code, fresh, doubt = load_or_make(name, compiled)
     return LoadedCode(_load(machine, code), notes, fresh, doubt)
@@ -84,13 +84,13 @@ def load_or_make(
     return notes, code, True, found
 
 
-def _compiled(machine: binding.TargetMachine, module: ir.Module) -> bytes:
+def _compiled(machine: binding.TargetMachine, module: ir.Module, vectorize: bool) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     parsed = binding.parse_assembly(str(module))
     parsed.verify()
     options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.slp_vectorization = True
+    options.slp_vectorization = vectorize
     options.loop_vectorization = False
     builder = binding.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()

@@ -64,7 +64,10 @@ class Graph:
         blocks, so that the last sum need not wait for all others; and the factor, a power of two, is taken out, so that
         f, 2 f and -f are one node. Where a quotient is beyond the numbers, or below them, the sign alone is taken out.
         """
-        terms = sorted(linear.terms.items(), key=lambda item: item[0].number)
+        terms = list(linear.terms.items())
+        if len(terms) == 1 and abs(terms[0][1]) == 1.0:
+            return terms[0]
+        terms.sort(key=lambda item: item[0].number)
         lead = terms[0][1]
         factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
         if any(c / factor * factor != c for _, c in terms):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,15 +51,31 @@ class Node:
         return f"{self.op.name}{self.number}"
 
 
+class LinearBounds(NamedTuple):
+    """What is known of a form: `ends`, `sizes` and `grids` of its entries, and `outer`: least, greatest and grid of all."""
+
+    low: Array
+    high: Array
+    sizes: Array
+    grids: Array
+    outer: tuple[float, float, float]
+
+    @property
+    def width(self) -> int:
+        return max(map(len, self[:4]))
+
+
 @dataclass
 class Linear:
     """A sum of nodes with coefficients, and a constant for each column."""
 
     terms: dict[Node, float] = field(default_factory=dict)
     constant: Array = field(default_factory=lambda: ZERO)
+    _bounds: LinearBounds | None = field(default=None, init=False, repr=False, compare=False)
 
     def add(self, other: Linear, factor: float = 1.0) -> None:
         """self += factor * other; terms that cancel go away."""
+        self._bounds = None
         for node, coefficient in other.terms.items():
             total = self.terms.get(node, 0.0) + factor * coefficient
             if total == 0.0:
@@ -88,7 +104,7 @@ class Linear:
     @property
     def single(self) -> tuple[Node, float] | None:
         """Node and coefficient, if the form is a multiple of one node."""
-        if len(self.terms) != 1 or self.constant.any():
+        if len(self.terms) != 1 or (self.constant is not ZERO and self.constant.any()):
             return None
         return next(iter(self.terms.items()))
 
@@ -125,6 +141,15 @@ class Linear:
         """A power of two of which constant and terms are multiples, in each entry; 0 where none is known, infinite for 0."""
         least = min((product_of_grids(lowest_bit_of(c), node.grid) for node, c in self.terms.items()), default=np.inf)
         return np.array([min(least, lowest_bit_of(value)) for value in self.constant.tolist()])
+
+    @property
+    def bounds(self) -> LinearBounds:
+        """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
+        if self._bounds is None:
+            (low, high), grids = self.ends, self.grids
+            outer = min(low.tolist()), max(high.tolist()), min(grids.tolist())
+            self._bounds = LinearBounds(low, high, self.sizes, grids, outer)
+        return self._bounds
 
     @property
     def low(self) -> Array:

@@ -34,6 +34,8 @@ PENDING = "pending"
 the space of registers: nothing is pending."""
 EVENTS = ("call", "fetch", "fault")
 """The next instruction is ecall or ebreak; it is not in the memory; it was refused, and nothing of it was done."""
+PRIVILEGED_EVENTS = ("bus", "wait")
+"""Of a privileged machine: an access is for the host to serve, or to refuse; the next instruction is wfi."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class RiscvSizes:
         return self.base + WORD_BYTES * self.memory
 
     @property
+    def events(self) -> tuple[str, ...]:
+        """What a host looks at between two loops."""
+        return PRIVILEGED_EVENTS if self.privileged else EVENTS
+
+    @property
     def decoder(self) -> Decoder:
         return Decoder(self.multiply, self.privileged)
 
@@ -125,7 +132,7 @@ class RiscvDesign(Design[RiscvSizes]):
         return 30 * layout.width**2
 
     def events(self, sizes: RiscvSizes) -> tuple[Pattern, ...]:
-        return event_patterns(len(EVENTS))
+        return event_patterns(len(sizes.events))
 
     def punch(self, sizes: RiscvSizes, layout: Layout, content: RiscvContent, card: Card) -> None:
         """Words, registers, addresses, and the reset vector on a blank card."""
@@ -150,8 +157,12 @@ class RiscvDesign(Design[RiscvSizes]):
     def reset(self, sizes: RiscvSizes, layout: Layout, entry: int, card: Card) -> None:
         """The scratchpad before the first loop, in which all bits are 0: a jump to itself, at the entry."""
         kind = sum(bit << i for i, bit in enumerate(sizes.decoder.kind(STALL)))
-        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry)}
+        numbers = {"kind": kind, "word": STALL, "counter": entry, **self.following(entry), **self.control(sizes, entry)}
         layout.put_numbers(card, "scratchpad", {name: [number] for name, number in numbers.items()})
+
+    def control(self, sizes: RiscvSizes, entry: int) -> dict[str, int]:
+        """What a privileged machine begins with."""
+        return {}
 
     @abstractmethod
     def following(self, entry: int) -> dict[str, int]:

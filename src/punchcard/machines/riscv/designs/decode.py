@@ -8,6 +8,8 @@ bit of the word where some other bits are as given:
     function      bits 12 to 14 where bit 2 is 0: all formats but U and J
     alternative   bit 30 of R, and of the shifts by an immediate
     extension     bit 25 of R
+    special       of a privileged machine: bits 27 to 31 of atomic instructions; bits 20 and 28 tell ecall, ebreak, mret and
+                  wfi apart
 
 Everything here is worked out from `isa.INSTRUCTIONS`; kinds and classes are compared with it in the tests.
 """
@@ -30,6 +32,18 @@ KIND: Mapping[str, tuple[tuple[tuple[int, Cube], ...], ...]] = {
     "extension": (((25, {4: 1, 2: 0, 5: 1}),),),
 }
 """For each bit of the kind: bits of the word, and what other bits must be for them to count. One of them counts at most."""
+ATOMIC: Cube = {3: 1, 5: 1, 6: 0}
+"""What tells the opcode of atomic instructions from all others."""
+PLAIN_SYSTEM: Cube = {4: 1, 6: 1, 12: 0, 13: 0, 14: 0}
+"""What tells ecall, ebreak, mret and wfi from all others."""
+PRIVILEGED_KIND: Mapping[str, tuple[tuple[tuple[int, Cube], ...], ...]] = {
+    **KIND,
+    **{name: tuple(tuple((place, {**cube, 6: 0}) for place, cube in bit) for bit in KIND[name])
+       for name in ("alternative", "extension")},
+    "special": (((27, ATOMIC), (20, PLAIN_SYSTEM)), ((28, ATOMIC), (28, PLAIN_SYSTEM)),
+                *(((place, ATOMIC),) for place in (29, 30, 31))),
+}
+"""The same where there are control registers: their numbers are in bits 20 to 31, which do not count."""
 OPCODE = range(2, 7)
 """The bits of the word that tell opcodes apart; the two below are 1 in all of them."""
 ARITHMETIC = (isa.OP, isa.OP_IMM, isa.LUI, isa.AUIPC)
@@ -50,11 +64,15 @@ class Decoder:
     @property
     def parts(self) -> dict[str, int]:
         """The parts of a kind, and how many bits each has."""
-        return {name: len(bits) for name, bits in KIND.items() if self.multiply or name != "extension"}
+        return {name: len(bits) for name, bits in self._table.items() if self.multiply or name != "extension"}
 
     @property
     def kind_bits(self) -> tuple[tuple[tuple[int, Cube], ...], ...]:
-        return tuple(bit for name in self.parts for bit in KIND[name])
+        return tuple(bit for name in self.parts for bit in self._table[name])
+
+    @property
+    def _table(self) -> Mapping[str, tuple[tuple[tuple[int, Cube], ...], ...]]:
+        return PRIVILEGED_KIND if self.privileged else KIND
 
     def kind(self, word: int) -> Code:
         """The kind of a word, in plain Python."""

@@ -8,7 +8,7 @@ Every alternative is closed by the literals of the instruction's kind, so that o
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
@@ -63,8 +63,12 @@ class Checks(LayerFormulas):
         for instruction in decoder.instructions:
             kind = dict(enumerate(decoder.kind(instruction.match)))
             missing = absent(self.word, fixed_bits(instruction), one) + absent(self.kind, kind, one)
-            units.append(conjunction(missing, one))
+            units += [conjunction(each, one) for each in self._permitted(instruction, missing)]
         return stack(*units).total()
+
+    def _permitted(self, instruction: Instruction, missing: Expression) -> list[Expression]:
+        """What is absent for a word, which is this instruction where nothing is `missing`, to be allowed: no two at once."""
+        return [missing]
 
     def _alignment(self, instruction: Instruction) -> Hashable:
         """What must be aligned."""
@@ -95,24 +99,33 @@ class Execute(Checks):
 
     @property
     def part(self) -> Part:
+        one, flags = self.one, self._flags()
+        return (
+            appear(self.rows("value"), self._value(), one)
+            + self._address()
+            + appear(self.rows(*(f"flag.{name}" for name in flags)), stack(*flags.values()), one)
+            + appear(self.rows("after"), self._after(), one)
+            + appear(self.rows("target"), self._target(), one)
+        )
+
+    def _flags(self) -> dict[str, Expression]:
+        """About the operands, 0 or 1."""
         one, open_, low = self.one, 0.0 * self.one, slice(0, HALF)
         x, y = self.x, self.y
-        flags = {
+        return {
             "carry": carry_where(x[low], y[low], open_, open_, one),
             "borrow": carry_where(x[low], -y[low], one, open_, one),
             "same": zero_where(number(x[low], one) - number(y[low], one), open_, one, 1 << HALF),
             "top": self._turned(x[-1]), "turned": self._turned(y[-1]),
             "aligned": one - self._misaligned(), "reached": self._reached(), "lawful": self._lawful(),
         }
-        reference, immediate = x[: self.sizes.reach], self.immediate[: self.sizes.reach]
-        return (
-            appear(self.rows("value"), self._value(), one)
-            + appear(self.rows("reference.low"), sum_where(reference, immediate, open_, open_, one), one)
-            + appear(self.rows("reference.carry"), carry_where(reference, immediate, open_, open_, one), one)
-            + appear(self.rows(*(f"flag.{name}" for name in flags)), stack(*flags.values()), one)
-            + appear(self.rows("after"), self._after(), one)
-            + appear(self.rows("target"), self._target(), one)
-        )
+
+    def _address(self) -> Part:
+        """The low bits of the address, and the carry."""
+        one, open_ = self.one, 0.0 * self.one
+        reference, immediate = self.x[: self.sizes.reach], self.immediate[: self.sizes.reach]
+        return (appear(self.rows("reference.low"), sum_where(reference, immediate, open_, open_, one), one)
+                + appear(self.rows("reference.carry"), carry_where(reference, immediate, open_, open_, one), one))
 
     def _value(self) -> Expression:
         """The bits of the arithmetic unit's value; of sums the low half."""
@@ -209,11 +222,7 @@ class ResultPlace(LayerFormulas):
         place = self.reference[2 : length + 2]
         register, to_register, to_memory = (0.0 * part for part in (stack(*[one] * length), one, one))
 
-        def sort(instruction: Instruction) -> str:
-            return "memory" if instruction.writes_memory else "register" if "rd" in instruction.uses else "nobody"
-
-        for name, closed in self.gates(sort):
-            closed = closed + self._refusal()
+        for name, closed in self._goals():
             if name == "register":
                 bits = bits_where(rd, closed, one)
                 register = register + stack(bits, *[0.0 * one] * (length - bits.size))
@@ -225,6 +234,14 @@ class ResultPlace(LayerFormulas):
         lost = one - to_register - to_memory
         sink = stack(*[0.0 * one] * 5, lost, *[0.0 * one] * (length - 6))
         return stack(register + sink, one - to_memory)
+
+    def _goals(self) -> Iterator[tuple[str, Expression]]:
+        """Where results go, each with what is absent for it."""
+        def sort(instruction: Instruction) -> str:
+            return "memory" if instruction.writes_memory else "register" if "rd" in instruction.uses else "nobody"
+
+        for name, closed in self.gates(sort):
+            yield name, closed + self._refusal()
 
 
 class Finish(NextCounter, ResultPlace):
@@ -238,12 +255,13 @@ class Finish(NextCounter, ResultPlace):
     @property
     def part(self) -> Part:
         one, refusal = self.one, self._refusal()
-        return (
-            rewrite(self.value, self._result())
-            + appear(self.rows("next"), self._next(), one)
-            + appear(self.rows("goal"), self._goal(), one)
-            + rewrite(self.rows("event.fault"), one - conjunction(refusal, one) + self._misses(self._way, refusal))
-        )
+        fault = one - conjunction(refusal, one) + self._misses(self._way, refusal)
+        return self._results + rewrite(self.rows("event.fault"), fault)
+
+    @property
+    def _results(self) -> Part:
+        return (rewrite(self.value, self._result()) + appear(self.rows("next"), self._next(), self.one)
+                + appear(self.rows("goal"), self._goal(), self.one))
 
     def _flag(self, name: str) -> Expression:
         return self.rows(f"flag.{name}")
@@ -252,29 +270,29 @@ class Finish(NextCounter, ResultPlace):
 
     def _result(self) -> Expression:
         """The word that is stored."""
+        return self.total(self._result_sort, lambda name, gate: self._result_of(name, gate + self._unlawful()))
+
+    def _result_sort(self, instruction: Instruction) -> str | None:
+        """How the result of an instruction is made. None: it has none."""
+        operation = arithmetic(instruction)
+        if operation is not None:
+            return operation if operation in ("add", "sub", "compare") else "arithmetic"
+        if instruction.opcode in (isa.JAL, isa.JALR):
+            return "link"
+        return instruction.name if instruction.access_bytes else None
+
+    def _result_of(self, name: str, closed: Expression) -> Expression:
+        """A result, where nothing is absent."""
         one = self.one
-
-        def sort(instruction: Instruction) -> str | None:
-            operation = arithmetic(instruction)
-            if operation is not None:
-                return operation if operation in ("add", "sub", "compare") else "arithmetic"
-            if instruction.opcode in (isa.JAL, isa.JALR):
-                return "link"
-            return instruction.name if instruction.access_bytes else None
-
-        def word(name: str, gate: Expression) -> Expression:
-            closed = gate + self._unlawful()
-            if name == "link":
-                return bits_where(self.following, closed, one)
-            if name == "compare":
-                return self._wide(less_where(*self._compared(), closed, one), 0)
-            if name == "arithmetic":
-                return bits_where(self.value, closed, one)
-            if name in ("add", "sub"):
-                return bits_where(self.value, closed, one) + self._high_sum(name, closed)
-            return self._moved(isa.BY_NAME[name], closed)
-
-        return self.total(sort, word)
+        if name == "link":
+            return bits_where(self.following, closed, one)
+        if name == "compare":
+            return self._wide(less_where(*self._compared(), closed, one), 0)
+        if name == "arithmetic":
+            return bits_where(self.value, closed, one)
+        if name in ("add", "sub"):
+            return bits_where(self.value, closed, one) + self._high_sum(name, closed)
+        return self._moved(isa.BY_NAME[name], closed)
 
     def _wide(self, bits: Expression, low: int) -> Expression:
         """Bits in the places of a word from `low` on, and 0 in all others."""

@@ -85,7 +85,7 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
     """The layers A, B and C with what the extension adds to them, and its own between them."""
     if not sizes.multiply:
         return layers
-    first, second, last = layers
+    first, second, *more, last = layers
     product, quotient = Multiply(sizes, layout), Divide(sizes, layout)
     (word, open_), (other, also) = product.result, quotient.result
     middle = [part for place in range(DIGITS) for part in (quotient.digit(place), quotient.rest(place))]
@@ -96,6 +96,7 @@ def extended(sizes: RiscvSizes, layout: Layout, layers: list[Part]) -> list[Part
         second + steps[0],
         *steps[1:],
         replace_where(product.rows("value"), word + other, [*open_, *also], product.one),
+        *more,
         last + product.cleared + quotient.cleared,
     ]
 

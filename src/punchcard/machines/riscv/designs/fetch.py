@@ -6,7 +6,7 @@ closed there by the row `outside`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
@@ -27,6 +27,9 @@ PASSING = ("x", "y", "value", "reference", "flag", "after", "target", "brought",
 class Fetch(LayerFormulas):
     """The formulas of layer C."""
 
+    passing: ClassVar[tuple[str, ...]] = PASSING
+    """Rows that are cleared."""
+
     def __init__(self, sizes: RiscvSizes, layout: Layout, gate: float) -> None:
         super().__init__(sizes, layout)
         self.gate, self.outside, self.fetched, self.next = gate, *map(self.rows, ("outside", "fetched", "next"))
@@ -43,10 +46,14 @@ class Fetch(LayerFormulas):
             + rewrite(self.counter, self._counter())
             + rewrite(self.rows("following"), self._following())
             + rewrite(self.rows("carried"), self._carried())
-            + rewrite(self.rows("event.call", "event.fetch"), stack(self._call(), self._astray()))
+            + self._events()
             + clear(self.fetched)
         )
-        return sum((vanish(self.rows(name), self.one) for name in PASSING), part)
+        return sum((vanish(self.rows(name), self.one) for name in self.passing), part)
+
+    def _events(self) -> Part:
+        """What the host must look at."""
+        return rewrite(self.rows("event.call", "event.fetch"), stack(self._call(), self._astray()))
 
     # The fetched word
 
@@ -124,12 +131,16 @@ class Fetch(LayerFormulas):
 
     def _astray(self) -> Expression:
         """1 where the next program counter is not the address of a word of the memory."""
+        return self.one - self._inside(0.0 * self.one)
+
+    def _inside(self, closed: Expression) -> Expression:
+        """1 where it is, and nothing is absent."""
         one, sizes, inside = self.one, self.sizes, 0.0 * self.one
         reach = sizes.reach
         low, most = number(self.next[2:reach], one), (1 << reach - 2) - 1
         for page, first, last in sizes.pages:
             fixed = {0: 0, 1: 0} | {i: page >> i - reach & 1 for i in range(reach, WORD_BITS)}
-            missing = absent(self.next, fixed, one)
+            missing = absent(self.next, fixed, one) + closed
             inside = inside + from_where(low, first // WORD_BYTES, 0, most, missing, one)
             inside = inside - from_where(low, last // WORD_BYTES, 0, most, missing, one)
-        return one - inside
+        return inside

@@ -106,14 +106,15 @@ class NextCounter(LayerFormulas):
         """x + immediate, without its lowest bit, where nothing is absent."""
 
     def _next(self) -> Expression:
-        def address(way: Hashable, closed: Expression) -> Expression:
-            if isinstance(way, Branch):
-                return self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
-            if way == "register jump":
-                return self._reference(closed)
-            return bits_where(self.target if way == "jump" else self.following, closed, self.one)
+        return self.total(self._way, self._goes_on)
 
-        return self.total(self._way, address)
+    def _goes_on(self, way: Branch | str, closed: Expression) -> Expression:
+        """The next program counter by a way, where nothing is absent."""
+        if isinstance(way, Branch):
+            return self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
+        if way == "register jump":
+            return self._reference(closed)
+        return bits_where(self.target if way == "jump" else self.following, closed, self.one)
 
     def _where(self, branch: Branch, taken: bool, bits: Expression, closed: Expression) -> Expression:
         """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""

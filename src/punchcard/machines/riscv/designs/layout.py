@@ -9,7 +9,6 @@ from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Predicate
 from punchcard.card.layout import RowBlock, holding, kept
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
-    EVENTS,
     HALF,
     NOTHING,
     PENDING,
@@ -50,13 +49,18 @@ def column_blocks(sizes: RiscvSizes) -> list[RowBlock]:
     ]
 
 
-def operand_blocks() -> list[RowBlock]:
+def operand_blocks(sizes: RiscvSizes) -> list[RowBlock]:
     """What the host looks at, and the operands."""
     return [
-        kept("event", len(EVENTS), "what the host must look at", dict.fromkeys(EVENTS, 1)),
+        kept("event", len(sizes.events), "what the host must look at", dict.fromkeys(sizes.events, 1)),
         passing("x", WORD_BITS, "the first operand"),
         passing("y", WORD_BITS, "the second operand"),
     ]
+
+
+def is_within(sizes: RiscvSizes, address: Word) -> Word:
+    """Whether an address is in the memory."""
+    return address.at_least(sizes.base) & address.less(sizes.end)
 
 
 def is_fault(column: ColumnWords) -> Word:
@@ -181,16 +185,18 @@ def operand_facts(sizes: RiscvSizes) -> list[Fact]:
               for (rows, opcode), source in given.items())]
 
 
-def half_facts() -> list[Fact]:
+def half_facts(sizes: RiscvSizes) -> list[Fact]:
     """The low half of pc + 4 and its carry, and the carry of pc + immediate, for jumps and branches."""
+    unless = None if sizes.privileged else is_fault
+
     def low(word: Word) -> Word:
         return word[:HALF].extend(HALF + 1)
 
     return [Fact("scratchpad", lambda column: column["following"].equals(low(column["counter"]) + WORD_BYTES),
-                 "following is pc + 4, its low half and carry", unless=is_fault),
+                 "following is pc + 4, its low half and carry", unless=unless),
             Fact("scratchpad", lambda column: ~_jumps(column) | column["carried"].equals(
                 (low(column["counter"]) + low(column["immediate"]))[HALF]),
-                 "carried is the carry of pc + immediate", unless=is_fault)]
+                 "carried is the carry of pc + immediate", unless=unless)]
 
 
 def instruction_facts(sizes: RiscvSizes) -> list[AnyFact]:

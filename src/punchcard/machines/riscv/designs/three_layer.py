@@ -18,6 +18,9 @@ from typing import ClassVar
 
 from punchcard.card.layout import Layout, kept
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
+from punchcard.machines.riscv.designs.control import control_blocks, control_facts, reset_rows
+from punchcard.machines.riscv.designs.control_execute import ControlExecute, ControlFinish
+from punchcard.machines.riscv.designs.control_fetch import ControlFetch
 from punchcard.machines.riscv.designs.execute import Execute, Finish
 from punchcard.machines.riscv.designs.extension import extended, extension_blocks
 from punchcard.machines.riscv.designs.fetch import Fetch
@@ -30,6 +33,7 @@ from punchcard.machines.riscv.designs.layout import (
     passing,
     places,
 )
+from punchcard.machines.riscv.designs.traps import Traps
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
@@ -39,6 +43,7 @@ from punchcard.transformer.precision import Precision
 OPERAND_GAP = 1.0
 """Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
+PRIVILEGED_FLAGS = ("quiet", "silent")
 
 
 class RiscvThreeLayer(RiscvDesign):
@@ -48,7 +53,9 @@ class RiscvThreeLayer(RiscvDesign):
 
     def layout(self, sizes: RiscvSizes) -> Layout:
         n, length = WORD_BITS, sizes.pointer_bits
-        halves = {"low": HALF, "carry": 1}
+        halves, reach = {"low": HALF, "carry": 1}, sizes.reach
+        flags = FLAGS + PRIVILEGED_FLAGS * sizes.privileged
+        reference = {"low": reach, **({"high": n - reach} if sizes.privileged else {"carry": 1})}
         return Layout(
             [
                 *column_blocks(sizes),
@@ -56,10 +63,10 @@ class RiscvThreeLayer(RiscvDesign):
                 kept("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
                 kept("following", HALF + 1, "pc + 4", halves),
                 kept("carried", 1, "the carry from the low half of pc + immediate"),
-                *operand_blocks(),
+                *operand_blocks(sizes),
                 passing("value", n, "what the arithmetic unit gives; then the result"),
-                passing("reference", sizes.reach + 1, "x + immediate", {"low": sizes.reach, "carry": 1}),
-                passing("flag", len(FLAGS), "about the operands", dict.fromkeys(FLAGS, 1)),
+                passing("reference", sum(reference.values()), "x + immediate", reference),
+                passing("flag", len(flags), "about the operands", dict.fromkeys(flags, 1)),
                 passing("after", n - HALF, "the high half of pc + 4"),
                 passing("target", n, "pc + immediate"),
                 passing("brought", n, "the word at the address"),
@@ -67,9 +74,10 @@ class RiscvThreeLayer(RiscvDesign):
                 passing("next", n, "the next program counter"),
                 passing("goal", length + 1, "where the result goes", places(sizes)),
                 *extension_blocks(sizes),
+                *control_blocks(sizes),
             ],
             sizes.regions,
-            [*instruction_facts(sizes), *operand_facts(sizes), *half_facts()],
+            [*instruction_facts(sizes), *operand_facts(sizes), *half_facts(sizes), *control_facts(sizes)],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:
@@ -77,16 +85,18 @@ class RiscvThreeLayer(RiscvDesign):
         value, goal, address = (rows(layout, name) for name in ("value", "goal", "address"))
         length, low = sizes.pointer_bits, rows(layout, "reference.low")
         fetched = rows(layout, "next")[2 : length + 2]
+        execute, finish, fetch = (ControlExecute, ControlFinish, ControlFetch) if sizes.privileged else (Execute, Finish, Fetch)
         return extended(sizes, layout, [
             self._operand(layout, "first", "counter", "x")
             + self._operand(layout, "second", "immediate", "y")
-            + Execute(sizes, layout).part,
+            + execute(sizes, layout).part,
             attend(query=looking(layout, stack(low[2 : length + 2], -one)), key=address, value=memory, into=brought,
                    gap=ADDRESS_GAP)
-            + Finish(sizes, layout).part,
+            + finish(sizes, layout).part,
+            *([Traps(sizes, layout).part] if sizes.privileged else []),
             attend(query=address + stack(fetched, -one), key=store_factor(length + 1) * address + goal,
                    value=stack(memory + value, 2 * value), into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
-            + Fetch(sizes, layout, precision.gate).part,
+            + fetch(sizes, layout, precision.gate).part,
         ])
 
     def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:
@@ -102,6 +112,9 @@ class RiscvThreeLayer(RiscvDesign):
         key = stack(rows(layout, "address") + zero, 2 * one - outside)
         return attend(query=query, key=key, value=rows(layout, "memory") + rows(layout, own), into=rows(layout, into),
                       gap=OPERAND_GAP)
+
+    def control(self, sizes: RiscvSizes, entry: int) -> dict[str, int]:
+        return reset_rows(sizes, entry) if sizes.privileged else {}
 
     def following(self, entry: int) -> dict[str, int]:
         low = (entry + WORD_BYTES) % (1 << HALF)

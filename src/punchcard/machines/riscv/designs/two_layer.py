@@ -90,7 +90,7 @@ class RiscvTwoLayer(RiscvDesign):
                 kept("target", n, "pc + immediate, of a jump or a branch"),
                 kept("value", n, "the result of the instruction before, which is stored in this loop"),
                 kept(PENDING, length + 1, "where that goes", places(sizes)),
-                *operand_blocks(),
+                *operand_blocks(sizes),
                 passing("reference", length + 2, "the low bits of x + immediate"),
                 passing("next", n, "the next program counter"),
                 passing("flag", len(FLAGS), "about the instruction", dict.fromkeys(FLAGS, 1)),

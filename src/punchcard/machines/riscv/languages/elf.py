@@ -30,7 +30,9 @@ FLAGS = {
 }
 """Flags that a file must not have."""
 EXTENSIONS = ("i", "m", "zmmul", "zifencei", "zicsr")
-"""Extensions that a file may name. Of zicsr no instruction may be there."""
+"""Extensions that a file may name. Of zicsr no instruction may be there, unless the machine has traps."""
+PRIVILEGED = ("a", "zaamo", "zalrsc", "zicntr", "zihpm")
+"""Those that a file for a machine with traps may name."""
 _TYPES = {"ET_REL": "a relocatable object: link it first", "ET_CORE": "a core dump",
           "ET_DYN": "position-independent or a shared library: link it with -no-pie"}
 MOST_SYMBOLS = 1 << 20
@@ -38,10 +40,11 @@ EXECUTED = 4
 """The flag of a section that holds code."""
 
 
-def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProgram:
+def load(data: bytes, source: str = "", *, base: int | None = None, privileged: bool = False) -> RiscvProgram:
     """The program in the bytes of a file; `base` is where the memory begins, by default as `base_for` says.
 
-    What is linked above the first page, as programs for an operating system are, is called with its name.
+    What is linked above the first page, as programs for an operating system are, is called with its name. `privileged`: for
+    a machine with traps, whose programs may have more instructions, and are called by nobody.
     """
     try:
         _check_ident(data)
@@ -50,7 +53,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
         segments = list(_segments(elf, data))
         symbols = dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
-        names = _check_extensions(elf, data)
+        names = _check_extensions(elf, data, privileged)
     except ProgramError as error:
         raise ProgramError(f"{where(source)}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
@@ -61,7 +64,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None) -> RiscvProg
     first = base_for(segments) if base is None else base
     program = RiscvProgram(tuple(segments), entry, first, symbols, DebugLines(data), source,
                            None if names is None else not {"m", "zmmul"}.isdisjoint(names))
-    return program.with_arguments(()) if program.segments[0].address >= PAGE else program
+    return program.with_arguments(()) if program.segments[0].address >= PAGE and not privileged else program
 
 
 def _check_ident(data: bytes) -> None:
@@ -129,7 +132,7 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes) -> list[str] | None:
+def _check_extensions(elf: Any, data: bytes, privileged: bool) -> list[str] | None:
     """The extensions that a file's attributes name, or None; one that the machine does not have is refused."""
     architecture = _architecture(elf)
     if not architecture:
@@ -137,12 +140,13 @@ def _check_extensions(elf: Any, data: bytes) -> list[str] | None:
     if not architecture.startswith("rv32"):
         raise ProgramError(f"the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
-    wrong = [name for name in names if name not in EXTENSIONS]
+    known = (*EXTENSIONS, *PRIVILEGED) if privileged else EXTENSIONS
+    wrong = [name for name in names if name not in known]
     if wrong:
         many = "extensions" if len(wrong) > 1 else "extension"
         what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
         raise ProgramError(f"the program uses {what}, which the machine does not have: {ADVICE}")
-    place = _register_access(elf, data) if "zicsr" in names else None
+    place = _register_access(elf, data) if "zicsr" in names and not privileged else None
     if place is not None:
         raise ProgramError(f"the instruction at {place:#x} uses a control register (zicsr), which the machine does "
                            f"not have: {ADVICE}")

@@ -56,7 +56,7 @@ class Bus:
     misaligned   see `Misaligned`
     """
 
-    def __init__(self, memory: range, uart: Uart, misaligned: Misaligned = "complete") -> None:
+    def __init__(self, memory: range, uart: Uart, misaligned: Misaligned) -> None:
         if misaligned not in get_args(Misaligned):
             raise PunchcardError(f"misaligned={misaligned!r}: it must be {' or '.join(map(repr, get_args(Misaligned)))}")
         self.uart, self._syscon = uart, Syscon()

@@ -1,0 +1,212 @@
+"""The host of a RISC-V machine with traps: it serves its devices between loops, and lets time pass while it waits.
+
+The card tells it when to look, by the rows `event`:
+
+    bus    the instruction is an access that the processor leaves to its host. The host does it, and puts what was loaded
+           into the rows `port`, which the next loop takes it from; or it refuses, and the next loop traps
+    wait   the next instruction is wfi. Where nothing will happen but that time passes, the host moves the clocks ahead, up
+           to one loop before the timer is due: as many loops are counted as would have been made, and the card is theirs
+
+The host remembers the devices' registers, and which looks for input found a byte: with the bytes read, that is all that a
+run depends on beside its card.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from punchcard.card.layout import Card
+from punchcard.engines import Skip
+from punchcard.errors import PunchcardError
+from punchcard.machines.ports import BYTE, StreamHost
+from punchcard.machines.riscv.csrs import COUNTERS
+from punchcard.machines.riscv.host import CardGuest
+from punchcard.machines.riscv.isa import MASK, WORD_BITS
+from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.system.bus import Bus
+from punchcard.machines.riscv.system.devices import Uart
+from punchcard.machines.riscv.system.platform import TIMER_HERTZ
+from punchcard.machines.riscv.system.script import Script
+from punchcard.machines.running import Mark
+from punchcard.machines.streams import END_OF_INPUT, NOT_YET, LiveInput, Read, TimedInput, Traffic, Write
+
+if TYPE_CHECKING:
+    from punchcard.machines.riscv.machine import RiscvMachine
+
+READY = 1 << WORD_BITS
+"""The bit of the rows `port` behind the word."""
+AT_LEAST_FOR_EVER = 1 << 60
+"""Loops that nobody waits for."""
+LEFT_ALONE = 300 * TIMER_HERTZ
+"""Loops without a byte read or written after which a machine that waits, and whose input has ended, is left alone."""
+
+
+@dataclass(frozen=True)
+class SystemFault:
+    """Why a run ends that no program has ended."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+WAITS_FOR_EVER = SystemFault("the processor waits (wfi), and no interrupt can come: no timer is set, or mie lacks it")
+ALONE = SystemFault(f"the input has ended, and the machine has been waiting for {LEFT_ALONE // TIMER_HERTZ} seconds of its "
+                    "time: let the input switch it off, or limit the run with --max-steps")
+
+
+class SystemHost(StreamHost):
+    """Serves devices, and skips waiting."""
+
+    def __init__(
+        self, machine: RiscvMachine, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None
+    ) -> None:
+        super().__init__(machine, begin, read, write, last)
+        self._sizes, self._guest = machine.sizes, CardGuest(machine.layout, machine.sizes, begin.raw_card)
+        self._timed = read if isinstance(read, TimedInput) else TimedInput(read, lambda: None)
+        source = inspect.unwrap(self._timed.untimed)
+        self._script = source if isinstance(source, Script) else None
+        self._live = source.live if isinstance(source, Script) else source if isinstance(source, LiveInput) else None
+        uart, script, self._moved, self._polls = _unpacked(begin.traffic)
+        if self._script is not None and script:
+            self._script.keep(script)
+        self._loop, self._input_ended = begin.loops, False  # who goes on may have other input
+        self._uart = Uart(self._receive, self._send, uart)
+        memory = range(self._sizes.base, self._sizes.end)
+        self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
+        self._word, self._event, self._port, self._refused = (
+            machine.layout.cell(rows, self._scratch) for rows in ("word", "event.bus", "port", "port.refused"))
+
+    @property
+    def traffic(self) -> Traffic:
+        return replace(super().traffic, kept=_packed(self._uart.kept, self._script.kept if self._script else (), self._moved,
+                                                     self._polls))
+
+    def __call__(self, loop: int, card: Card) -> bool | Skip:
+        if loop == self._served:
+            return self.ended is None
+        self._served, self._waiting = loop, False
+        if self._event.get(card):
+            self._serve_access(loop, card)
+            return self.ended is None
+        return self._wait(loop, card)
+
+    # Devices
+
+    def _serve_instruction(self, loop: int, card: Card) -> None:
+        if self._event.get(card):
+            self._serve_access(loop, card)
+        elif self._over:
+            self.ended, self.fault = "fault", WAITS_FOR_EVER
+
+    def _serve_access(self, loop: int, card: Card) -> None:
+        guest, word, self._loop = self._guest, self._word.get(card), loop
+        guest.card = card
+        if loop >= self._last and not self._bus.switches(word, guest):
+            self._waiting = True
+            return
+        try:
+            found = self._bus.serve(word, guest)
+        except KeyboardInterrupt:
+            self.ended, self._waiting = "interrupted", True
+            return
+        if self._bus.power != "on":
+            self.ended = "halted" if self._bus.power == "off" else "reboot"
+            self.status = 0
+        elif found is None:
+            self._refused.put(card, 1)
+            self._event.put(card, 0)
+        else:
+            self._port.put(card, READY | found)
+            self._event.put(card, 0)
+
+    def _receive(self) -> int:
+        """A byte for the UART, or a negative number; each look is remembered."""
+        if self._input_ended:
+            return END_OF_INPUT
+        if self._script is not None:
+            self._script.now = self._loop
+        byte = self._timed.untimed()
+        if not NOT_YET <= byte <= BYTE:
+            raise PunchcardError(f"the input gives {byte!r}: it must be a byte, 0 to 255, -1 at its end, or -2 for not yet")
+        if byte >= 0:
+            self._read.add(bytes((byte,)))
+            self._polls.append(0)
+            self._moved = self._loop
+        else:
+            self._input_ended = byte == END_OF_INPUT
+            self._polls[-1] += 1
+        return byte
+
+    def _send(self, byte: int) -> None:
+        self._written.add(bytes((byte,)))
+        self._to(byte)
+        self._moved = self._loop
+        if self._script is not None:
+            self._script.now = self._loop
+            self._script.moved()
+
+    # Waiting
+
+    def _wait(self, loop: int, card: Card) -> bool | Skip:
+        """At wfi: how many loops will do nothing but count."""
+        at, scratch = self._layout.number_at, self._scratch
+        enabled, pending = (at(card, name, scratch) & 3 for name in ("mie", "mip"))
+        if enabled & pending:
+            return True
+        self._loop = loop
+        if self._script is not None:
+            self._script.waited(1)
+        due, now = (at(card, low, scratch) | at(card, f"{low}h", scratch) << WORD_BITS for low in ("mtimecmp", "mtime"))
+        left = due - now if due > now else AT_LEAST_FOR_EVER  # else the timer is pending already, and nobody cares
+        if self._last - loop >= AT_LEAST_FOR_EVER and (left >= AT_LEAST_FOR_EVER or not at(card, "mie.timer", scratch)):
+            self.ended, self.fault = "fault", WAITS_FOR_EVER
+        elif self._input_ended and loop - self._moved > LEFT_ALONE:
+            self.ended, self.fault = "interrupted", ALONE  # with other input it may go on
+        return self.ended is None and (Skip(left - 1, self._skip) if left > 1 else True)
+
+    def _skip(self, card: Card, loops: int) -> None:
+        """Change the card as so many loops would that wait. At a terminal the time passes for its person, too."""
+        for names in COUNTERS:
+            number = sum(self._layout.number_at(card, name, self._scratch) << WORD_BITS * i for i, name in enumerate(names))
+            for i, name in enumerate(names):
+                self._layout.put_number_at(card, name, self._scratch, number + loops >> WORD_BITS * i & MASK)
+        if self._script is not None:
+            self._script.waited(loops)
+        if self._live is not None:
+            self._timed.wait(self._live, loops / TIMER_HERTZ)
+
+
+def looks(traffic: Traffic) -> Iterator[int]:
+    """What the UART got each time it looked for a byte of the input, for an interpreter that makes the same run again."""
+    polls = _unpacked(traffic)[3]
+    for byte, empty in zip(traffic.read, polls, strict=False):
+        yield from repeat(NOT_YET, empty)
+        yield byte
+    yield from repeat(NOT_YET, polls[-1])
+
+
+def _packed(uart: Sequence[int], script: Sequence[int], moved: int, polls: Sequence[int]) -> tuple[int, ...]:
+    """What a host remembers, as numbers: parts with their lengths before them."""
+    return len(uart), *uart, len(script), *script, moved, *polls
+
+
+def _unpacked(traffic: Traffic) -> tuple[tuple[int, ...], tuple[int, ...], int, list[int]]:
+    """The same parts again: the UART's, a script's, the loop of the last byte, and the looks for input before each byte."""
+    rest, parts = list(traffic.kept), []
+    if not rest:
+        return (), (), 0, [0] * (len(traffic.read) + 1)
+    for _ in range(2):
+        size = rest.pop(0) if rest else -1
+        if not 0 <= size <= len(rest):
+            break
+        parts.append(tuple(rest[:size]))
+        del rest[:size]
+    if len(parts) < 2 or len(rest) < 2 or min(rest) < 0:
+        raise PunchcardError(f"the devices of a machine were kept as {len(traffic.kept)} numbers, which are not theirs")
+    return parts[0], parts[1], rest[0], rest[1:]
