@@ -26,7 +26,7 @@ def test_a_session(check: Literal["end"] | None) -> None:
     assert (report.result.reason, report.result.status) == ("halted", 0)
     for shown in ("A kernel on a transformer. Type help.\n> help\nprimes N", "worker: primes found: 62\n",
                   "> add\nwith a lock: 1000\nwith lr and sc: 1000\n", "shell: illegal instruction at 0x80000",
-                  ", value 0xffffffff; it begins again\n", "no memory to load from at", "misaligned jump at", "breakpoint at",
+                  ", value 0xffffffff; it begins again\n", "no memory to load from", "misaligned jump", "breakpoint at",
                   "> nonsense\nwhat? Type help.\n> off\n"):
         assert shown in console
     ticks = [int(line.split()[1]) for line in console.splitlines() if line.startswith(("shell ", "worker "))]
