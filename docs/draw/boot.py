@@ -2,14 +2,14 @@
 
 The recording is beside the picture. With an image of your own:
 
-    punchcard boot IMAGE --input docs/pictures/boot-input.txt --stats boot.json > docs/pictures/boot.txt
+    punchcard boot IMAGE --input docs/pictures/boot-input.txt | tr -d '\\r' > docs/pictures/boot.txt
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docs.draw.svg import EDGE, LINE, MONO, PAPER, PICTURES, SMALL, box, sheet, text
+from docs.draw.svg import EDGE, LINE, MONO, PAPER, PICTURES, REGIONS, SMALL, box, sheet, text
 
 WIDTH, MARGIN, MOST = 900, 28, 100
 SCREEN = "#24222c"
@@ -26,8 +26,8 @@ def picture() -> str:
 
 
 def recording() -> list[str]:
-    """Without the prompt's escape sequences; a line that is too long ends in dots."""
-    lines = (PICTURES / "boot.txt").read_text().replace("\r", "").split("\n")
+    """Its lines; one that is too long ends in dots."""
+    lines = (PICTURES / "boot.txt").read_text().split("\n")
     return [line if len(line) <= MOST else f"{line[: MOST - 3]}..." for line in lines if line.strip()]
 
 
@@ -35,5 +35,5 @@ def _parts(lines: list[str], height: float) -> Iterator[str]:
     yield box(MARGIN, MARGIN, WIDTH - 2 * MARGIN, height - 2 * MARGIN, SCREEN, f"rx='8' stroke='{EDGE}'")
     for number, words in enumerate(lines):
         typed = words.startswith(("~ #", "buildroot login:", "$"))
-        yield text(MARGIN + 16, MARGIN + 24 + LINE * number, words, size=SMALL - 1.5, colour=PAPER if not typed else "#f0b95c",
-                   more=f"{MONO} xml:space='preserve'")
+        yield text(MARGIN + 16, MARGIN + 24 + LINE * number, words.expandtabs(), size=SMALL - 1.5,
+                   colour=REGIONS["scratchpad"] if typed else PAPER, more=f"{MONO} xml:space='preserve'")
