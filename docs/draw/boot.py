@@ -13,7 +13,7 @@ from docs.draw.svg import EDGE, LINE, MONO, PAPER, PICTURES, REGIONS, SMALL, box
 
 WIDTH, MARGIN, MOST = 900, 28, 100
 SCREEN = "#24222c"
-FIRST, LAST = 9, 22
+FIRST, LAST = 7, 28
 """Lines from the beginning of the recording, and from its end."""
 
 
@@ -33,7 +33,7 @@ def recording() -> list[str]:
 
 def _parts(lines: list[str], height: float) -> Iterator[str]:
     yield box(MARGIN, MARGIN, WIDTH - 2 * MARGIN, height - 2 * MARGIN, SCREEN, f"rx='8' stroke='{EDGE}'")
+    commands = tuple(f" {command}" for command in (PICTURES / "boot-input.txt").read_text().splitlines())
     for number, words in enumerate(lines):
-        typed = words.startswith(("~ #", "buildroot login:", "$"))
         yield text(MARGIN + 16, MARGIN + 24 + LINE * number, words.expandtabs(), size=SMALL - 1.5,
-                   colour=REGIONS["scratchpad"] if typed else PAPER, more=f"{MONO} xml:space='preserve'")
+                   colour=REGIONS["scratchpad"] if words.endswith(commands) else PAPER, more=f"{MONO} xml:space='preserve'")
