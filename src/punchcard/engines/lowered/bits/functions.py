@@ -124,10 +124,9 @@ class BitFunctions:
 
         A table by flags knows nothing of how they exclude each other: then its parts may.
         """
-        for found in (table, None if is_bit(table) else self._split(linear)):
-            if is_bit(found):
-                return found
-        return None
+        if is_bit(table) and sum(bit.word.op == "equal" for bit in table.bits) < FEW_BITS:
+            return table
+        return next((found for found in (self._split(linear), table) if is_bit(found)), None)
 
     def code(self, node: Node) -> Word:
         """The word whose bits are the signs of the arguments of a code."""

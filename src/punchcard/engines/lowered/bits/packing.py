@@ -114,21 +114,37 @@ def _in_step(bits: Mapping[int, BitTable], places: list[int]) -> Iterable[tuple[
 def _as_sums(words: WordBuilder, bits: Mapping[int, BitTable]) -> dict[int, BitTable]:
     """Functions at low places in the form that those at higher places have, where that is the same function."""
     result = dict(bits)
-    forms: dict[tuple[tuple[int, ...], tuple[tuple[Word, int], ...]], int] = {}
+    forms: dict[Form, int] = {}
     for place in sorted(bits, reverse=True):
-        table = bits[place]
-        form = table.values, tuple((bit.word, 0 if is_flag(bit.word) else bit.place - place) for bit in table.bits)
+        form = _form(bits, place)
         if form in forms:
             continue
         for values, inputs in forms:
-            moved = (words.bit(word, shift if is_flag(word) else shift + place) for word, shift in inputs)
-            other = BitTable(tuple(moved), values)
-            if all(bit.place >= 0 for bit in other.bits) and alike(table, other):
+            places = [at if stays else at + place for _, at, stays in inputs]
+            other = BitTable(tuple(words.bit(word, at) for (word, _, _), at in zip(inputs, places, strict=True)), values)
+            if min(places, default=0) >= 0 and alike(bits[place], other):
                 result[place] = other
                 break
         else:
             forms[form] = place
     return result
+
+
+Form: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Word, int, bool], ...]]
+"""The values of a function, and its words: each with a place, or with how far it is from the function's own place."""
+
+
+def _form(bits: Mapping[int, BitTable], place: int) -> Form:
+    """A function without its place. A flag stays in its place, and so does a bit that a neighbour looks at too."""
+    table = bits[place]
+    named = [tuple(bit.word for bit in table.bits), table.values]
+    others = [bits[other] for other in (place + 1, place - 1) if other in bits]
+    near = next((other for other in others if [tuple(bit.word for bit in other.bits), other.values] == named), None)
+    inputs = []
+    for j, bit in enumerate(table.bits):
+        stays = is_flag(bit.word) or (near is not None and near.bits[j].place == bit.place)
+        inputs.append((bit.word, bit.place if stays else bit.place - place, stays))
+    return table.values, tuple(inputs)
 
 
 def alike(a: BitTable, b: BitTable) -> bool:

@@ -54,11 +54,10 @@ class Total:
         return words.sum(terms, constant)
 
     @property
-    def plain(self) -> Word | None:
-        """The one word that it is a part of, unshifted."""
-        if len(self.terms) == 1 and self.terms[0][0] == 1 and not self.terms[0][3]:
-            return self.terms[0][1]
-        return None
+    def plain(self) -> tuple[Word, int] | None:
+        """The one word that it is a part of, and by how many places it is shifted."""
+        (coefficient, word, _, shift), *more = self.terms
+        return (word, shift) if coefficient == 1 and not more else None
 
 
 def table_of_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable:
@@ -81,13 +80,13 @@ def tabulate_one_value(words: WordBuilder, total: Total, steps: Steps) -> BitTab
 @STEPS
 def take_highest_bit(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
     """One step, at 2^p, of part of a word that is below 2^(p + 1): bit p of the word."""
-    word = total.plain
-    if len(steps) != 2 or word is None or total.low != 0:
+    plain = total.plain
+    if len(steps) != 2 or plain is None or total.low != 0:
         return None
     first = steps[1][0]
     if first & (first - 1) or total.high >= 2 * first:
         return None
-    return bit_table(words.bit(word, first.bit_length() - 1), steps[0][1], steps[1][1])
+    return bit_table(words.bit(plain[0], first.bit_length() - 1 + plain[1]), steps[0][1], steps[1][1])
 
 
 @STEPS

@@ -22,6 +22,7 @@ from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES, Cod
 from punchcard.engines.lowered.codegen.floats import I8, I32, I64, i32, i64
 from punchcard.engines.lowered.codegen.memory import FieldBits, Flat
 from punchcard.engines.lowered.graph.nodes import Linear
+from punchcard.engines.lowered.graph.operations import STATE
 from punchcard.errors import LoweringError
 
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
@@ -92,8 +93,12 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     emitter.ok += [emitter.b.icmp_unsigned("!=", one, other) for one, other in combinations(lanes, 2)]  # no two store to one
     places, numbers = emitter.places, []
     bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
+    changing = {places.word_of(slot) and places.word_of(slot)[0] for slot, linear in plan.states.items()
+                if not _stays(slot, linear)}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
+        if found is not None and found[0] not in changing:  # no bit of the word changes
+            continue
         if found is None:
             numbers.append((slot, emitter.linear(linear, slot.width)))
         else:
@@ -101,6 +106,12 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     words = [(word, emitter.packed_bits(of)) for word, of in bits.items()]
     stored = [item for store in plan.stores for item in _lanes(emitter, store, plan.settles)]
     return NewValues(emitter.all_ok(), stored, numbers, words)
+
+
+def _stays(slot: StateSlot, linear: Linear) -> bool:
+    """Whether a state is after a loop what it was before."""
+    single = linear.single
+    return single is not None and single[1] == 1.0 and single[0].op is STATE and single[0].data == slot
 
 
 def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[str, float]]) -> Content:

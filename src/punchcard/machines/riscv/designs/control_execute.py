@@ -69,7 +69,7 @@ class ControlExecute(Execute):
         one = self.one
         rolls = [conjunction(absent(self.rows(low), dict.fromkeys(range(WORD_BITS), 1), one), one) for low in COUNTING]
         return (super().part + appear(self.rows("contents"), self._contents(), one)
-                + appear(self.rows("rolls"), stack(*rolls), one))
+                + appear(self.rows(*(f"{name}_rolls" for name in COUNTING)), stack(*rolls), one))
 
     def _address(self) -> Part:
         """The whole address: a sum of 32 bits fits a float64."""
@@ -218,72 +218,56 @@ class ControlFinish(Finish):
         apart = number(self.whole[2:], one) - number(self.rows("reservation.address"), one)
         return zero_where(apart, closed + valid, one, 1 << size)
 
-    # Why there would be a trap, and with what
+    # Why there would be a trap of the instruction's own, and with what
 
     def _cause(self) -> Expression:
-        """The bits of the cause, and whether it is an interrupt."""
-        one, sound, aligned = self.one, self.sound, absent(self.rows("flag.aligned"), {0: 1}, self.one)
-        comes = absent(self.rows("flag.quiet"), {0: 0}, one)
-        software = absent(self.rows("mie.software", "mip.software"), {0: 1, 1: 1}, one)
-        interrupt, by_software = conjunction(comes, one), conjunction(comes + software, one)
-        causes: dict[int, Expression] = {
-            csrs.FETCH_FAULT: conjunction(self._stray(), one), csrs.ILLEGAL: conjunction(self._unsound(), one),
-            csrs.BREAKPOINT: self._count(lambda i: i.name == "ebreak", sound),
-            csrs.SOFTWARE_INTERRUPT: by_software, csrs.TIMER_INTERRUPT: interrupt - by_software,
-        }
+        """The bits of the cause."""
+        one, aligned = self.one, absent(self.rows("flag.aligned"), {0: 1}, self.one)
+        causes = {csrs.BREAKPOINT: self._count(lambda i: i.name == "ebreak")}
         for mode, cause in ((csrs.USER, csrs.USER_CALL), (csrs.MACHINE, csrs.MACHINE_CALL)):
-            causes[cause] = self._count(lambda i: i.name == "ecall", sound, absent(self.rows("mode"), {0: mode}, one))
+            causes[cause] = self._count(lambda i: i.name == "ecall", absent(self.rows("mode"), {0: mode}, one))
         for stores, (wrong, away) in {False: (csrs.MISALIGNED_LOAD, csrs.LOAD_FAULT),
                                       True: (csrs.MISALIGNED_STORE, csrs.STORE_FAULT)}.items():
             def accesses(i: Instruction, stores: bool = stores) -> bool:
                 return i.access_bytes > 0 and i.writes_memory == stores
 
-            causes[away] = self._count(accesses, sound, aligned)
-            causes[wrong] = self._count(accesses, sound) - causes[away]
-        size = ROWS["mcause.code"]
-        bits = [sum((found for cause, found in causes.items() if cause >> place & 1), 0.0 * one) for place in range(size)]
-        return stack(*bits, interrupt)
-
-    def _stray(self) -> Expression:
-        """What is absent for the instruction to be outside the memory."""
-        return absent(self.rows("flag.quiet", "astray"), {0: 1, 1: 1}, self.one)
-
-    def _unsound(self) -> Expression:
-        """What is absent for the word not to be an instruction that is allowed."""
-        return absent(self.rows("flag.quiet", "flag.lawful", "astray"), {0: 1, 1: 0, 2: 0}, self.one)
+            causes[away] = self._count(accesses, aligned)
+            causes[wrong] = self._count(accesses) - causes[away]
+        return stack(*(sum((found for cause, found in causes.items() if cause >> place & 1), 0.0 * one)
+                       for place in range(ROWS["mcause.code"])))
 
     def _detail(self) -> Expression:
-        """What mtval becomes: the program counter, the word, where a jump leads, or the address of an access."""
-        one = self.one
-
+        """What mtval becomes: the program counter, where a jump leads, or the address of an access."""
         def sort(instruction: Instruction) -> str | None:
-            if instruction.name in ("ebreak", "ecall"):
-                return instruction.name
             way = self._way(instruction)
-            if instruction.access_bytes or way == "register jump":
-                return "access" if instruction.access_bytes else "register jump"
-            return "jump" if way == "jump" or isinstance(way, Branch) else None
+            if instruction.name == "ebreak" or instruction.access_bytes or way == "register jump":
+                return "ebreak" if instruction.name == "ebreak" else "access" if instruction.access_bytes else str(way)
+            return "jump" if way == "jump" or isinstance(way, Branch) else "none"
 
-        def word(name: str, gate: Expression) -> Expression | None:
-            closed = gate + self.sound
+        def word(name: str, closed: Expression) -> Expression | None:
             if name == "register jump":
                 return self._reference(closed)
             sources = {"ebreak": self.counter, "access": self.whole, "jump": self.target}
-            return bits_where(sources[name], closed, one) if name in sources else None
+            return bits_where(sources[name], closed, self.one) if name in sources else None
 
-        return (self.total(sort, word) + bits_where(self.counter, self._stray(), one)
-                + bits_where(self.word, self._unsound(), one))
+        return self.total(sort, word)
 
     # What is written to control registers and to the CLINT
 
     def _new(self) -> Expression:
-        """csrrw writes a word, csrrs sets its bits, csrrc clears them; a store of a word writes what it stores."""
-        def sort(instruction: Instruction) -> str | None:
-            return instruction.name if instruction.uses_csr or instruction.name == "sw" else None
+        """csrrw writes a word, csrrs sets its bits, csrrc clears them; a store of a word writes what it stores.
 
-        def word(name: str, closed: Expression) -> Expression:
-            if name == "sw":
-                return bits_where(self.y, closed, self.one)
+        Of an instruction amo it is the word of the memory, which the port keeps.
+        """
+        def sort(instruction: Instruction) -> str:
+            if instruction.name in isa.AMOS:
+                return "amo"
+            return instruction.name if instruction.uses_csr or instruction.name == "sw" else "none"
+
+        def word(name: str, closed: Expression) -> Expression | None:
+            if name in ("none", "sw", "amo"):
+                sources = {"sw": self.y, "amo": self.rows("brought")}
+                return bits_where(sources[name], closed, self.one) if name in sources else None
             given = self.immediate if name.endswith("i") else self.x
             new = 0.0 * given if name.startswith("csrrc") else bits_where(given, closed, self.one)
             if name.startswith("csrrw"):
@@ -337,7 +321,7 @@ class ControlFinish(Finish):
         one, size, time, limit = self.one, 1 << WORD_BITS, self.rows("mtime"), self.rows("mtimecmp")
 
         def reaches(other: Expression, closed: Expression) -> Expression:
-            rolls = [closed + absent(self.rows("rolls.mtime"), {0: bit}, one) for bit in (0, 1)]
+            rolls = [closed + absent(self.rows("mtime_rolls"), {0: bit}, one) for bit in (0, 1)]
             zero = absent(other, dict.fromkeys(range(WORD_BITS), 0), one)
             return (step_where(number(time, one) + one - number(other, one), rolls[0], one, size)
                     + conjunction(rolls[1] + zero, one))

@@ -8,23 +8,35 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from punchcard.machines.riscv.designs.decode import fixed_bits
+from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.designs.control import COUNTING
+from punchcard.machines.riscv.designs.decode import OPCODE, fixed_bits, immediate_sources
 from punchcard.machines.riscv.designs.fetch import PASSING, Fetch
 from punchcard.machines.riscv.designs.formulas import rewrite
 from punchcard.machines.riscv.isa import BY_NAME, WORD_BITS
 from punchcard.primitives.bits import number
 from punchcard.primitives.literals import absent, as_numbers, bits_where, step_where
 from punchcard.transformer.build import Part
-from punchcard.transformer.expression import Expression
+from punchcard.transformer.expression import Expression, stack
 
 
 class ControlFetch(Fetch):
     """The formulas of layer C."""
 
-    passing: ClassVar[tuple[str, ...]] = (*PASSING, "contents", "rolls", "new", "writes", "course", "cause", "detail", "stops", "due", "called")
+    passing: ClassVar[tuple[str, ...]] = (*PASSING, "contents", *(f"{name}_rolls" for name in COUNTING), "new", "writes", "course", "cause", "detail", "stops", "due", "called")
 
     def _counter(self) -> Expression:
         return bits_where(self.next, 0.0 * self.one, self.one)
+
+    def _immediate(self) -> Expression:
+        """As in any machine, with all bits of the opcode in each term: so a compiler sees one choice for all bits."""
+        formats = {i.opcode: i.format for i in self.sizes.decoder.instructions if i.format in isa.IMMEDIATES}
+        total = 0.0 * self.word
+        for opcode, format in formats.items():
+            sources, cube = immediate_sources(format), {place: opcode >> place & 1 for place in OPCODE}
+            total = total + stack(*(0.0 * self.one if source is None else self._copied(self.fetched[source], cube)
+                                    for source in sources))
+        return total
 
     def _events(self) -> Part:
         one = self.one

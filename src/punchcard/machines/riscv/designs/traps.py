@@ -16,7 +16,17 @@ from functools import cached_property
 from itertools import product
 
 from punchcard.card.layout import Layout
-from punchcard.machines.riscv.csrs import CLINT, COUNTERS, MACHINE, ROWS, USER
+from punchcard.machines.riscv.csrs import (
+    CLINT,
+    COUNTERS,
+    FETCH_FAULT,
+    ILLEGAL,
+    MACHINE,
+    ROWS,
+    SOFTWARE_INTERRUPT,
+    TIMER_INTERRUPT,
+    USER,
+)
 from punchcard.machines.riscv.designs.base import SINK, RiscvSizes
 from punchcard.machines.riscv.designs.control import CLINT_PARTS, DUE, WRITABLE
 from punchcard.machines.riscv.designs.formulas import LayerFormulas, appear, replace_where, rewrite
@@ -79,7 +89,7 @@ class Traps(LayerFormulas):
             + self._choose(self.rows("goal"), *(self._sink(gate) for gate in (
                 self._where(lost=1), self._where(lost=0, trap=1), self._where(lost=0, trap=0, asks=1, known=0))))
             + rewrite(self.rows("event.bus"), asks)
-            + self._choose(self.port, self._word(self.rows("brought"), self._where(begins=1, tries=0)),
+            + self._choose(self.port, self._word(self.new, self._where(begins=1, tries=0)),
                            self._failure(self._where(begins=1, tries=1)))
             + rewrite(self.rows("port.ready", "port.refused"), stack(begins, 0.0 * one) + silent)
             + self._choose(self.rows("reservation.address"), self._word(self.rows("reference")[2:], self._where(reserves=1)))
@@ -114,17 +124,55 @@ class Traps(LayerFormulas):
             "mstatus.mpie": [self._word(enabled, trap), self._constant(1, back)],
             "mstatus.mpp": [self._word(mode, trap), self._constant(USER, back)],
             "mepc": [self._word(self.counter[2:], trap)],
-            "mcause.code": [self._word(self.rows("cause.code"), trap)],
-            "mcause.interrupt": [self._word(self.rows("cause.interrupt"), trap)],
-            "mtval": [self._word(self.rows("detail"), trap)],
+            "mcause.interrupt": [(conjunction(self._comes(trap), self.one), trap)],
         }
-        counting = {rows for pair in COUNTERS for rows in pair}
         neither = [self._where(), self._where(trap=0), self._where(trap=0, returns=0)]
-        for rows in dict.fromkeys([*entered, *(rows for rows in self._writers if rows not in counting)]):
+        others = {"mcause.code", "mtval", *(rows for pair in COUNTERS for rows in pair)}
+        for rows in dict.fromkeys([*entered, *(rows for rows in self._writers if rows not in others)]):
             choices = entered.get(rows, [])
             more = [self._written(rows, neither[len(choices)])] if rows in self._writers else []
             found = found + self._choose(self.rows(rows), *choices, *more)
-        return found + appear(self.rows("called"), self._called(), self.one)
+        return (found + appear(self.rows("called"), self._called(), self.one)
+                + self._reason("mcause.code", self._cause(trap)) + self._reason("mtval", self._detail(trap)))
+
+    # Why a trap is taken, and with what: an interrupt, a fetch, a word that is not allowed, or the instruction's own
+
+    def _reason(self, rows: str, bits: Expression) -> Part:
+        """Rows become these bits in a trap, else what an instruction writes, else they stay.
+
+        Each case names the flag of a trap, so that a compiler sees few bits in each.
+        """
+        one, usual = self.one, absent(self.rows("course.odd"), {0: 0}, self.one)
+        written, _ = self._written(rows, self._where(trap=0))
+        stays = self._where(trap=0) + absent(self.rows(f"writes.{self._writers[rows][0]}"), {0: 0}, one)
+        return rewrite(self.rows(rows), bits + written + bits_where(self.rows(rows), usual, one)
+                       + bits_where(self.rows(rows), stays, one))
+
+    def _comes(self, closed: Expression) -> Expression:
+        return closed + absent(self.rows("flag.quiet"), {0: 0}, self.one)
+
+    def _strays(self, closed: Expression) -> Expression:
+        return closed + absent(self.rows("flag.quiet", "astray"), {0: 1, 1: 1}, self.one)
+
+    def _forbidden(self, closed: Expression, lawful: int = 0) -> Expression:
+        return closed + absent(self.rows("flag.quiet", "astray", "flag.lawful"), {0: 1, 1: 0, 2: lawful}, self.one)
+
+    def _cause(self, closed: Expression) -> Expression:
+        """The bits of the cause, where nothing is absent."""
+        one, own = self.one, self._forbidden(closed, lawful=1)
+        software = absent(self.rows("mie.software", "mip.software"), {0: 1, 1: 1}, one)
+        interrupt, by_software = (conjunction(self._comes(each), one) for each in (closed, closed + software))
+        causes = {SOFTWARE_INTERRUPT: by_software, TIMER_INTERRUPT: interrupt - by_software,
+                  FETCH_FAULT: conjunction(self._strays(closed), one), ILLEGAL: conjunction(self._forbidden(closed), one)}
+        bits = [sum((found for cause, found in causes.items() if cause >> place & 1), 0.0 * one)
+                for place in range(ROWS["mcause.code"])]
+        return stack(*bits) + bits_where(self.rows("cause"), own, one)
+
+    def _detail(self, closed: Expression) -> Expression:
+        """The bits of mtval, where nothing is absent."""
+        return (bits_where(self.counter, self._strays(closed), self.one)
+                + bits_where(self.word, self._forbidden(closed), self.one)
+                + bits_where(self.rows("detail"), self._forbidden(closed, lawful=1), self.one))
 
     def _called(self) -> Expression:
         """1 where a software interrupt is pending that mie has, as both will be."""
@@ -159,7 +207,7 @@ class Traps(LayerFormulas):
         """Counters count, unless one of their halves is written."""
         one, found, usual = self.one, Part(), absent(self.rows("course.odd"), {0: 0}, self.one)
         for low, high in COUNTERS:
-            rolls = as_numbers(self.rows(f"rolls.{low}"), one)
+            rolls = as_numbers(self.rows(f"{low}_rolls"), one)
             stops = self.rows(f"stops.{low}")
             for rows, more in ((low, one), (high, rolls)):
                 writes = stack(stops, self.rows(f"writes.{self._writers[rows][0]}"))
