@@ -237,6 +237,12 @@ def test_stages_that_do_not_fit() -> None:
         Proof(machine()).show("execute", "mul")
 
 
+def test_a_privileged_machine_is_refused_by_name() -> None:
+    """A certificate that says less than it seems would be worse than none."""
+    with pytest.raises(ProofError, match="privileged=True: traps, control registers, .* cannot be proven"):
+        Proof(RiscvMachine(memory=MEMORY, privileged=True))
+
+
 def test_a_stage_has_the_sums_of_its_own_layers() -> None:
     """With 2^16 words the layers before it would need 26 bits of what it begins with; float32, which has 24, is enough."""
     Proof(machine("three-layer", 1 << 16)).check_sums()

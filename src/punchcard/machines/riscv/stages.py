@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout, RowBlock, holding
+from punchcard.errors import ProofError
 from punchcard.machines.meaning import Case, Meaning, Stage
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs import layout as facts
@@ -364,4 +365,7 @@ def register(word: Word, field: str) -> Word:
 
 def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:
     """The stages of a design, in which results lag or not."""
+    if sizes.privileged:
+        raise ProofError("a machine with privileged=True: traps, control registers, atomic instructions and the timer have no "
+                         "stages yet, so one loop of it cannot be proven; leave privileged out")
     return TwoLayerStages(sizes, layout) if lags else ThreeLayerStages(sizes, layout, layers)
