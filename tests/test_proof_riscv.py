@@ -237,10 +237,23 @@ def test_stages_that_do_not_fit() -> None:
         Proof(machine()).show("execute", "mul")
 
 
-def test_a_privileged_machine_is_refused_by_name() -> None:
-    """A certificate that says less than it seems would be worse than none."""
-    with pytest.raises(ProofError, match="privileged=True: traps, control registers, .* cannot be proven"):
-        Proof(RiscvMachine(memory=MEMORY, privileged=True))
+@pytest.mark.parametrize(("design", "stage", "rows"), [("three-layer", "execute", "goal"), ("two-layer", "complete", "pending")])
+def test_a_meaning_that_is_wrong_of_rows_left_open_before(design: str, stage: str, rows: str) -> None:
+    """Where a result goes: rows that a stage first leaves open, and of which it then says what they hold."""
+    class Wrong(RiscvMachine):
+        def stages(self) -> Any:
+            def spoil(right: Stage) -> Stage:
+                def meaning(card: Any) -> None:
+                    right.meaning(card)
+                    if card.case is not None:
+                        card.expect(rows, "scratchpad", constant(5, self.layout.place(rows).size))
+
+                return replace(right, meaning=meaning) if right.name == stage else right
+
+            return [spoil(each) for each in super().stages()]
+
+    with pytest.raises(Failed, match=f"{stage}: lui: step: {rows} in scratchpad is what the step says"):
+        Proof(Wrong(memory=MEMORY, design=design)).show(stage, "lui")
 
 
 def test_a_stage_has_the_sums_of_its_own_layers() -> None:
