@@ -35,8 +35,8 @@ from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, de
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
-from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
+from punchcard.machines.riscv.trap_stages import stages_of
 from punchcard.machines.running import Mark, RunOutcome
 from punchcard.machines.streams import Read, Write
 
