@@ -206,6 +206,12 @@ def cards_of_cases(machine: RiscvMachine, count: int, seed: int = 0) -> tuple[li
     return cases, after
 
 
+def card_of_case(machine: RiscvMachine, rng: random.Random, case: str) -> Tensor:
+    """A card of a case, on which all facts hold."""
+    found: Tensor = machine.model(_card(machine, rng, _word(machine, rng, case)))
+    return found
+
+
 def _word(machine: RiscvMachine, rng: random.Random, case: str) -> int:
     """A word of a case."""
     return illegal_word(rng, machine.sizes.decoder.instructions) if case == ELSE else any_instruction(rng, isa.BY_NAME[case])

@@ -20,14 +20,17 @@ from punchcard.card.facts import Fact
 from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Stage
-from punchcard.machines.riscv import isa
+from punchcard.machines.riscv import csrs, isa
+from punchcard.machines.riscv.designs.base import RiscvSizes
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.numbers import ELSE
+from punchcard.machines.riscv.privileged import is_awake, is_due
+from punchcard.machines.riscv.trap_stages import PrivilegedStages
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.cases import soaked
 from tests.perturbed import mutations
-from tests.riscv_cases import cards_of_cases, endless
+from tests.riscv_cases import card_of_case, cards_of_cases, endless
 
 pytest.importorskip("z3")
 
@@ -250,6 +253,85 @@ def test_stages_that_do_not_fit() -> None:
         Proof(machine()).show("execute", "mul")
 
 
+@pytest.mark.parametrize(("design", "stage", "rows"), [
+    ("three-layer", "execute", "goal"), soaked("two-layer", "complete", "pending")])
+def test_a_meaning_that_is_wrong_of_rows_left_open_before(design: str, stage: str, rows: str) -> None:
+    """Where a result goes: rows that a stage first leaves open, and of which it then says what they hold."""
+    class Wrong(RiscvMachine):
+        def stages(self) -> Any:
+            def spoil(right: Stage) -> Stage:
+                def meaning(card: Any) -> None:
+                    right.meaning(card)
+                    if card.case is not None:
+                        card.expect(rows, "scratchpad", constant(5, self.layout.place(rows).size))
+
+                return replace(right, meaning=meaning) if right.name == stage else right
+
+            return [spoil(each) for each in super().stages()]
+
+    with pytest.raises(Failed, match=f"{stage}: lui: step: {rows} in scratchpad is what the step says"):
+        Proof(Wrong(memory=MEMORY, design=design)).show(stage, "lui")
+
+
+# A machine with traps
+
+
+@cache
+def privileged() -> RiscvMachine:
+    return RiscvMachine(memory=MEMORY, privileged=True)
+
+
+def test_a_trap_and_the_rows_that_follow_from_others_are_proven() -> None:
+    proof = Proof(privileged())
+    for part in (("execute", "ecall"), ("fetch",)):
+        proof.show(*part)
+    names = {claim.name for claim in proof.claims.shown}
+    assert {f"execute: ecall: step: {rows} in scratchpad" for rows in ("next", "mcause", "mstatus", "mtime", "port")} <= names
+    assert {f"fetch: again: {fact.about}" for fact in privileged().layout.facts_of(Fact)} <= names
+
+
+def test_products_and_quotients_with_traps_are_refused_by_name() -> None:
+    """A certificate that says less than it seems would be worse than none."""
+    sizes, layout = RiscvSizes(MEMORY, multiply=True, privileged=True), privileged().layout
+    with pytest.raises(ProofError, match="privileged=True and multiply=True: its products and quotients are not proven"):
+        _ = PrivilegedStages(sizes, layout, 27).stages
+
+
+@pytest.mark.parametrize("count", [2, soaked(200)])
+def test_the_meaning_of_a_privileged_loop_is_what_the_model_does(count: int) -> None:
+    """From a card with any state: interrupts, both modes, and answers of the port."""
+    subject, rng = privileged(), random.Random(7)
+    names = ("sc.w", "csrrw", *(one.name for one in subject.sizes.decoder.instructions))
+    for number in range(count):
+        card = card_of_case(subject, rng, names[number % len(names)])
+        give_state(subject, rng, card)
+        assert subject.layout.violations(card) == []
+        after = subject.model(card)
+        assert np.array_equal(step(subject, card, after), after.double().numpy())
+
+
+def give_state(subject: RiscvMachine, rng: random.Random, card: torch.Tensor) -> None:
+    """Any numbers for the machine's own state, and the rows that follow from them."""
+    rows = {name: rng.choice((0, (1 << size) - 1, rng.getrandbits(size))) for name, size in csrs.ROWS.items()}
+    scratch = subject.layout.region("scratchpad").start
+    for name, number in rows.items():
+        subject.layout.put_number_at(card, name, scratch, number)
+    rows["mip.timer"] = is_due(rows)
+    for name, number in (("mip.timer", rows["mip.timer"]), ("awake", is_awake(rows))):
+        subject.layout.put_number_at(card, name, scratch, number)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rows", ["mcause", "mepc", "next", "goal", "mstatus", "reservation", "mtime", "port"])
+def test_a_changed_weight_of_the_trap_layer_is_refuted(rows: str) -> None:
+    """Weights that a trap needs: those that write its rows where the flag of a trap is on, and those of time and the port."""
+    subject = privileged()
+    layer, span = subject.weights.layers[2], subject.layout.rows(rows)
+    used = layer.w1[:, subject.layout.rows("course.trap")].any(axis=1)
+    row, unit = np.argwhere(layer.w2[span] * (used if rows not in ("mtime", "port") else 1))[0]
+    assert _is_refuted(Proof(subject, turned(subject, 2, span.start + row, unit)), "execute", "ecall")
+
+
 def test_a_stage_has_the_sums_of_its_own_layers() -> None:
     """With 2^16 words the layers before it would need 26 bits of what it begins with; float32, which has 24, is enough."""
     Proof(machine("three-layer", 1 << 16)).check_sums()
@@ -261,9 +343,10 @@ def test_a_stage_has_the_sums_of_its_own_layers() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize(("design", "memory", "base"), [
     ("three-layer", 64, 0), ("three-layer", 100, 0x80000100), ("three-layer", 1 << 16, 0), ("two-layer", 64, 0),
-    ("two-layer", 1 << 16, 0), ("three-layer with products", 64, 0)])
+    ("two-layer", 1 << 16, 0), ("three-layer with products", 64, 0), ("three-layer with traps", 64, 0)])
 def test_every_instruction_is_proven(design: str, memory: int, base: int) -> None:
     subject = machine(design.split()[0], memory, base, multiply=design.endswith("products"))
+    subject = privileged() if design.endswith("traps") else subject
     found = subject.prove()
     assert found.proven, found
     names = {claim.name.split(": ")[1] for claim in found.claims if claim.name.count(": ") > 1}

@@ -33,7 +33,7 @@ from punchcard.proof.column import Column, ColumnCode, has_bits, is_unknown, joi
 from punchcard.proof.forms import NOTHING, Bits, Form, Real, Term, gated, number, signed
 from punchcard.proof.solver import Solver
 from punchcard.words.word import Word, variable
-from punchcard.words.z3_terms import as_truth, z3_terms
+from punchcard.words.z3_terms import as_bits, as_truth, z3_terms
 
 LONGEST_CHAIN = 8
 """So often may a column be a copy of one that is a copy."""
@@ -275,7 +275,7 @@ class Columns:
         elif condition.op == "equal":
             rows, number = condition.arguments
             if rows.op == "variable" and rows.data != OWN_NUMBER and str(rows.data) not in rows_of(number):
-                yield str(rows.data), z3.simplify(self._render(number, place, words))
+                yield str(rows.data), z3.simplify(as_bits(self._render(number, place, words)))
 
     def _define(self, column: Column) -> None:
         """Put numbers that facts decide in place of unknown ones."""

@@ -196,6 +196,7 @@ class ProofMeaning:
             if where_else == region and name != rows and (name == block if part else name.startswith(f"{block}.")):
                 raise ProofError(f"{name!r} and {rows!r} in {region!r}: say what the block holds, or its parts, not both")
         self.expected[rows, region] = (lambda column: value) if isinstance(value, Word) else value
+        self.where.pop((rows, region), None)  # what was left open before is said now
         if where is not None:
             self.only_where(rows, region, where)
 

@@ -47,11 +47,11 @@ from punchcard.machines.riscv.loop_differences import (
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter, PrivilegedState
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
-from punchcard.machines.riscv.stages import stages_of
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.riscv.system.bus import Bus
 from punchcard.machines.riscv.system.devices import Uart
 from punchcard.machines.riscv.system_host import SystemHost, looks
+from punchcard.machines.riscv.trap_stages import stages_of
 from punchcard.machines.running import Mark, RunOutcome
 from punchcard.machines.streams import Read, Traffic, Write
 

@@ -17,7 +17,7 @@ from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs import layout as facts
 from punchcard.machines.riscv.designs.base import PENDING, SINK, RiscvSizes
 from punchcard.machines.riscv.designs.decode import source_of
-from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, WORD_BITS, WORD_BYTES, Format, Instruction
+from punchcard.machines.riscv.isa import FIELDS, IMMEDIATES, UNSIGNED, WORD_BITS, WORD_BYTES, Format, Instruction
 from punchcard.machines.riscv.numbers import ELSE, alike, tell_numbers
 from punchcard.machines.riscv.semantics import Operands
 from punchcard.words.word import FALSE, TRUE, Word, any_of, constant, join
@@ -317,17 +317,20 @@ class RiscvLoop:
         """The address of the sink."""
         return join(constant(SINK, self.sizes.pointer_bits), TRUE)
 
+    def stored(self, goal: Word, value: Word, following: Word) -> Word:
+        """A value is stored at a column's address. The word at the next program counter as it is then."""
+        for region in self.sizes.cells:
+            self.card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
+        position = self.position(following)
+        # `read_word` applies what is pending: nothing, or this same store.
+        return as_if_stored((goal, value), join(position, FALSE), self.read_word(position))
+
     def fetch(self, goal: Word, value: Word, following: Word, refused: Word, stalls: Word | None = None) -> None:
         """A value is stored at a column's address, and the word at the next program counter is read as it is then.
 
         Where the machine stalls, it is a jump to itself. A refused instruction leaves the program counter.
         """
-        card = self.card
-        for region in self.sizes.cells:
-            card.expect("memory", region, lambda cell: cell["address"].equals(goal).choose(value, cell["memory"]))
-        position = self.position(following)
-        # `read_word` applies what is pending: nothing, or this same store.
-        word = as_if_stored((goal, value), join(position, FALSE), self.read_word(position))
+        card, word = self.card, self.stored(goal, value, following)
         if stalls is not None:
             word = stalls.choose(constant(isa.STALL, WORD_BITS), word)
         card.expect("word", "scratchpad", word)
@@ -344,12 +347,12 @@ def as_if_stored(pending: Pending, address: Word, held: Word) -> Word:
 
 def immediate_of(format: Format, word: Word) -> Word:
     """The immediate of a word, with its sign; 0 where the format has none."""
-    if format not in IMMEDIATES:
+    if not IMMEDIATES.get(format):
         return constant(0, WORD_BITS)
     pieces = sorted(IMMEDIATES[format], key=lambda piece: piece.low)
     parts = [constant(0, pieces[0].low)] if pieces[0].low else []
     parts += [word[piece.at : piece.at + piece.width] for piece in pieces]
-    return join(*parts).extend(WORD_BITS, signed=format != "shift")
+    return join(*parts).extend(WORD_BITS, signed=format not in UNSIGNED)
 
 
 def misaligned(address: Word, size: int) -> Word:
@@ -360,8 +363,3 @@ def misaligned(address: Word, size: int) -> Word:
 def register(word: Word, field: str) -> Word:
     """The number of a register that a word names."""
     return word[FIELDS[field] : FIELDS[field] + 5]
-
-
-def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:
-    """The stages of a design, in which results lag or not."""
-    return TwoLayerStages(sizes, layout) if lags else ThreeLayerStages(sizes, layout, layers)
