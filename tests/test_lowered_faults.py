@@ -17,7 +17,7 @@ from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, prepare
 from punchcard.engines.base import Run, Runner
-from punchcard.engines.controls import Port
+from punchcard.engines.controls import Port, Skip
 from punchcard.engines.lowered import card_state
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.compiled_model import CompiledModel
@@ -196,7 +196,7 @@ def test_columns_that_should_hold_the_same_and_do_not() -> None:
 
 def after(loops: int, change: Port, bits: int, rows: str, region: str = "scratchpad") -> dict[Pattern, Port]:
     """Ports for `change`, which is called once."""
-    def act(loop: int, card: Tensor) -> bool:
+    def act(loop: int, card: Tensor) -> bool | Skip:
         return change(loop, card) if loop == loops else True
 
     return {Pattern(rows, region, (0,) * bits): act}

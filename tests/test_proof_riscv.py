@@ -286,7 +286,8 @@ def test_a_trap_and_the_rows_that_follow_from_others_are_proven() -> None:
     for part in (("execute", "ecall"), ("fetch",)):
         proof.show(*part)
     names = {claim.name for claim in proof.claims.shown}
-    assert {f"execute: ecall: step: {rows} in scratchpad" for rows in ("next", "mcause", "mstatus", "mtime", "port")} <= names
+    written = ("next", "mcause", "mstatus", "mtime", "port")
+    assert {f"execute: ecall: step: {rows} in scratchpad" for rows in written} <= names
     assert {f"fetch: again: {fact.about}" for fact in privileged().layout.facts_of(Fact)} <= names
 
 
@@ -324,7 +325,7 @@ def give_state(subject: RiscvMachine, rng: random.Random, card: torch.Tensor) ->
 @pytest.mark.soak
 @pytest.mark.parametrize("rows", ["mcause", "mepc", "next", "goal", "mstatus", "reservation", "mtime", "port"])
 def test_a_changed_weight_of_the_trap_layer_is_refuted(rows: str) -> None:
-    """Weights that a trap needs: those that write its rows where the flag of a trap is on, and those of time and the port."""
+    """Weights that a trap needs: those that write its rows where the flag of a trap is on; those of time and the port."""
     subject = privileged()
     layer, span = subject.weights.layers[2], subject.layout.rows(rows)
     used = layer.w1[:, subject.layout.rows("course.trap")].any(axis=1)

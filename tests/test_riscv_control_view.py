@@ -56,7 +56,7 @@ def test_values_of_a_view(machine: RiscvMachine) -> None:
     program = punchcard.assemble(PROGRAM, "riscv", base=RAM)
     card = machine.run(program, engine="lowered").card.numpy()
     values = machine.display_values(program)
-    shown = {value.name: value.text(machine.layout, lambda column: card[:, column]) for value in values}
+    shown = {value.name: value.text(machine.layout, lambda column: card[:, column].tolist()) for value in values}
     assert (shown["mode"], shown["mcause"], shown["mepc"], shown["mtvec"]) == (
         "machine", "call from user mode", str(RAM + 28), str(RAM + 32))
     assert (shown["interrupts enabled (mie)"], shown["interrupts pending (mip)"]) == ("none", "none")

@@ -18,6 +18,7 @@ import punchcard
 from punchcard import api
 from punchcard.card.layout import Card
 from punchcard.cli import main
+from punchcard.engines.controls import Skip
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint
 from punchcard.machines.result import Report
@@ -124,7 +125,7 @@ def test_what_the_host_touches(monkeypatch: pytest.MonkeyPatch) -> None:
     events, seen = machine().design.events(machine().sizes), set[tuple[str, str]]()
     serve = RiscvHost.__call__
 
-    def watched(self: RiscvHost, loop: int, card: Card) -> bool:
+    def watched(self: RiscvHost, loop: int, card: Card) -> bool | Skip:
         assert any(bool(machine().layout.matches(card, event)) for event in events)
         before: Any = card.clone() if isinstance(card, Tensor) else card.copy()
         goes_on = serve(self, loop, card)

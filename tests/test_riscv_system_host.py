@@ -86,7 +86,7 @@ def test_input_that_comes_later_is_the_same_for_the_interpreter(machine: RiscvMa
     """Which look has found a byte is remembered, so a run can be made again."""
     for check in ("lockstep", "end"):
         live = Later([NOT_YET, ord("x"), NOT_YET])
-        report = punchcard.run(program_of(ECHO), machine, engine=ENGINE, input=live, check=check)  # type: ignore[arg-type]
+        report = punchcard.run(program_of(ECHO), machine, engine=ENGINE, input=live, check=check)
         assert report.agrees, report.why
         assert report.result.output == b"y"
         assert list(machine.replayed(report.result.traffic)) == [NOT_YET, ord("x"), NOT_YET]

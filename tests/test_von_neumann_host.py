@@ -12,7 +12,7 @@ from torch import Tensor
 
 from punchcard.card.layout import Card
 from punchcard.engines import ENGINES, Controls, prepare
-from punchcard.engines.controls import OutputBuffer
+from punchcard.engines.controls import OutputBuffer, Skip
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
@@ -36,10 +36,10 @@ def test_what_the_host_touches(case: ImageCase, engine: str, monkeypatch: pytest
         return rest()
 
     rest = reader(case.input)
-    def watching(serve: Callable[[Any, int, Card], bool]) -> Callable[[Any, int, Card], bool]:
+    def watching(serve: Callable[[Any, int, Card], bool | Skip]) -> Callable[[Any, int, Card], bool | Skip]:
         return lambda self, loop, card: watched(partial(serve, self), loop, card)
 
-    def watched(serve: Callable[[int, Card], bool], loop: int, card: Card) -> bool:
+    def watched(serve: Callable[[int, Card], bool | Skip], loop: int, card: Card) -> bool | Skip:
         assert any(bool(layout.matches(card, event)) for event in events), "the host is asked for a reason"
         before, read_before = card.clone() if isinstance(card, Tensor) else card.copy(), inputs
         goes_on = serve(loop, card)
@@ -69,7 +69,7 @@ def test_the_host_reads_no_memory() -> None:
     for blank in (False, True):
         output = bytearray()
 
-        def hide(loop: int, card: Tensor, host: VonNeumannHost, blank: bool = blank) -> bool:
+        def hide(loop: int, card: Tensor, host: VonNeumannHost, blank: bool = blank) -> bool | Skip:
             if not blank:
                 return host(loop, card)
             memory = layout.get(card, "memory", "memory")
@@ -96,7 +96,7 @@ def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
     card = machine.punch(Image(ECHO))
     host = machine.host(Mark(card), reader(b"abc"), bytearray().append, 1000)
 
-    def serve(loop: int, card: Tensor) -> bool:
+    def serve(loop: int, card: Tensor) -> bool | Skip:
         asked.append(loop)
         return host(loop, card)
 

@@ -132,8 +132,8 @@ class Meaning(Protocol):
     ) -> None:
         """The number at a block, or at a part of one, in a region after the loop: one word, or one for each column.
 
-        With `where` it is there where the condition holds, and any bits are elsewhere. Without, it is there whatever was left
-        open before.
+        With `where` it is there where the condition holds, and any bits are elsewhere. Without, it is there whatever was
+        left open before.
         """
 
     def only_where(self, rows: str, region: str, where: Word) -> None:

@@ -154,7 +154,8 @@ class CompiledModel:
             turn = self._trace(None, "turn", plan.tables)
             emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
                         rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
-            return module, {**self._notes(plan), "read": sorted({*turn.read(), *(row for each in rest for row in each.read())})}
+            read = {*turn.read(), *(row for each in rest for row in each.read())}
+            return module, {**self._notes(plan), "read": sorted(read)}
         if self.selectors:
             emit_driver(module, self.kind_of_code(plan), plan)
         else:

@@ -249,7 +249,8 @@ class CardColumns:
         if chosen & first.attended or taken & given:
             return SharedLayers(cut, passing, late=late)
         free = first.free_of(chosen)
-        return SharedLayers(cut, passing, [s for s in passing if s.row in taken], [s for s in passing if s.row in free], late)
+        early, known = ([state for state in passing if state.row in rows] for rows in (taken, free))
+        return SharedLayers(cut, passing, early, known, late)
 
     def _is_turn(self, cut: int) -> bool:
         """Whether late selectors are written before a cut, and looked at after it alone."""

@@ -124,7 +124,7 @@ class BitFunctions:
 
         A table by flags knows nothing of how they exclude each other: then its parts may.
         """
-        if is_bit(table) and sum(bit.word.op == "equal" for bit in table.bits) < FEW_BITS:
+        if table is not None and is_bit(table) and sum(bit.word.op == "equal" for bit in table.bits) < FEW_BITS:
             return table
         return next((found for found in (self._split(linear), table) if is_bit(found)), None)
 

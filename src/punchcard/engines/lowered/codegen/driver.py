@@ -92,7 +92,9 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
     _emit_many(module, function)
 
 
-def _choose_part(b: ir.IRBuilder, number: ir.Value, parts: Sequence[ir.Function], make: Callable[[ir.Function], None]) -> None:
+def _choose_part(
+    b: ir.IRBuilder, number: ir.Value, parts: Sequence[ir.Function], make: Callable[[ir.Function], None],
+) -> None:
     """Make one of several parts, by a number. The first one is the usual."""
     with b.if_else(b.icmp_unsigned("==", number, i64(0)), likely=True) as (usual, other):
         with usual:

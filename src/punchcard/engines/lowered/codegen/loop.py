@@ -93,8 +93,8 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     emitter.ok += [emitter.b.icmp_unsigned("!=", one, other) for one, other in combinations(lanes, 2)]  # no two store to one
     places, numbers = emitter.places, []
     bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}
-    changing = {places.word_of(slot) and places.word_of(slot)[0] for slot, linear in plan.states.items()
-                if not _stays(slot, linear)}
+    changed = (places.word_of(slot) for slot, linear in plan.states.items() if not _stays(slot, linear))
+    changing = {found and found[0] for found in changed}
     for slot, linear in plan.states.items():
         found = places.word_of(slot)
         if found is not None and found[0] not in changing:  # no bit of the word changes

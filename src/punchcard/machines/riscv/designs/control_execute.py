@@ -5,13 +5,13 @@ A. The whole address, whether an interrupt comes first, whether the instruction 
 B. What becomes of the instruction (`course`), why there would be a trap and with what, and what is written to control
    registers and to the CLINT. Layer T does it, and asks for no kind of instruction any more.
 
-An instruction is *sound* where no interrupt comes first, it is in the memory, and it is allowed. An access is *inner* where its
-address is aligned and in the memory.
+An instruction is *sound* where no interrupt comes first, it is in the memory, and it is allowed. An access is *inner* where
+its address is aligned and in the memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from punchcard.card.layout import Layout
 from punchcard.machines.riscv import csrs, isa
@@ -363,21 +363,21 @@ class ControlFinish(Finish):
         less, other = words if operation.startswith("min") else reversed(words)
 
         def bits(word: Expression) -> Expression:
-            return less_where(*turned, one, closed + one - as_numbers(word, one), one)
+            return less_where(turned[0], turned[1], one, closed + one - as_numbers(word, one), one)
 
         return bits(less) + bits_where(other, closed, one) - bits(other)
 
     def _loaded(self, closed: Expression) -> Expression:
         """The word at the address, or that of the CLINT: which one, its low bits tell.
 
-        That the bit is named by which the words of the CLINT part first is for the compiler: then few bits are left for each.
+        The bit by which the words of the CLINT part first is named for the compiler: then few bits are left for each.
         """
         one, reached, size = self.one, self.rows("flag.reached"), DEVICE_BITS
         classes = decide({tuple(address >> place & 1 for place in range(size)): name for address, name in CLINT.items()})
         first = min(set.intersection(*(set(cube) for cubes in classes.values() for cube in cubes)))
         inside = closed + absent(reached, {0: 1}, one)
-        total = sum((bits_where(self.rows("brought"), inside + absent(self.whole, {first: bit}, one), one) for bit in (0, 1)),
-                    0.0 * self.x)
+        total = sum((bits_where(self.rows("brought"), inside + absent(self.whole, {first: bit}, one), one)
+                     for bit in (0, 1)), 0.0 * self.x)
         for name, cubes in classes.items():
             held = self.rows(name)
             for cube in cubes:
@@ -386,7 +386,7 @@ class ControlFinish(Finish):
         return total
 
     def _goals(self) -> Iterator[tuple[str, Expression]]:
-        """An atomic instruction stores first, and has its result in the next loop. Layer T sends to the sink what is lost."""
+        """An atomic instruction stores first, and has its result in the next loop. Layer T sends the lost to the sink."""
         def sort(instruction: Instruction) -> str:
             if instruction.has_two_results:
                 return "both"
@@ -402,7 +402,7 @@ class ControlFinish(Finish):
     def _way(self, instruction: Instruction) -> Branch | str:
         return instruction.name if instruction.name in ("mret", "wfi") else super()._way(instruction)
 
-    def _goes_on(self, way: Branch | str, closed: Expression) -> Expression:
+    def _goes_on(self, way: Hashable, closed: Expression) -> Expression:
         one = self.one
         if way == "mret":
             return stack(*[0.0 * one] * 2, bits_where(self.rows("mepc"), closed, one))

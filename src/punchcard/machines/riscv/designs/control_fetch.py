@@ -1,7 +1,8 @@
 """Layer C of a privileged machine: what it adds to that of any other.
 
-The program counter is known, for layer T has chosen between the handler and all else. What follows from the new state, so that
-the next loop begins with it: whether the program counter is astray, whether the timer is due, and whether an interrupt comes.
+The program counter is known, for layer T has chosen between the handler and all else. What follows from the new state, so
+that the next loop begins with it: whether the program counter is astray, whether the timer is due, and whether an interrupt
+comes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from punchcard.transformer.expression import Expression, stack
 class ControlFetch(Fetch):
     """The formulas of layer C."""
 
-    passing: ClassVar[tuple[str, ...]] = (*PASSING, "contents", *(f"{name}_rolls" for name in COUNTING), "new", "writes", "course", "cause", "detail", "stops", "due", "called")
+    passing: ClassVar[tuple[str, ...]] = (
+        *PASSING, "contents", *(f"{name}_rolls" for name in COUNTING), "new", "writes", "course", "cause", "detail", "stops",
+        "due", "called")
 
     def _counter(self) -> Expression:
         return bits_where(self.next, 0.0 * self.one, self.one)
@@ -45,7 +48,7 @@ class ControlFetch(Fetch):
                 + rewrite(self.rows("mip.timer"), self._timer(0.0 * one)) + rewrite(self.rows("awake"), self._awake()))
 
     def _timer(self, missing: Expression) -> Expression:
-        """1 where mtime is not below mtimecmp and nothing is absent: their high halves, and what is known of the low ones."""
+        """1 where mtime is not below mtimecmp and nothing is absent: the high halves, and what is known of the low ones."""
         one = self.one
         apart = number(self.rows("mtimeh"), one) - number(self.rows("mtimecmph"), one)
         return step_where(apart + as_numbers(self.rows("due.now"), one) - one, missing, one, 1 << WORD_BITS)

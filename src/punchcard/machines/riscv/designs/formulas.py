@@ -108,7 +108,7 @@ class NextCounter(LayerFormulas):
     def _next(self) -> Expression:
         return self.total(self._way, self._goes_on)
 
-    def _goes_on(self, way: Branch | str, closed: Expression) -> Expression:
+    def _goes_on(self, way: Hashable, closed: Expression) -> Expression:
         """The next program counter by a way, where nothing is absent."""
         if isinstance(way, Branch):
             return self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)

@@ -85,7 +85,8 @@ class RiscvThreeLayer(RiscvDesign):
         value, goal, address = (rows(layout, name) for name in ("value", "goal", "address"))
         length, low = sizes.pointer_bits, rows(layout, "reference.low")
         fetched = rows(layout, "next")[2 : length + 2]
-        execute, finish, fetch = (ControlExecute, ControlFinish, ControlFetch) if sizes.privileged else (Execute, Finish, Fetch)
+        execute, finish, fetch = ((ControlExecute, ControlFinish, ControlFetch) if sizes.privileged
+                                  else (Execute, Finish, Fetch))
         return extended(sizes, layout, [
             self._operand(layout, "first", "counter", "x")
             + self._operand(layout, "second", "immediate", "y")

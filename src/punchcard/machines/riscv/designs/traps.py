@@ -1,12 +1,12 @@
 """Layer T of a privileged machine: it does what layer B has found, and needs no head.
 
-A trap sends the program counter to mtvec, the result to the sink, and writes mepc, mcause, mtval, mstatus and the mode, all at
-once. An access that the host must serve, and an atomic instruction that has stored, keep the program counter. Then what is
-written to control registers and to the CLINT, and time, which counts every loop.
+A trap sends the program counter to mtvec, the result to the sink, and writes mepc, mcause, mtval, mstatus and the mode, all
+at once. An access that the host must serve, and an atomic instruction that has stored, keep the program counter. Then what
+is written to control registers and to the CLINT, and time, which counts every loop.
 
-Everything here goes by flags, and not by kinds of instructions. The first one is `odd`: without it nothing of this happens, but
-that time counts. So a compiler has two versions of what follows layer B, and a usual loop takes the short one. Gates exclude
-each other whatever the flags are: each has the literals that close those before it.
+Everything here goes by flags, and not by kinds of instructions. The first one is `odd`: without it nothing of this happens,
+but that time counts. So a compiler has two versions of what follows layer B, and a usual loop takes the short one. Gates
+exclude each other whatever the flags are: each has the literals that close those before it.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Traps(LayerFormulas):
 
     def _where(self, **flags: int) -> Expression:
         """What is absent for flags of the course to be so, and for any of it to happen."""
-        return sum((absent(self.rows(f"course.{name}"), {0: value}, self.one) for name, value in {"odd": 1, **flags}.items()),
-                   0.0 * self.one)
+        return sum((absent(self.rows(f"course.{name}"), {0: value}, self.one)
+                    for name, value in {"odd": 1, **flags}.items()), 0.0 * self.one)
 
     def _choose(self, rows: Rows, *choices: Choice) -> Part:
         """The rows become the bits of the first choice whose gate is open; else they stay."""
