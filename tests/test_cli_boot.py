@@ -71,7 +71,9 @@ class Terminal:
     def until(self, text: bytes, seconds: float = 90.0) -> None:
         end = time.monotonic() + seconds
         while text not in self.seen:
-            assert time.monotonic() < end, self.seen
+            if time.monotonic() > end:
+                self.process.kill()
+                pytest.fail(f"{text!r} is not in {self.seen!r}")
             if select.select([self.master], [], [], 0.2)[0]:
                 self.seen += os.read(self.master, 4096)
 

@@ -30,6 +30,7 @@ LINES = {
             (".subleq", "--trace", "--max-steps", "2"),
             (".fleq", "--trace"), (".fleq", "--set", hostile.NAME), (".fleq", "--engine", hostile.NAME),
             (".fleq", "--stats", "none/" + hostile.NAME), ("--resume", ".bad.safetensors"), (hostile.NAME,)),
+    "boot": ((".bad.elf",), (hostile.NAME,), ("--resume", ".bad.safetensors")),
     "view": ((".fleq", "--html", "page.html"), (".fleq", "--record", hostile.NAME), (".fleq", "--port", hostile.NAME)),
     "debug": ((".fleq", "--input", hostile.NAME),),
     "info": ((".fleq",), (".elf",), (".subleq", "--machine", hostile.NAME)),

@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     before = deep.words(1 << 16)
     end = (program.symbols["__stack_top"] - program.base) // 4
     code = program.segments[1]
-    assert plain.memory[end : end + len(code.data) // 4] == before[end : end + len(code.data) // 4]
+    assert list(plain.memory[end : end + len(code.data) // 4]) == before[end : end + len(code.data) // 4]
     assert plain.memory[(program.symbols["kept"] - program.base) // 4] == 0x12345678
 
 
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
     plain.run(200_000)
     assert "(the stack is full: sp is 0xffc" in str(plain.fault)
     first = (program.symbols["__stack_top"] - program.base) // 4
-    assert plain.memory[first:] == program.words(1 << 16)[first:]
+    assert list(plain.memory[first:]) == program.words(1 << 16)[first:]
 
 
 def test_a_program_that_is_linked_at_0_has_address_0() -> None:

@@ -238,7 +238,7 @@ def test_labels_sections_and_addresses() -> None:
     assert run.fault.kind == "breakpoint"
     found = {number: run.registers[number] for number in (10, 11, 12, 13)}
     assert found == {10: symbols["value"], 11: 2, 12: symbols["value"] + 12, 13: 0x0278}
-    assert run.memory[symbols["value"] // 4 : symbols["value"] // 4 + 2] == [2, symbols["table"]]
+    assert list(run.memory[symbols["value"] // 4 : symbols["value"] // 4 + 2]) == [2, symbols["table"]]
     assert str(program.lines[4]) == "some.s:9"
     assert program.lines[4].text == "_start: la a0, value"
 

@@ -131,8 +131,8 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silen
             os.kill(os.getpid(), signal.SIGINT)
 
         if is_terminal:
-            remark(KEYS)
             stack.enter_context(raw_terminal(sys.stdin.fileno()))
+            remark(KEYS)
             if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
                 stack.enter_context(handling(stop, signal.SIGHUP))
         interrupted, _ = stack.enter_context(interruptible(keeps=checkpoint is not None))
