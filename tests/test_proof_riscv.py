@@ -273,7 +273,8 @@ def test_a_trap_and_the_rows_that_follow_from_others_are_proven() -> None:
     for part in (("execute", "ecall"), ("fetch",)):
         proof.show(*part)
     names = {claim.name for claim in proof.claims.shown}
-    assert {f"execute: ecall: step: {rows} in scratchpad" for rows in ("next", "mcause", "mstatus", "mtime", "port")} <= names
+    changed = ("next", "mcause", "mstatus", "mtime", "port")
+    assert {f"execute: ecall: step: {rows} in scratchpad" for rows in changed} <= names
     assert {f"fetch: again: {fact.about}" for fact in privileged().layout.facts_of(Fact)} <= names
 
 

@@ -280,8 +280,8 @@ class PrivilegedStages:
     @property
     def stages(self) -> tuple[Stage, ...]:
         if self.sizes.multiply:
-            raise ProofError("a machine with privileged=True and multiply=True: its products and quotients are not proven yet; "
-                             "leave multiply out, or privileged")
+            raise ProofError("a machine with privileged=True and multiply=True: its products and quotients are not proven "
+                             "yet; leave multiply out, or privileged")
         last = self.layers - 1
         return (Stage("execute", (0, last), self.layout, self.middle, self._execute, self._cases),
                 Stage("fetch", (last, self.layers), self.middle, self.layout, self._fetch))
