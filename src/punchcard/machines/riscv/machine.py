@@ -66,7 +66,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     memory      number of memory words (of 32 bits), default: 2^16
     base        the address of the first word, a multiple of 4
     multiply    True: with the M extension (mul, div, ...), which takes 24 more layers and float64
-    privileged  True: with traps, interrupts, control registers and atomic instructions. It cannot be built yet
+    privileged  True: with traps, interrupts, control registers and atomic instructions. It needs float64
     design      "three-layer", or "two-layer", which stores results one loop later and needs float64
     precision   a number format or a `Precision`. Default: float32 if it is exact, else float64
     """
