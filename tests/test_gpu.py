@@ -15,6 +15,7 @@ from llvmlite import ir
 
 import punchcard
 from punchcard.card.packed import PackedCard
+from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu import batch, cuda
@@ -25,12 +26,14 @@ from punchcard.engines.lowered.gpu.kernel import emit_kernel, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout, MemoryStrip, memory_layout
 from punchcard.engines.lowered.pattern_table import pattern_terms
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.weights import Weights
 from tests.host_device import HostDevice
-from tests.lowered_cases import painters, random_rules, turing_machine
+from tests.lowered_cases import operations, painters, random_rules, turing_machine
 from tests.random_programs import random_program
+from tests.riscv_cases import endless
 
 WORD_BITS, CELLS, INSTRUCTIONS = 8, 9, 12
 MACHINES = {design: SubleqMachine(word_bits=WORD_BITS, memory=CELLS, instructions=INSTRUCTIONS, design=design)
@@ -71,11 +74,11 @@ def assert_the_interpreter(machine: SubleqMachine, given: Sequence[Program], bat
 
 def text_of(machine: SubleqMachine, shape: LaunchShape) -> str:
     compiled_model = CompiledModel(machine.weights, machine.layout, machine.pack(programs(1)[0]))
-    plan, module = compiled_model.only_case, ir.Module("machines")
-    strips = memory_layout(plan, compiled_model.places, [(0, 1)], ())
-    kind, patterns = compiled_model.kind_of_code(plan), [
+    parts, module = compiled_model.parts(), ir.Module("machines")
+    strips = memory_layout(parts.all, compiled_model.places, [(0, 1)], ())
+    kind, patterns = compiled_model.kind_of_code(parts), [
         pattern_terms(compiled_model, pattern) for pattern in machine.halting]
-    machine_code = emit_machine(module, plan, kind, strips, shape, patterns)
+    machine_code = emit_machine(module, parts, kind, strips, shape, patterns)
     emit_kernel(module, machine_code)
     return ptx(module)
 
@@ -194,9 +197,60 @@ def test_numbers_and_tables(by_table: bool, device: HostDevice, tmp_path: Path, 
         assert all(batch.card(i).equals(live.show()) for i in range(3))
 
 
+def test_cases_become_one_kernel(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards that meet different cases: those that the CPU has not seen coming are learned when a machine waits for one."""
+    monkeypatch.setattr(batch, "SCOUTED_LOOPS", 2)
+    rng = random.Random(6)
+    given = [operations([0, 0, *(rng.randrange(4) for _ in range(6))], 3) for _ in range(5)]
+    cards = [PackedCard.of(case.layout, case.card) for case in given]
+    compiled_model = CompiledModel(Weights.of(given[0].model), given[0].layout, cards[0])
+    assert compiled_model.selectors
+    batched = GpuBatch(compiled_model, cards, device)
+    ends = batched.run(20)
+    assert ends.loops.tolist() == [20] * 5
+    assert ends.recovered == 0, "no loop was made by the CPU"
+    for i, card in enumerate(cards):
+        live = CardState(compiled_model, card)
+        assert live.advance(20)[0] == 20
+        assert batched.card(i).equals(live.show())
+
+
+def test_a_case_without_code_is_declined(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = operations([0, 1, 2, 3], 2)
+    card = PackedCard.of(case.layout, case.card)
+    compiled_model = CompiledModel(Weights.of(case.model), case.layout, card)
+    plan_case = CompiledModel.plan_case
+
+    def refuse(self: CompiledModel, key: int, *given: Any) -> LoopPlan:
+        if key == 2:
+            raise LoweringError("not this one")
+        return plan_case(self, key, *given)
+
+    monkeypatch.setattr(CompiledModel, "plan_case", refuse)
+    batched = GpuBatch(compiled_model, [card] * 2, device)
+    ends = batched.run(20)
+    assert ends.declined.all()
+    assert ends.loops.tolist() == [2, 2], "the loops before that case are made"
+
+
+@pytest.mark.parametrize(("memory", "loops", "count"), [
+    (64, 60, 2),
+    *(pytest.param(*sizes, marks=pytest.mark.soak) for sizes in ((64, 200, 12), (64, 2000, 200), (4096, 20_000, 20)))])
+def test_risc_v_programs(memory: int, loops: int, count: int, device: HostDevice) -> None:
+    """Random programs, each with its own path through the cases, and every machine is the interpreter's."""
+    rng, machine = random.Random(9), RiscvMachine(memory=memory)
+    given = [endless(rng, memory, rng.randrange(6, 3 * count + 4)) for _ in range(count)]
+    found = machine.run_batch(given, max_steps=loops, device="cuda")
+    assert (found.engine, found.notes) == ("gpu", ())
+    for program, result in zip(given, found.results, strict=True):
+        interpreter = machine.quickest(program)
+        interpreter.run(loops)
+        assert (result.steps, result.reason, result.state) == (loops, "steps", interpreter.state)
+
+
 def test_what_cannot_run_on_a_gpu(device: HostDevice) -> None:
     program = punchcard.load("examples/newton.fleq")
-    with pytest.raises(LoweringError, match=r"rows decide what a loop does, .*without device='cuda' the CPU runs it"):
+    with pytest.raises(LoweringError, match=r"change once more in the next loop, .*without device='cuda' the CPU runs it"):
         punchcard.build(program).run_batch([program], device="cuda")
     machine, given = MACHINES["two-layer"], programs(2)
     with pytest.raises(PunchcardError, match=r"unknown device 'cud' \(did you mean 'cuda'\?\): there are cpu, cuda"):

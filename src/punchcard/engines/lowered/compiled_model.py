@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from punchcard.engines.lowered.analysis import tables
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import CardColumns, SharedLayers, StateSlot, row_of
 from punchcard.engines.lowered.analysis.passive import CardRequirements, Passive
-from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
+from punchcard.engines.lowered.analysis.plan import Lookup, LoopParts, LoopPlan
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
@@ -111,14 +111,34 @@ class CompiledModel:
         """All that the code depends on."""
         return [*self.name, self.requirements.digest if self.direct else b"by table", b"empty" if self.empty else b"held"]
 
-    @property
-    def only_case(self) -> LoopPlan:
-        """The plan of every loop, where there are no cases to tell apart."""
-        if self.selectors:
-            raise LoweringError(f"{len(self.selectors)} rows decide what a loop does, and each case has code of its own")
-        return self._trace({})
+    def parts(self) -> LoopParts:
+        """The plans of a loop: with the only case, or with none yet where there are cases to tell apart (`plan_case`)."""
+        if not self.selectors:
+            return LoopParts({0: self._trace({})})
+        choose = self._trace(None)
+        if self.shared.cut == len(self.layers):
+            return LoopParts({}, choose)
+        tables = choose.tables
+        return LoopParts({}, choose, self._trace(None, "first", tables) if self.shared.taken else None,
+                         tuple(self._trace(setting, "rest", tables) for setting in self._late_settings()),
+                         self._trace(None, "turn", tables))
 
-    def kind_of_code(self, plan: LoopPlan) -> CodeKind:
+    def plan_case(self, key: int, follow: dict[StateSlot, Numbers], read: Iterable[int] | None,
+                  tables: list[Lookup] | None = None) -> LoopPlan:
+        """The plan of one setting of the selectors; of what it passes to the rest of a loop, the rows that are `read`."""
+        bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
+        plan = self._trace(bits, tables=tables, follow=follow)
+        if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
+            wanted = set(read)
+            plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in wanted}
+        return plan
+
+    @property
+    def follows(self) -> bool:
+        """Whether the code of a case takes numbers for what they were on the card when the case first occurred."""
+        return any(self.columns.block_of[slot.row].follows for slot in self.places.slots)
+
+    def kind_of_code(self, plan: LoopPlan | LoopParts) -> CodeKind:
         """What the code of a plan assumes, until a loop shows that it is false."""
         return CodeKind(self.real, self.places, list(map(self._direct, plan.tables)), self.empty)
 
@@ -147,20 +167,16 @@ class CompiledModel:
             self.graph.forget(size)
 
     def _driver(self) -> tuple[ir.Module, Notes]:
-        module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
-        if self.shared.cut < len(self.layers):
-            first = self._trace(None, "first", plan.tables) if self.shared.taken else None
-            rest = [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
-            turn = self._trace(None, "turn", plan.tables)
-            emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
-                        rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
-            read = {*turn.read(), *(row for each in rest for row in each.read())}
-            return module, {**self._notes(plan), "read": sorted(read)}
-        if self.selectors:
-            emit_driver(module, self.kind_of_code(plan), plan)
-        else:
+        module, parts = ir.Module("driver"), self.parts()
+        if parts.choose is None:
+            (plan,) = parts.cases.values()
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
-        return module, self._notes(plan)
+            return module, self._notes(plan)
+        emit_driver(module, self.kind_of_code(parts), parts.choose,
+                    first=parts.first and self._inlined(module, "first", parts.first),
+                    rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(parts.rest)], turn=parts.turn)
+        read = parts.read()
+        return module, self._notes(parts.choose) | ({} if read is None else {"read": sorted(read)})
 
     def _late_settings(self) -> list[dict[int, float]]:
         """The settings of the late selectors, in the order of the numbers that they are."""
@@ -194,13 +210,8 @@ class CompiledModel:
                 for slot, at in self.places.slots.items() if self.columns.block_of[slot.row].follows}
 
     def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
-        bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
-
         def build() -> tuple[ir.Module, Notes]:
-            plan = self._trace(bits, follow=follow)
-            read = self.driver.notes.get("read")
-            if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
-                plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
+            plan = self.plan_case(key, follow, self.driver.notes.get("read"))
             module = ir.Module("case")
             emit_loop(module, "loop", plan, self.kind_of_code(plan))
             return module, self._notes(plan)

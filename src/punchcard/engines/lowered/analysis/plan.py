@@ -104,3 +104,31 @@ class LoopPlan:
         """Nothing may be stored to these regions by a table."""
         table = self.tables[number]
         self.tables[number] = replace(table, closed=tuple(sorted({*table.closed, *regions})))
+
+
+@dataclass(frozen=True)
+class LoopParts:
+    """The plans of a loop with some of its cases, by key. All of them ask the same list of tables.
+
+    choose        what decides on the case; None if there is only one, whose key is 0
+    first, rest   what all cases share, before and after; of several versions of the rest, `turn` decides on one
+    """
+
+    cases: dict[int, LoopPlan]
+    choose: LoopPlan | None = None
+    first: LoopPlan | None = None
+    rest: tuple[LoopPlan, ...] = ()
+    turn: LoopPlan | None = None
+
+    @property
+    def all(self) -> list[LoopPlan]:
+        return [plan for plan in (self.choose, self.first, self.turn, *self.rest, *self.cases.values()) if plan is not None]
+
+    @property
+    def tables(self) -> list[Lookup]:
+        return self.all[0].tables
+
+    def read(self) -> set[int] | None:
+        """Rows that the cases leave for the rest, if there is a rest."""
+        late = (self.turn, *self.rest) if self.rest else ()
+        return {row for plan in late if plan is not None for row in plan.read()} if late else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,9 +22,9 @@ from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu.cuda import Cuda
 from punchcard.engines.lowered.gpu.device import Autotuner, Device, DeviceArrays, KernelVariant, LaunchShape
-from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, emit_machine
+from punchcard.engines.lowered.gpu.kernel import FAILED, GOES_ON, MATCHED, UNKNOWN_CASE, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import memory_layout
-from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_terms
+from punchcard.engines.lowered.pattern_table import PatternTerm, pattern_table, pattern_terms
 from punchcard.errors import LoweringError
 from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model
@@ -35,6 +35,8 @@ DECLINED = "the checks of a loop fail on the GPU"
 UNDECLARED = "the card holds something that its layout does not declare, or what never changes had changed"
 MOST_RECOVERED = 16
 """Loops that the CPU makes in a run, so that the code assumes less; then machines that fail are declined."""
+MOST_SCOUTS, SCOUTED_LOOPS = 8, 1 << 16
+"""How many machines are followed on the CPU to find cases, and for how many loops."""
 Numbers = npt.NDArray[np.int64]
 
 
@@ -79,9 +81,11 @@ class GpuBatch:
         self.compiled_model, self.device, self._cards, self._wanted = compiled_model, device, list(cards), shape
         if not self._cards:
             raise LoweringError("the batch is empty")
-        self._plan = compiled_model.only_case
-        if self._plan.settles:
+        if compiled_model.passive.settles:
             raise LoweringError("columns that were stored to change once more in the next loop, which no GPU code does yet")
+        if compiled_model.follows:
+            raise LoweringError("numbers follow from the rows that decide what a loop does, which no GPU code does yet")
+        self._parts = compiled_model.parts()
         self._states = StateWords(compiled_model)
         self._fields: dict[str, AnyArray] = {}
         self._state_words = self._states.begin(self._cards)
@@ -97,7 +101,8 @@ class GpuBatch:
         active = [(group.start, group.stop) for group in compiled_model.columns.groups]
         self._bring_back()
         self._arrays, self._until = None, tuple(until)
-        self.strips = memory_layout(self._plan, compiled_model.places, active, looked_at)
+        self._scout([0])
+        self.strips = memory_layout(self._parts.all, compiled_model.places, active, looked_at)
         self.shape = self._wanted or self.device.limits.shape(self.strips.size)
         for strip in self.strips.all:
             if strip.block not in self._fields:
@@ -111,10 +116,11 @@ class GpuBatch:
 
     def _compiled(self, shape: LaunchShape, patterns: Sequence[Sequence[PatternTerm]]) -> object:
         def build() -> tuple[ir.Module, ir.Function]:
-            module, kind = ir.Module("machines"), self.compiled_model.kind_of_code(self._plan)
-            return module, emit_machine(module, self._plan, kind, self.strips, shape, patterns)
+            module, kind = ir.Module("machines"), self.compiled_model.kind_of_code(self._parts)
+            return module, emit_machine(module, self._parts, kind, self.strips, shape, patterns)
 
-        return self.device.compile([*self.compiled_model.names, repr((self.strips, shape, patterns)).encode()], build)
+        made_for = repr((sorted(self._parts.cases), self.strips, shape, patterns)).encode()
+        return self.device.compile([*self.compiled_model.names, made_for], build)
 
     def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: BatchProgress | None = None,
             interrupted: Callable[[], bool] | None = None) -> BatchProgress:
@@ -123,6 +129,8 @@ class GpuBatch:
             self.prepare(until)
         progress = progress or BatchProgress.begin(len(self._cards))
         while self._advance(loops, progress, interrupted):
+            if self._learn(progress):
+                continue
             failed = np.flatnonzero(progress.declined)
             if not len(failed) or progress.recovered == MOST_RECOVERED or not self._recover(int(failed[0]), progress):
                 break
@@ -146,6 +154,44 @@ class GpuBatch:
         self._cards[number] = card
         self._state_words[:, number] = self._states.begin([card])[:, 0]
         self._arrays = None
+
+    def _learn(self, progress: BatchProgress) -> bool:
+        """Make code for the cases that machines wait for; whether there are any. A case without code is declined."""
+        waiting = np.flatnonzero(progress.status == UNKNOWN_CASE)
+        if not len(waiting):
+            return False
+        self._bring_back()
+        keys = self._state_words[-1, waiting]
+        _, first = np.unique(keys, return_index=True)
+        self._scout(waiting[first[:MOST_SCOUTS]].tolist())
+        self._plan_cases(keys.tolist())
+        has_code = np.isin(keys, np.array(list(self._parts.cases), dtype=np.uint64))
+        progress.status[waiting] = np.where(has_code, GOES_ON, FAILED)
+        self.prepare(self._until or ())
+        return True
+
+    def _scout(self, numbers: Sequence[int]) -> None:
+        """Find cases that machines are about to meet: the CPU makes some loops on copies of their cards.
+
+        A kernel that lacks a case stops, and to compile one takes seconds, so that few should lack one.
+        """
+        if self._parts.choose is None:
+            return
+        for number in numbers:
+            scout = CardState(self.compiled_model, self.card(number))
+            scout.patterns = pattern_table(self.compiled_model, self._until or ())
+            scout.advance(SCOUTED_LOOPS)
+        self._plan_cases(self.compiled_model.known)
+
+    def _plan_cases(self, keys: Iterable[int]) -> None:
+        """The plans of these cases, where they can be lowered."""
+        parts, model = self._parts, self.compiled_model
+        read = parts.read()
+        for key in sorted({int(key) for key in keys} - parts.cases.keys() - model.refused.keys()):
+            try:
+                parts.cases[key] = model.plan_case(key, {}, read, parts.tables)
+            except LoweringError as why:
+                model.refused[key] = str(why)
 
     def _recover(self, number: int, progress: BatchProgress) -> bool:
         """Let the CPU make the loop that failed: it finds the assumption that was false."""
@@ -184,7 +230,7 @@ class GpuBatch:
     def _tables(self) -> list[AnyArray]:
         """The tables of the code; one that it does without is empty."""
         compiled_model, found = self.compiled_model, []
-        for table, direct in zip(self._plan.tables, compiled_model.kind_of_code(self._plan).direct, strict=True):
+        for table, direct in zip(self._parts.tables, compiled_model.kind_of_code(self._parts).direct, strict=True):
             if direct is None:
                 compiled_model.entry(table, 0)
             found.append(compiled_model.filled[table] if direct is None else np.zeros(0, dtype=np.int32))
@@ -214,7 +260,10 @@ class GpuBatch:
 
 
 class StateWords:
-    """The states of machines between launches, 64 bits for each: those that are words, then numbers, entry by entry."""
+    """The states of machines between launches, 64 bits for each: those that are words, then numbers, entry by entry.
+
+    Behind them is the case that a machine waits for.
+    """
 
     def __init__(self, compiled_model: CompiledModel) -> None:
         places, number = compiled_model.places, np.dtype(compiled_model.number)
@@ -226,15 +275,15 @@ class StateWords:
 
     def begin(self, cards: Sequence[PackedCard]) -> AnyArray:
         """From cards: states x machines."""
-        found = np.zeros((len(self._words), len(cards)), dtype=np.uint64)
+        found = np.zeros((len(self._words) + 1, len(cards)), dtype=np.uint64)
         for i, card in enumerate(cards):
             self._compiled_model.begin(self._buffer, card, everything=True)
-            found[:, i] = [word[0] for word in self._words]
+            found[:-1, i] = [word[0] for word in self._words]
         return found
 
     def finish(self, states: AnyArray, card: PackedCard) -> None:
         """To a card."""
-        for word, state in zip(self._words, states, strict=True):
+        for word, state in zip(self._words, states[:-1], strict=True):
             word[0] = state
         self._compiled_model.finish(self._buffer, card, everything=True)
 

@@ -4,19 +4,23 @@
 
 makes up to `piece` loops more for a machine, and no more than `loops` in all. `made` counts them. `status` of a machine is
 0 as long as it may go on, 1 where the checks of its next loop fail (that loop has not happened), and 2 + k where pattern k
-is on its card. The patterns are part of the code.
+is on its card. The patterns are part of the code, and so are the cases that the loops have met. Where the next loop is of
+another case, that loop has not happened, the status is -3, and the case is behind the states of the machine.
+
+Threads of a warp may be in different cases. All of them meet again behind the cases: a loop that fails goes on to its end
+without storing anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.buffer_layout import Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
-from punchcard.engines.lowered.analysis.plan import LoopPlan
+from punchcard.engines.lowered.analysis.plan import LoopParts, LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, bits_of, i32, i64, is_near, resized
 from punchcard.engines.lowered.codegen.loop import compute, counted_loop
@@ -26,7 +30,7 @@ from punchcard.engines.lowered.pattern_table import PatternTerm
 
 GLOBAL, SHARED = 1, 3
 """Address spaces."""
-GOES_ON, FAILED, MATCHED = 0, 1, 2
+GOES_ON, FAILED, MATCHED, UNKNOWN_CASE = 0, 1, 2, -3
 WORD = 32
 """Bits of a register: a state of no more bits has one."""
 
@@ -37,14 +41,18 @@ class Registers:
     def __init__(self, b: ir.IRBuilder, code: CodeKind, strips: MemoryLayout, shape: LaunchShape) -> None:
         self.strips, self.shape = strips, shape
         self.base: ir.Value | None = None
-        self.words = {word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in code.places.words}
+        self.words, self.passing = ({word: b.alloca(ir.IntType(WORD if word[0].rows <= WORD else 64)) for word in words}
+                                    for words in (code.places.words, code.places.passing))
         self.slots = {slot: b.alloca(ir.ArrayType(code.real, slot.width)) for slot in code.places.slots}
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
-        return resized(b, b.load(self.words[word]), I64)
+        return resized(b, b.load(self._state(word)), I64)
 
     def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
-        b.store(resized(b, value, self.words[word].allocated_type), self.words[word])
+        b.store(resized(b, value, self._state(word).allocated_type), self._state(word))
+
+    def _state(self, word: StateWord) -> ir.AllocaInstr:
+        return self.words[word] if word in self.words else self.passing[word]
 
     def all_states(self, b: ir.IRBuilder, real: ir.Type) -> list[ir.Value]:
         """Pointers to all states as integers: words, then numbers, entry by entry."""
@@ -74,7 +82,7 @@ class Registers:
         return b.bitcast(at, ir.PointerType(kind, self.base.type.addrspace))
 
 
-def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: MemoryLayout, shape: LaunchShape,
+def emit_machine(module: ir.Module, parts: LoopParts, code: CodeKind, strips: MemoryLayout, shape: LaunchShape,
                  patterns: Sequence[Sequence[PatternTerm]]) -> ir.Function:
     """The function of a thread."""
     real = code.real
@@ -87,6 +95,8 @@ def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: Memo
     b = ir.IRBuilder(function.append_basic_block("begin"))
     memory = Registers(b, code, strips, shape)
     ended, how, end = b.alloca(I32), b.alloca(I32), function.append_basic_block("end")
+    key = b.alloca(I64)
+    b.store(i64(0), key)
     number = b.add(b.mul(group, i32(shape.threads)), thread)
     at = b.zext(number, I64)
     with b.if_then(b.icmp_unsigned(">=", number, machines)):
@@ -116,10 +126,11 @@ def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: Memo
             b.branch(end)
 
     with counted_loop(b, limit) as count:
-        emitter = LoopEmitter(b, code, memory, tables)
-        new = compute(emitter, plan)
-        end_if(b.not_(new.ok), count, FAILED)
-        new.put(emitter)
+        b.store(i32(GOES_ON), how)
+        _Loop(b, code, memory, tables, how, key).make(parts)
+        with b.if_then(b.icmp_unsigned("!=", b.load(how), i32(GOES_ON)), likely=False):
+            b.store(count, ended)
+            b.branch(end)
         for k, pattern in enumerate(patterns):
             matches = reduce(b.and_, [_matches(b, memory, real, seen) for seen in pattern], ir.Constant(I1, 1))
             end_if(matches, b.add(count, i32(1)), MATCHED + k)
@@ -131,10 +142,80 @@ def emit_machine(module: ir.Module, plan: LoopPlan, code: CodeKind, strips: Memo
         _copy(b, memory.base, own, strips.kept // strips.granule, strips.granule, shape.threads)
     for register, state in zip(registers, state_at, strict=True):
         b.store(resized(b, b.load(register), I64), state)
+    if parts.choose is not None:
+        b.store(b.load(key), b.gep(states, [b.add(b.mul(b.zext(machines, I64), i64(len(registers))), at)]))
     b.store(b.add(before, b.zext(b.load(ended), I64)), my_made)
     b.store(b.load(how), my_status)
     b.ret_void()
     return function
+
+
+class _Loop:
+    """The code of one loop. `how` is no longer GOES_ON where it fails; `key` is its case."""
+
+    def __init__(self, b: ir.IRBuilder, code: CodeKind, memory: Registers, tables: ir.Value, how: ir.Value,
+                 key: ir.Value) -> None:
+        self.b, self.how, self.key = b, how, key
+        self._code, self._memory, self._tables = code, memory, tables
+
+    def _emitter(self) -> LoopEmitter:
+        return LoopEmitter(self.b, self._code, self._memory, self._tables)
+
+    def make(self, parts: LoopParts) -> None:
+        b = self.b
+        if parts.choose is None:
+            self._part(parts.cases[0], last=True)
+            return
+        b.store(self._number(parts.choose), self.key)
+        if parts.first is not None:
+            self._part(parts.first)
+        self._choose(b.load(self.key), parts.cases, last=not parts.rest)
+        if parts.turn is not None and len(parts.rest) > 1:
+            self._choose(self._number(parts.turn), dict(enumerate(parts.rest)), last=True)
+        elif parts.rest:
+            self._part(parts.rest[0], last=True)
+
+    def _number(self, plan: LoopPlan) -> ir.Value:
+        """The selectors of a plan as a number."""
+        emitter = self._emitter()
+        emitter.lift(plan.forms())
+        number = emitter.packed_bits({i: emitter.bit(linear) for i, linear in enumerate(plan.selectors)})
+        self._fail_unless(emitter.all_ok(), FAILED)
+        return number
+
+    def _choose(self, number: ir.Value, plans: Mapping[int, LoopPlan], *, last: bool) -> None:
+        """One of several parts; all paths meet behind them."""
+        b = self.b
+        other, after = (b.function.append_basic_block(name) for name in ("unknown_case", "after_cases"))
+        switch = b.switch(number, other)
+        for key, plan in plans.items():
+            block = b.function.append_basic_block("case")
+            switch.add_case(i64(key), block)
+            b.position_at_end(block)
+            self._part(plan, last=last)
+            b.branch(after)
+        b.position_at_end(other)
+        self._fail_unless(ir.Constant(I1, 0), UNKNOWN_CASE)
+        b.branch(after)
+        b.position_at_end(after)
+
+    def _part(self, plan: LoopPlan, *, last: bool = False) -> None:
+        """A part of a loop. The last one stores, if nothing has failed; what others leave counts within the loop only."""
+        b, emitter = self.b, self._emitter()
+        new = compute(emitter, plan)
+        self._fail_unless(new.ok, FAILED)
+        if last:
+            with b.if_then(b.icmp_unsigned("==", b.load(self.how), i32(GOES_ON))):
+                new.put(emitter)
+        else:
+            new.put(emitter)
+
+    def _fail_unless(self, ok: ir.Value, reason: int) -> None:
+        """The first failure of a loop counts."""
+        b = self.b
+        before = b.load(self.how)
+        fails = b.and_(b.not_(ok), b.icmp_unsigned("==", before, i32(GOES_ON)))
+        b.store(b.select(fails, i32(reason), before), self.how)
 
 
 def emit_kernel(module: ir.Module, machine: ir.Function) -> None:

@@ -8,7 +8,7 @@ neighbours. In shared memory, with granules of 4 bytes, two threads never ask on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,12 +73,14 @@ class MemoryLayout:
         return groups[:, strip.at // self.granule : (strip.at + strip.size) // self.granule]
 
 
-def memory_layout(plan: LoopPlan, places: BufferLayout, active: Iterable[tuple[int, int]],
+def memory_layout(plans: Sequence[LoopPlan], places: BufferLayout, active: Iterable[tuple[int, int]],
                   looked_at: Iterable[Field]) -> MemoryLayout:
-    """The arrays that a plan needs, and those that patterns look at; a plan reads no active columns there."""
+    """The arrays that plans need, and those that patterns look at; a plan reads no active columns there."""
     of_row = places.of_row
-    stored = {of_row[row][0].block for store in plan.stores for row in store.rows}
-    forms = [*plan.forms(), *(linear for store in plan.stores for linear in store.rows.values())]
+    stores = [store for plan in plans for store in plan.stores]
+    stored = {of_row[row][0].block for store in stores for row in store.rows}
+    forms = [*(form for plan in plans for form in plan.forms()),
+             *(linear for store in stores for linear in store.rows.values())]
     read = {of_row[node.data][0].block for node in reachable(forms) if node.op in (GATHER, LOAD)}
     seen = {field.block for field in looked_at}
     read |= seen
