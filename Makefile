@@ -82,6 +82,7 @@ docs: $(VENV)/docs
 # On a machine with an NVIDIA GPU: batches there against the interpreter, and their speed.
 gpu: $(READY)
 	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python benchmarks/gpu_riscv.py
 
 # What running needs; then what testing needs as well.
 $(INSTALLED): pyproject.toml constraints.txt
