@@ -174,7 +174,8 @@ class Machine(ABC, Generic[Program, State]):
         """
         if takes_packed(engine):
             return self.memory_to_build() + PACKED * packed_bytes(self.layout, self.precision.name)
-        return self.memory_to_build() + running(self.layout.width, self.layout.columns)
+        entry_bytes = max(4, self.precision.format.array.itemsize)  # the narrow formats are reached by way of float32
+        return self.memory_to_build() + running(self.layout.width, self.layout.columns, entry_bytes)
 
     def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
         """Raise an error if a run would need more memory than the limit."""
