@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+import punchcard.code_cache as code_cache
 from tests.lowered_cases import code_kept_in
 
 torch.set_num_threads(1)
@@ -24,7 +24,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so in the background of
 
 @pytest.fixture(scope="module")
 def shared_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """All modules and workers of a session share what they compile."""
-    base = tmp_path_factory.getbasetemp()
-    with code_kept_in((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared_code"):
+    """All modules, workers and sessions share what they compile: code is found by all that it depends on."""
+    kept = code_cache.folder().with_name("punchcard-tests")
+    with code_kept_in(kept):
+        is_trusted = not isinstance(code_cache.find("nothing"), str)
+    with code_kept_in(kept if is_trusted else tmp_path_factory.mktemp("shared_code") / "code"):
         yield

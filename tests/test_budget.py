@@ -242,6 +242,12 @@ def test_progress_in_numpy() -> None:
     assert told == [0, 1, 2, 3]
 
 
+def test_a_card_of_shorter_numbers_takes_less_memory() -> None:
+    double, single = (punchcard.SubleqMachine(memory=1000, precision=precision) for precision in ("float64", "float32"))
+    in_double, in_single = (each.memory_to_run("dense") - each.memory_to_build() for each in (double, single))
+    assert in_double == 2 * in_single
+
+
 FULL = "full"
 """A program that uses nearly all cells of its machine."""
 MEASURE = """

@@ -296,8 +296,9 @@ def test_a_flag_has_one_meaning(option: Option) -> None:
     assert f"the option --{option.name} of `run` has two meanings" in result.stderr
 
 
-def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("punchcard.machines.registry.entry_points", lambda group: [EntryPoint("x", "nowhere:M", group)])
+    monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
     result = CliRunner().invoke(punchcard.command_line(), ["info"])
     assert (result.exit_code, result.stderr) == (
         2, "punchcard: cannot load the machine 'x' of an installed package, 'nowhere:M': ModuleNotFoundError: "

@@ -297,6 +297,19 @@ def test_blocks_of_ones_own(design: str) -> None:
     assert report.result.memory["z"].tolist() == [[4, 0, 5], [0, 7, 1.5]]
 
 
+@pytest.mark.parametrize(("slope", "agrees"), [(0.0, True), (7.0, False)])
+def test_an_operand_just_beyond_its_domain_is_compared(slope: float, agrees: bool) -> None:
+    """Where the function is not even a number: with what it is at the end of its domain."""
+    function = Function("rest", 1, same_shape, lambda a: np.sqrt(1 - a), domain=(0.5, 1.0))
+    block = Elementwise(function, lambda a, b, one: slope * a, error=4.0)
+    program = assemble(".data\nx scalar 1.0000000000000002\ny scalar\n.code\ny = rest(x)", functions={"rest": function})
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(function.reference(program.values["x"])).all()
+    report = audited_run(FleqMachine(functions=[block], size=1, memory=2, instructions=2), program)
+    assert report.ok == agrees
+    assert agrees or "rest, is off by 4.4e-01" in report.why
+
+
 @cache
 def fitted_exp() -> SigmoidSum:
     return fit(np.exp, -3.0, 3.0, 32)

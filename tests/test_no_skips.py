@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +18,15 @@ FAILS = "import pytest\n\n@pytest.mark.xfail\ndef test_it():\n    assert False\n
 
 
 @pytest.mark.parametrize(("text", "more", "status"), [
-    (PASSES, [], 0), (SKIPS, ["-n", "1"], 1), (SKIPS_ALL + PASSES, [], 1), soaked(SKIPS, [], 1), soaked(FAILS, [], 0)],
+    (PASSES, [], 0), (SKIPS, ["-p", "xdist", "-n", "1"], 1), (SKIPS_ALL + PASSES, [], 1), soaked(SKIPS, [], 1),
+    soaked(FAILS, [], 0)],
     ids=("passes", "skips", "skips all", "skips alone", "fails as expected"))
 def test_what_is_skipped_is_a_failure(text: str, more: list[str], status: int, tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(text)
     (tmp_path / "test_two.py").write_text(PASSES)
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "tests.no_skips", "-c", "/dev/null", *more, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, check=False)
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})  # plugins take longer to import than the tests to run
     assert ran.returncode == status, ran.stdout
     assert ("skipped, and nothing may be" in ran.stdout) == bool(status)

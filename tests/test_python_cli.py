@@ -169,6 +169,14 @@ def stops():
 """
 
 
+def test_a_main_of_arrays_is_one_by_what_it_calls(tmp_path: Path) -> None:
+    path = tmp_path / "prog.py"
+    path.write_text("import numpy as np\ndef main():\n    return np.array([1.5, 2.0]) + np.array([0.25, 1.0])\n")
+    ran = invoke("run", path)
+    assert ran.exit_code == 0, ran.stderr
+    assert "1.75" in ran.stdout
+
+
 def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     """And no other module: what the file imports is not imported."""
     path = tmp_path / "inverse.py"

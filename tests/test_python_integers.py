@@ -111,7 +111,7 @@ def test_random_programs(seed: int) -> None:
 def test_many_random_programs() -> None:
     tally = Tally()
 
-    @settings(RANDOM, max_examples=10_000)
+    @settings(RANDOM, max_examples=1_000)
     @given(st.integers(0, 2**32))
     def each(seed: int) -> None:
         tally.add(compare_random(seed, 16))

@@ -280,11 +280,12 @@ def test_an_option_with_two_meanings_is_refused() -> None:
             punchcard.kinds().including(replace(TuringMachine.kind, options=(option,)))
 
 
-def test_an_installed_package_brings_its_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_brings_its_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def entry_points(group: str) -> list[EntryPoint]:
         return [EntryPoint("turing", "turing:TuringMachine", group)] if group == "punchcard.machines" else []
 
     monkeypatch.setattr("punchcard.machines.registry.entry_points", entry_points)
+    monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
     result = CliRunner().invoke(punchcard.command_line(), ["run", str(FOLDER / "increment.tm"), "--engine", "dense"])
     assert result.exit_code == 0
     assert "_1[1]00_" in result.stdout

@@ -71,7 +71,7 @@ def measured(quick: bool, say: Say) -> Figures:
             say(f"{title}, {name}")
             machine = FleqMachine.for_program(program, heads=heads, precision=dtype,
                                               blocks=[MatrixProduct(MUL, heads, program.range)])
-            errors = followed(machine, program, "dense" if quick else "auto")  # compiling takes seconds
+            errors = followed(machine, program, "scratchpad" if quick else "auto")  # compiling takes seconds
             bound = max(machine.bound(block) for block in machine.blocks) / machine.range
             found[title][name] = {"loops": len(errors), "bound": bound, "points": thinned(errors)}
     return found

@@ -26,8 +26,8 @@ WORTH_RAISING = 1 << 40
 
 BUILDING = 1.5
 """Peak of building over the compiled matrices (float64) and the model, measured 0.8 to 1.6: formulas are matrices too."""
-BYTES_OF_ENTRY = 40
-"""Peak of punching and running for each entry of a tensor, measured 24 to 55: copies, and what the engines prepare."""
+COPIES = 5
+"""Peak of punching and running over the bytes of a card as a tensor, measured 3 to 7: copies, and what engines prepare."""
 
 PACKED = 7
 """Peak of packing and running over the bytes of a packed card's fields: copies, and what is looked up. Measured 7 to 14 if
@@ -81,9 +81,9 @@ def building(weights: int) -> int:
     return weights * round(BUILDING * (8 + 8))
 
 
-def running(rows: int, columns: int) -> int:
+def running(rows: int, columns: int, entry_bytes: int = 8) -> int:
     """About the bytes at the peak of punching a card as a tensor and running it."""
-    return rows * columns * BYTES_OF_ENTRY
+    return rows * columns * COPIES * entry_bytes
 
 
 def attending(columns: int, entry_bytes: int, cards: int = 1) -> int:

@@ -78,7 +78,7 @@ class Progress:
 class RunProgress(Progress):
     """Follows a run: prints every loop that it watches, or says how far a long run has come."""
 
-    def __init__(self, machine: AnyMachine, program: Any, mark: Mark) -> None:
+    def __init__(self, machine: AnyMachine, program: object, mark: Mark) -> None:
         super().__init__(PATIENCE)
         self._machine, self._program, self._card = machine, program, mark.raw_card
         self._begun, self._begin = 0, 0.0
@@ -99,7 +99,7 @@ class RunProgress(Progress):
         self.show(f"{plural(loops, 'loop')}, {rate:,.1f} a second")
 
 
-def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
+def report_fields(program: object, machine: AnyMachine, report: Report[Any], checkpoint: str | None) -> dict[str, Any]:
     """A run as plain data: what `--json` prints and `--stats` writes."""
     result = report.result
     facts: dict[str, Any] = {
@@ -124,7 +124,7 @@ def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkp
 
 
 def show_report(
-    program: Any, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
+    program: object, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
 ) -> int:
     """Print the result of a run, and return the exit status.
 
@@ -132,19 +132,21 @@ def show_report(
     """
     result = report.result
     status = (result.status or 0) if report.ok else 1
-    if not as_json and not machine.has_ports:
-        for line in (machine.format_result(program, result), *report.lines(machine)):
-            out(line)
-    for why in _why_not(program, machine, report):
-        remark(f"{name}: {why}" if machine.has_ports else why)
+    printed = not as_json and not machine.has_ports
+    lines = [machine.format_result(program, result), *report.lines(machine)] if printed else []
+    remarks = [f"{name}: {why}" if machine.has_ports else why for why in _why_not(program, machine, report)]
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
-        remark(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
+        remarks.append(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
+    for line in lines:
+        out(line)
+    for line in remarks:
+        remark(line)
     return status
 
 
-def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
+def _why_not(program: object, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:
     """Why a run is not a success."""
     result, counter = report.result, report.result.program_counter
     next_one = f": instruction {counter} would have been next" if counter is not None else ""

@@ -29,6 +29,7 @@ from punchcard.machines.streams import writer
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
     from punchcard.machines.checkpoint import Checkpoint
+    from punchcard.machines.comparison import Check
     from punchcard.machines.result import Report
 
 TRACED_DENSELY = 512
@@ -61,17 +62,22 @@ def run(
     """
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
+    compared: bool | Check | None = "lockstep" if check else False if no_check else None
     if resume is not None:
         saved, checkpoint = _saved(resume, registry), checkpoint or resume
+        saved = saved.planned(engine=engine, max_steps=max_steps, every=every, check=compared)
     elif file is None:
         raise click.UsageError("Missing argument 'FILE': a program, or --resume with a checkpoint.")
     elif every is not None and checkpoint is None:
         raise PunchcardError("--every needs --checkpoint FILE")
     else:
         program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
-        from punchcard.machines.checkpoint import begin
+        from punchcard.machines.checkpoint import DEFAULT_EVERY, begin
+        from punchcard.machines.running import DEFAULT_ENGINE
 
-        saved = begin(program, machine)
+        traced = trace and checkpoint is None and machine.layout.columns <= TRACED_DENSELY
+        saved = begin(program, machine, engine=engine or ("dense" if traced else DEFAULT_ENGINE), max_steps=max_steps,
+                      every=every or DEFAULT_EVERY, check=compared)
     if input_ is not None and not saved.machine.has_ports:
         raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
     if checkpoint is not None and resume is None:
@@ -81,10 +87,6 @@ def run(
         if stats == checkpoint:
             raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
         check_writable(stats)
-    if trace and engine is None and checkpoint is None and saved.machine.layout.columns <= TRACED_DENSELY:
-        engine = "dense"
-    saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
-                          check="lockstep" if check else False if no_check else None)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
     report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from punchcard.card.layout import Card, Layout, as_tensor
+from punchcard.card.packed import PackedCard
 from punchcard.engines import auto
 from punchcard.engines.base import Engine, EngineCache, Run, Runner, taking_packed
 from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
@@ -20,6 +21,8 @@ ENGINES: dict[str, Engine] = {
     "lowered": taking_packed(partial(call_name, "punchcard.engines.lowered:Lowered")),
     "auto": auto.prepare,
 }
+OBSERVED = "dense"
+"""The engine that passes through the model's layers, where `observe` listens: "auto" is this one while somebody does."""
 BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": partial(call_name, "punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
     "auto": auto.batch,
@@ -32,8 +35,8 @@ GPU_BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
 }
 """The same with `device="cuda"`."""
 
-__all__ = ["ENGINES", "NO_CONTROLS", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port", "Run",
-           "Runner", "Skip", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
+__all__ = ["ENGINES", "NO_CONTROLS", "OBSERVED", "BatchRunner", "Controls", "Engine", "EngineCache", "NoCopyWatch", "Port",
+           "Run", "Runner", "Skip", "Watch", "check_engine", "check_finite", "prepare", "prepare_batch", "takes_packed"]
 
 
 def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
@@ -45,8 +48,11 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
     prepared code is looked for and kept, beyond what is on disk. Weights that are not finite are refused for every engine;
     `model(card)` is still the equation.
     """
-    check_finite(model)
+    if check_finite(model).is_observed and name == "auto":
+        name = OBSERVED
     if not takes_packed(name):
+        if isinstance(card, PackedCard):
+            card.layout.check_room()
         model, card = as_module(model), as_tensor(card)
     engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
     return engine(model, layout, card, loops=loops, cache=cache)
@@ -63,7 +69,8 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     `LoweringError` says why. "auto" gives such cards to a slower engine.
     """
     check_engine(name)
-    check_finite(model)
+    if check_finite(model).is_observed and name == "auto":
+        name = OBSERVED
     if not cards:
         raise PunchcardError("the batch is empty: give one card or more")
     if threads is not None and threads < 1:
@@ -80,11 +87,13 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
 
 
-def check_finite(model: Model) -> None:
-    """Refuse weights that are not numbers, or infinite: a card of such a model says nothing."""
-    found = Weights.of(model).flaw()
+def check_finite(model: Model) -> Weights:
+    """The weights of a model. Refuses those that are not numbers, or infinite: a card of such a model says nothing."""
+    weights = Weights.of(model)
+    found = weights.flaw()
     if found is not None:
         raise WeightsError(f"{found}: a run needs finite weights, in the model's number format")
+    return weights
 
 
 def takes_packed(name: str) -> bool:

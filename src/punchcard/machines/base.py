@@ -32,10 +32,10 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, OBSERVED, Mark, PeriodicAction, RunOutcome, run_program
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, RunOutcome, run_program
 from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
-from punchcard.transformer.build import LayerWeights, Part, compile_layer, to_weights
-from punchcard.transformer.exactness import needed_bits
+from punchcard.transformer.build import Part, compile_layers, to_weights
+from punchcard.transformer.exactness import exact_weights
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
 
@@ -126,8 +126,14 @@ class Machine(ABC, Generic[Program, State]):
         self.halting = self.design.halting(sizes)
         for chosen in formats:
             self.precision = chosen
-            key = weight_cache.key_of(self.design, sizes, self.precision) if self.keeps_weights else None
-            weights, self.needed_bits = (key and weight_cache.find(key)) or self._weights(key)
+            key = weight_cache.key_of(self.design, sizes, chosen) if self.keeps_weights else ""
+            found = weight_cache.find(key) if key else None
+            if found is None:
+                found = exact_weights(self.design.layers(sizes, self.layout, chosen), self.layout, chosen,
+                                      exact=self.design.exact)
+                if key:
+                    weight_cache.keep(key, *found)
+            weights, self.needed_bits = found
             if weights is not None:
                 self.weights = weights
                 break
@@ -139,23 +145,9 @@ class Machine(ABC, Generic[Program, State]):
         for pattern in self.halting:
             self.layout.check_pattern(pattern)
 
-    def _weights(self, key: str | None) -> tuple[Weights | None, int]:
-        """The weights, if the number format has the significand bits that they need, and that number; cached by a key."""
-        layers = self._compiled()
-        bits = needed_bits(layers, self.layout) if self.design.exact else 0
-        weights = to_weights(layers, self.layout.width, self.precision) if bits <= self.precision.significand else None
-        if key:
-            weight_cache.keep(key, weights, bits)
-        return weights, bits
-
-    def _compiled(self) -> list[LayerWeights]:
-        """The layers of the design, as matrices."""
-        parts = self.design.layers(self.sizes, self.layout, self.precision)
-        return [compile_layer(part, self.layout.width) for part in parts]
-
     def designed_weights(self) -> Weights:
         """The weights as the design has them, made anew: those of the machine may have been changed since."""
-        return to_weights(self._compiled(), self.layout.width, self.precision)
+        return to_weights(compile_layers(self.formulas(), self.layout.width), self.layout.width, self.precision)
 
     @classmethod
     def check_design(cls, design: str) -> None:
@@ -182,7 +174,8 @@ class Machine(ABC, Generic[Program, State]):
         """
         if takes_packed(engine):
             return self.memory_to_build() + PACKED * packed_bytes(self.layout, self.precision.name)
-        return self.memory_to_build() + running(self.layout.width, self.layout.columns)
+        entry_bytes = max(4, self.precision.format.array.itemsize)  # the narrow formats are reached by way of float32
+        return self.memory_to_build() + running(self.layout.width, self.layout.columns, entry_bytes)
 
     def check_room(self, engine: str = DEFAULT_ENGINE) -> None:
         """Raise an error if a run would need more memory than the limit."""
@@ -466,10 +459,6 @@ class Machine(ABC, Generic[Program, State]):
         if limit is not None and limit < 0:
             raise PunchcardError(f"max_steps={max_steps}: it must be 0 or more")
         return NO_LIMIT if limit is None else self.design.warm_up + limit
-
-    def engine_for(self, wanted: str) -> str:
-        """The engine to use. While the model is observed, "auto" is the engine that calls its layers."""
-        return OBSERVED if wanted == DEFAULT_ENGINE and self.weights.is_observed else wanted
 
     def steps(self, loops: int, *, ended: bool) -> int:
         """Instructions executed in so many loops. `ended`: whether the run ended by a halting pattern."""

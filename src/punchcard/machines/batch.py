@@ -142,7 +142,7 @@ def run_batch(
     guarded: bool, threads: int | None, device: str | None,
 ) -> Batch[Any]:
     """See `Machine.run_batch`."""
-    wanted, loops, name = list(given), machine.last_loop(max_steps), machine.engine_for(engine)
+    wanted, loops = list(given), machine.last_loop(max_steps)
     if not wanted:
         raise PunchcardError("the batch is empty: give one program or more")
     if controls.until or controls.ports or controls.watch is not None:
@@ -152,11 +152,11 @@ def run_batch(
     runs = ProgramBatch(machine, wanted, inputs or [b""] * len(wanted), loops)
     cards = [entry.begin.raw_card for entry in runs.entries]
     try:
-        runner = prepare_batch(name, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
+        runner = prepare_batch(engine, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
                               threads=threads, device=device)
     except LoweringError as why:
         advice = "'auto' takes a slower one" if device != "cuda" else "without device='cuda' the CPU runs it"
-        raise LoweringError(f"the engine {name!r} declines: {why}; {advice}") from None
+        raise LoweringError(f"the engine {engine!r} declines: {why}; {advice}") from None
     if guarded:
         runs.guard(runner.engine)
     started, compiled = time.perf_counter(), runner.compile_seconds

@@ -127,8 +127,8 @@ def begin(
     """A run before its first loop; `resume` makes its loops."""
     machine.check_type(program)
     machine.check_room(engine)
-    limit = machine.default_max_steps if max_steps is None else max_steps
-    return Checkpoint(machine, program, Mark(machine.pack(program)), Plan(limit, every, machine.check_mode(check), engine))
+    plan = Plan(machine.default_max_steps if max_steps is None else max_steps, every, machine.check_mode(check), engine)
+    return Checkpoint(machine, program, Mark(machine.pack(program)), plan)
 
 
 def resume(

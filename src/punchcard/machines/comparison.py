@@ -59,18 +59,18 @@ class Comparison(ABC):
 class EndComparison(Comparison):
     """Runs the interpreter as far as the machine came, on the input that the machine read."""
 
-    def __init__(self, machine: AnyMachine, program: Any) -> None:
+    def __init__(self, machine: AnyMachine, program: object) -> None:
         self._machine, self._program = machine, program
 
     def report(self, result: Result[Any]) -> Report[Any]:
         written, inputs = bytearray(), iter(self._machine.replayed(result.traffic))
         oracle = self._machine.oracle(self._program, lambda: next(inputs, END_OF_INPUT), written.append)
         oracle.run(result.steps)
-        found = self._machine.differences(self._program, result.raw_card, oracle)
+        endings = list(_endings(result, oracle))
         if bytes(written) != result.output:
-            found.append(f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
-        found += _endings(result, oracle)
-        return Report(result, not found, tuple(found))
+            endings.insert(0, f"the output is {result.output!r}, the interpreter's {bytes(written)!r}")
+        found = (*self._machine.differences(self._program, result.raw_card, oracle), *endings)
+        return Report(result, not found, found)
 
 
 class LoopDifferences:
@@ -102,7 +102,7 @@ class LockstepComparison(Comparison):
 
     watches = True
 
-    def __init__(self, machine: AnyMachine, program: Any, begin: Mark) -> None:
+    def __init__(self, machine: AnyMachine, program: object, begin: Mark) -> None:
         self._machine, self._program, self._difference = machine, program, ""
         self._inputs = deque(machine.replayed(begin.traffic))
         self._written, self._expected = deque(begin.traffic.written), deque[int]()  # by one of the two alone

@@ -6,9 +6,10 @@ is registered on import and no test has anything to reset.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,8 +221,14 @@ def installed(*machines: type[AnyMachine] | Kind) -> Registry:
     """
     own = built_in().including(*machines)  # refuses what is not a machine
     given = {m.name if isinstance(m, Kind) else m.kind.name for m in machines}
-    found = [_brought(point) for point in entry_points(group=ENTRY_POINTS) if point.name not in given]
+    found = [_brought(point) for point in points(tuple(sys.path)) if point.name not in given]
     return own.including(*found)
+
+
+@lru_cache(maxsize=1)
+def points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """The machines of other installed packages, looked for once on a path: each of its packages is opened for that."""
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def _brought(point: EntryPoint) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines import Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
+from punchcard.engines import OBSERVED, Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
@@ -30,8 +30,6 @@ Program = TypeVar("Program")
 State = TypeVar("State")
 
 DEFAULT_ENGINE = "auto"
-OBSERVED = "dense"
-"""The engine that passes through the model's layers, where `observe` listens."""
 MOST_NOTES = 16
 
 
@@ -139,8 +137,8 @@ def run_program(
     if controls.until:
         raise PunchcardError("until is for an engine's run: a program ends where it halts, or at a port that returns False")
     loops = machine.last_loop(max_steps)
+    machine.check_room(engine)
     if begin is None:
-        machine.check_room(engine)
         begin = Mark(machine.pack(program))
     else:
         machine.check_fits(program)
@@ -151,17 +149,16 @@ def run_program(
     if begin.ended or (host is not None and host.ended is not None):
         return machine.result(program, RunOutcome(begin, "matched"), begin, host)
     expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
-    cache, name = machine.engine_cache, machine.engine_for(engine)
-    machine.check_room(name)
     try:
-        runner = prepare(name, machine.weights, machine.layout, card, loops=expected, cache=cache)
+        runner = prepare(engine, machine.weights, machine.layout, card, loops=expected, cache=machine.engine_cache)
     except LoweringError as why:
-        raise LoweringError(f"the engine {name!r} declines: {why}; 'auto' takes a slower one") from None
+        raise LoweringError(f"the engine {engine!r} declines: {why}; 'auto' takes a slower one") from None
     watches = [] if controls.watch is None else [_on_tensors(controls.watch)]
     marks = [] if keep is None else [PeriodicAction(keep.every, lambda mark: out.flush()), keep]
     if guarded:
+        observed = engine == OBSERVED or (engine == DEFAULT_ENGINE and machine.weights.is_observed)
         guard, looks = machine.guard(program, begin, partial(repeat, machine, runner.engine),
-                                     every_loop=controls.watch is not None or name == OBSERVED)
+                                     every_loop=controls.watch is not None or observed)
         watches = watches if guard is None else [guard, *watches]
         marks = [*looks, *(PeriodicAction(keep.every, look.act) for look in looks if keep is not None), *marks]
 

@@ -31,7 +31,8 @@ def program(function: Callable[..., Any] | None = None, *, machine: str | None =
         gcd.lower()           # the assembly text
 
     machine    "fleq" for arrays, or "von-neumann" for integers. Default: "von-neumann" if an annotation is int, bool, str or
-               list[int], or if a function without parameters prints, reads input or is called `main`; else "fleq"
+               list[int], or if a function without parameters prints, reads input, or is called `main` and does not use
+               NumPy; else "fleq"
     options    for arrays: `range`, `heads`, `precision`, `design`, `check`; for integers: `word_bits`, `memory`, `check`;
                for both: `engine`, `max_steps`
 
@@ -63,5 +64,11 @@ def machine_for(source: FunctionSource) -> str:
     if given or any(text != "None" for text in annotations):
         return "fleq"
     calls = [n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-    speaks = node.name == "main" or any(name in INTEGER_CALLS for name in calls)
+    speaks = any(name in INTEGER_CALLS for name in calls) or (node.name == "main" and not _names_numpy(source))
     return "von-neumann" if speaks else "fleq"
+
+
+def _names_numpy(source: FunctionSource) -> bool:
+    """Whether a function names a module of functions on arrays."""
+    meant = (source.names.get(n.id) for n in ast.walk(source.node) if isinstance(n, ast.Name))
+    return any(getattr(each, "__name__", "") in ("numpy", "punchcard.arrays") for each in meant)

@@ -158,7 +158,12 @@ def compile_layer(part: Part, width: int) -> LayerWeights:
 
 def build(parts: Sequence[Part], width: int, precision: Precision) -> LoopedTransformer:
     """The model whose layers are `parts`."""
-    return to_weights([compile_layer(part, width) for part in parts], width, precision).module
+    return to_weights(compile_layers(parts, width), width, precision).module
+
+
+def compile_layers(parts: Sequence[Part], width: int) -> list[LayerWeights]:
+    """The matrices of all layers, first to last."""
+    return [compile_layer(part, width) for part in parts]
 
 
 def to_weights(layers: Sequence[LayerWeights], width: int, precision: Precision) -> Weights:

@@ -18,10 +18,24 @@ from dataclasses import replace
 import numpy as np
 
 from punchcard.card.layout import Layout
-from punchcard.transformer.build import LayerWeights
+from punchcard.transformer.build import LayerWeights, Part, compile_layers, to_weights
 from punchcard.transformer.expression import Array
+from punchcard.transformer.precision import Precision
 from punchcard.transformer.summation import bits_for
 from punchcard.transformer.sums import Bounds, LayerSums, Sums
+from punchcard.transformer.weights import Weights
+
+
+def exact_weights(
+    parts: Sequence[Part], layout: Layout, precision: Precision, *, exact: bool
+) -> tuple[Weights | None, int]:
+    """The weights of a loop, and the significand bits that it needs; no weights if the number format has fewer.
+
+    `exact`: no sum may be rounded. Else no bits are asked for.
+    """
+    layers = compile_layers(parts, layout.width)
+    bits = needed_bits(layers, layout) if exact else 0
+    return to_weights(layers, layout.width, precision) if bits <= precision.significand else None, bits
 
 
 def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:

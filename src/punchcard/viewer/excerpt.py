@@ -41,7 +41,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class ColumnGroup:
+class ShownColumns:
     """The shown columns of a region, and how many of it are folded."""
 
     region: Region
@@ -54,7 +54,7 @@ class CardExcerpt:
     """The shown part of a card."""
 
     bands: tuple[Band, ...]
-    groups: tuple[ColumnGroup, ...]
+    groups: tuple[ShownColumns, ...]
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def excerpt(
     return CardExcerpt(tuple(bands), groups)
 
 
-def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups: Sequence[ColumnGroup]) -> Band:
+def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups: Sequence[ShownColumns]) -> Band:
     """Bits have the full colour. Real numbers are scaled by the largest of their region."""
     scales = []
     for group, first in zip(groups, np.cumsum([0, *(len(group.columns) for group in groups)]), strict=False):
@@ -97,7 +97,7 @@ def _band(name: str, block: RowBlock, entries: AnyArray, other: AnyArray, groups
     return Band(name, entries, other, np.clip(entries / np.array(scales), -1, 1), max(scales, default=1.0))
 
 
-def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ColumnGroup, ...]:
+def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tuple[ShownColumns, ...]:
     """The columns of each region: small ones whole, of the others those to keep and then the first that are used."""
     wanted: dict[str, list[int]] = {}
     large = []
@@ -115,7 +115,7 @@ def _groups(layout: Layout, card: Card, most: int, keep: Collection[int]) -> tup
         more = [column for column in _used(layout, card, region) if column not in here][:share]
         wanted[region.name] = sorted([*here, *more]) or [layout.region(region.name).start]
         left -= len(more)
-    return tuple(ColumnGroup(region, tuple(wanted[region.name]), region.size - len(wanted[region.name]))
+    return tuple(ShownColumns(region, tuple(wanted[region.name]), region.size - len(wanted[region.name]))
                  for region in layout.regions)
 
 

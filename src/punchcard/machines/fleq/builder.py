@@ -65,7 +65,7 @@ Operand: TypeAlias = Place | str
 
 
 @dataclass(frozen=True)
-class _Numbers:
+class _Addresses:
     """The addresses of variables and the numbers of labelled instructions."""
 
     addresses: dict[str, int]
@@ -80,7 +80,7 @@ class _Numbers:
         return self.labels[label]
 
 
-Action: TypeAlias = Callable[[_Numbers], Call | PointerUpdate | None]
+Action: TypeAlias = Callable[[_Addresses], Call | PointerUpdate | None]
 """What an instruction computes, once its variables and labels have numbers."""
 
 
@@ -93,7 +93,7 @@ class _Step:
     flag: Place | None
     target: str | None
 
-    def numbered(self, numbers: _Numbers) -> Step:
+    def numbered(self, numbers: _Addresses) -> Step:
         branch = None
         if self.target is not None:
             branch = Branch(None if self.flag is None else numbers.column(self.flag), numbers.target(self.target))
@@ -241,7 +241,7 @@ class Builder:
             raise ProgramError(f"the pointer p leads to a label, not to '{to}'")
         place = None if field == "p" else self._place(to)
 
-        def action(numbers: _Numbers) -> PointerUpdate:
+        def action(numbers: _Addresses) -> PointerUpdate:
             value = numbers.target(str(to)) if place is None else numbers.column(place)
             return PointerUpdate(numbers.target(label), field, value)
 
@@ -307,7 +307,7 @@ class Builder:
             names = [name for name in names if name in used]
         values = {name: self.values[name] for name in names}
         variables = variables_in_order([(name, Shape(*value.shape)) for name, value in values.items()])
-        numbered = _Numbers({v.name: v.address for v in variables}, self._labels)
+        numbered = _Addresses({v.name: v.address for v in variables}, self._labels)
         instructions = tuple(step.numbered(numbered) if isinstance(step, _Step) else step for step in steps)
         program = FleqProgram(instructions, variables, values, self.functions, tuple(self._labels.items()), float(range))
         for changed in program.pointer_updates():

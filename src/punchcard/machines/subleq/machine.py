@@ -26,7 +26,7 @@ from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
 from punchcard.machines.subleq.isa import Program, State, Subleq
 from punchcard.machines.subleq.kind import SUBLEQ
 from punchcard.machines.subleq.oracle import SubleqInterpreter
-from punchcard.transformer.build import compile_layer
+from punchcard.transformer.build import compile_layers
 from punchcard.transformer.exactness import needed_bits
 
 MOST_SHOWN = 512
@@ -67,8 +67,8 @@ class SubleqMachine(Machine[Program, State]):
         if shorter >= MIN_WORD_BITS:
             sizes = replace(self.sizes, word_bits=shorter)
             layout = self.design.layout(sizes)
-            layers = [compile_layer(part, layout.width) for part in self.design.layers(sizes, layout, self.precision)]
-            if needed_bits(layers, layout) <= self.precision.significand:
+            layers = self.design.layers(sizes, layout, self.precision)
+            if needed_bits(compile_layers(layers, layout.width), layout) <= self.precision.significand:
                 return f"use words of at most {shorter} bits or a wider number format"
         return f"use a wider number format, or fewer columns than {self.layout.columns}"
 

@@ -24,7 +24,7 @@ from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.writer import disassemble
 from punchcard.python.arrays.code_generation import generate
 from punchcard.python.arrays.compiler import lower
-from punchcard.python.arrays.dry_run import Ran
+from punchcard.python.arrays.dry_run import NumpyRun
 from punchcard.python.arrays.ir import SourcePlace
 from punchcard.python.arrays.values import REAL, kinds_of, matrix_shape
 from punchcard.python.front_end import snapshot
@@ -66,7 +66,7 @@ class ArrayCall:
             owner.lowered[key] = lower(owner.source, shapes, kinds, constants)
         self.code = owner.lowered[key]
         values = {self.code.parameters[name]: _stored(array) for name, array in data.items()}
-        self.ran = Ran(self.code.code, values)
+        self.ran = NumpyRun(self.code.code, values)
         largest = self.ran.largest
         limit = owner.options.range
         self.range_from = "given" if limit is not None else "found by a run in NumPy, with head room"

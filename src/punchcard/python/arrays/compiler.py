@@ -1,7 +1,7 @@
 """The compiler, as a list of its passes: source to operations, a run in NumPy, and instructions.
 
     lower(source, shapes, kinds, constants)   the operations of the function for arguments of these shapes and types
-    Ran(code, values)                         a run in NumPy: how large values get for these arguments
+    NumpyRun(code, values)                    a run in NumPy: how large values get for these arguments
     generate(code, ...)                       the FLEQ program for a range and for domains of functions
 
 `code_generation.generate` lists the passes from operations to instructions: which way round matrices are stored

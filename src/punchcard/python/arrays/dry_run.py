@@ -62,7 +62,7 @@ def down(x: float) -> float:
     return next(float(f"{lead}e{power}") for lead in (5, 2, 1, 0.5) if float(f"{lead}e{power}") <= x)
 
 
-class Ran:
+class NumpyRun:
     """A run: values by register, the largest value and its line, operands of fitted functions by name.
 
     closest           the least difference that a comparison met, where the machine's numbers may be off, and its line

@@ -125,7 +125,7 @@ class Dimensions(NamedTuple):
 def ranges_of(rows: Rows, width: int) -> Bounds:
     """The columns of a group, or one where all are alike, with the terms and the grid of each row and column."""
     bounds = [linear.bounds for linear in rows.values()]
-    columns, places = max((bound.width for bound in bounds), default=1), list(rows)
+    columns, places = max((len(part) for bound in bounds for part in bound), default=1), list(rows)
     low, high, terms = np.zeros((3, width, columns))
     grid = np.full((width, columns), np.inf)
     for values, parts in zip((low, high, terms, grid), zip(*bounds, strict=True), strict=False):

@@ -54,10 +54,6 @@ class LinearBounds(NamedTuple):
     sizes: Array
     grids: Array
 
-    @property
-    def width(self) -> int:
-        return max(map(len, self))
-
 
 @dataclass
 class Linear:
@@ -140,8 +136,7 @@ class Linear:
     def bounds(self) -> LinearBounds:
         """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
         if self._bounds is None:
-            (low, high), grids = self.ends, self.grids
-            self._bounds = LinearBounds(low, high, self.sizes, grids)
+            self._bounds = LinearBounds(*self.ends, self.sizes, self.grids)
         return self._bounds
 
     @property

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -206,6 +207,11 @@ class FleqDesign(Design[FleqSizes]):
     @abstractmethod
     def _standing(self) -> dict[tuple[str, str], Array]:
         """What never changes, by block and region: rows by columns, or one column for all."""
+
+    @cached_property
+    def standing(self) -> Mapping[tuple[str, str], Array]:
+        """The same, worked out once: every card that is punched has it."""
+        return self._standing()
 
     def step_mismatches(self, card: Card, after: Card) -> Iterator[Mismatch]:
         """Where a card after a loop is not what the step makes of the card before."""
@@ -444,5 +450,5 @@ class FleqDesign(Design[FleqSizes]):
         layout.put(card, "scratch", "scratchpad", 1.0)
         layout.put_numbers(card, "scratchpad", {"program_counter": [sizes.instruction_column] * sizes.scratchpad})
         layout.put(card, "halted", "scratchpad", -1.0)
-        for (name, region), values in self._standing().items():
+        for (name, region), values in self.standing.items():
             layout.put(card, name, region, values if region == "scratchpad" else float(values[0, 0]))

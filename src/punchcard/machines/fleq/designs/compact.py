@@ -80,7 +80,7 @@ class CompactDesign(FleqDesign):
         blocks += [RowBlock(f"shut_{t.name}", 1, "1: not live", holds=holding("fixed", "scratchpad", *FleqSizes.OUTSIDE))
                    for t in self.transports if t.soft]
         blocks += [RowBlock(name, size) for t in self.transports for name, size in t.scratch_rows(d)]
-        return Layout(blocks, self.sizes.regions, lambda: card_facts(self.sizes, self.blocks, self._standing()))
+        return Layout(blocks, self.sizes.regions, lambda: card_facts(self.sizes, self.blocks, self.standing))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
         found = {(constant.name, "scratchpad"): np.array([constant.of(column) for column in self.columns]).T

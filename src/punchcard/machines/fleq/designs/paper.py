@@ -91,7 +91,7 @@ class PaperFleqDesign(FleqDesign):
             blocks += [RowBlock(f"{block.name}_x", height), RowBlock(f"{block.name}_result", height)]
             blocks += [RowBlock(f"{block.name}_{name}", size) for name, size in block.lemma.rows(d, height).items()]
         return Layout(blocks, self.sizes.regions,
-                      lambda: card_facts(self.sizes, self.blocks, self._standing(), merged=True))
+                      lambda: card_facts(self.sizes, self.blocks, self.standing, merged=True))
 
     def _standing(self) -> dict[tuple[str, str], Array]:
         d, s = self.sizes.size, self.sizes.scratchpad

@@ -85,7 +85,7 @@ class ThreeLayerFleqDesign(CompactDesign):
                 block = replace(block, holds=holding("real", *pad), changes=pad, limit=1.0, follows=True)
             blocks.append(block)
         return Layout([*blocks, *self._ahead(blocks)], sizes.regions, lambda: [
-            *card_facts(sizes, self.blocks, self._standing(), in_place=True),
+            *card_facts(sizes, self.blocks, self.standing, in_place=True),
             *register_facts(sizes, self.columns, self.users())])
 
     def _ahead(self, others: Iterable[RowBlock]) -> list[RowBlock]:

@@ -39,7 +39,7 @@ _TAKEN = (*POINTER_FUNCTIONS, *ALIASES, "file")
 
 
 @dataclass
-class _Listing:
+class _SourceParts:
     """The parts of a source text: variables and counters, statements, and labels by the number of their statement."""
 
     declarations: dict[str, Declaration | CounterDeclaration] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def assemble(
     `source` names the text in error messages, `functions` are declared functions beyond the built-in ones, by name, and
     `folder` is where `file(...)` looks.
     """
-    known, listing = _all_functions(functions or {}), _Listing()
+    known, listing = _all_functions(functions or {}), _SourceParts()
     _parse(text, source, listing, None if folder is None else Path(folder))
     if not listing.code:
         raise ProgramError(f"{where(source)}the program is empty: .code needs at least one instruction")
@@ -113,7 +113,7 @@ def _all_functions(extra: Mapping[str, Function]) -> dict[str, Function]:
     return {**KNOWN, **extra}
 
 
-def _parse(text: str, source: str, listing: _Listing, folder: Path | None) -> None:
+def _parse(text: str, source: str, listing: _SourceParts, folder: Path | None) -> None:
     section, room = None, MOST_VALUES
     for line in lines(text, source):
         if line.ahead.text.lower() == ".range":
@@ -138,7 +138,7 @@ def _parse(text: str, source: str, listing: _Listing, folder: Path | None) -> No
             raise line.wrong("a program begins with .data or .code")
 
 
-def _take_range(line: Line, listing: _Listing) -> None:
+def _take_range(line: Line, listing: _SourceParts) -> None:
     directive = line.take()
     if listing.range is not None:
         raise directive.error("the range is declared twice")
