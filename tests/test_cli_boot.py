@@ -33,6 +33,7 @@ poll: lbu t1, 5(s0)
  sw t1, 0(t0)
 """
 """Writes what it reads, and is off after a q."""
+pytestmark = pytest.mark.usefixtures("shared_code")
 
 
 @pytest.fixture(scope="module")
