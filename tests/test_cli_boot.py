@@ -139,6 +139,14 @@ def test_bad_input(words: list[str], message: str) -> None:
     assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
 
 
+def test_without_standard_input(kernel: Path) -> None:
+    """A closed one is an input that has ended: the kernel polls for ever, and the run ends where it is told to."""
+    words = [sys.executable, "-m", "punchcard", "boot", kernel, "--memory", "16K", "--max-steps", "5000"]
+    found = subprocess.run(["/bin/sh", "-c", 'exec "$@" <&-', "sh", *map(str, words)], capture_output=True, text=True,
+                           check=False)
+    assert (found.returncode, "stopped after 5,000 instructions" in found.stderr) == (1, True), found.stderr
+
+
 def test_a_run_of_another_program_is_not_a_kernel(tmp_path: Path) -> None:
     path = tmp_path / "run"
     punchcard.run(punchcard.assemble(".data\na 1\n.code\nsubleq a, a, end\nend: halt\n"), checkpoint=path)

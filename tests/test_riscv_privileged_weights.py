@@ -19,7 +19,7 @@ TINY = 64
 
 
 def test_random_programs_after_every_loop() -> None:
-    found = sum((compare_random(machine_of(), seed, 200) for seed in range(12)), Counter[str]())
+    found = sum((compare_random(machine_of(), seed, 220) for seed in range(8)), Counter[str]())
     causes = {name.rpartition(" in ")[0] for name in found}
     assert {csrs.CAUSES[cause] for cause in (csrs.ILLEGAL, csrs.BREAKPOINT, csrs.LOAD_FAULT, csrs.MISALIGNED_STORE,
                                              csrs.TIMER_INTERRUPT)} < causes
@@ -28,9 +28,9 @@ def test_random_programs_after_every_loop() -> None:
 
 def test_an_interrupt_at_every_instruction() -> None:
     found = Counter[str]()
-    for distance in range(14, 50):
+    for distance in range(16, 46, 3):  # the soak has all of them
         found += compare_loops(machine_of(), interrupted_program(distance, 19, machine_of().sizes.base), distance + 12)
-    assert found["timer interrupt in machine mode"] >= 36
+    assert found["timer interrupt in machine mode"] >= 10
 
 
 SHORT = """
