@@ -26,7 +26,10 @@ class Trapped(Exception):
 
 
 class PrivilegedReference:
-    """A memory of bytes from `base` on. `fetched` is the word of the next loop; None: it is outside the memory."""
+    """A memory of bytes from `base` on. `fetched` is the word of the next loop; None: it is outside the memory.
+
+    `trapped` counts traps.
+    """
 
     def __init__(self, memory: bytes, registers: list[int], base: int, bus: Any, *, multiply: bool = True) -> None:
         self.memory, self.x, self.base, self.counter, self.bus = bytearray(memory), list(registers), base, base, bus
@@ -36,6 +39,7 @@ class PrivilegedReference:
         self.machine, self.now, self.cycles, self.compare, self.msip = True, 0, 0, WORD * WORD - 1, 0
         self.reserved, self.reserved_place = False, 0
         self.port, self.ready, self.refused, self.asks = 0, False, False, False
+        self.trapped = 0
         self.fetched = self._fetch()
 
     def rows(self) -> dict[str, int]:
@@ -77,6 +81,7 @@ class PrivilegedReference:
             self.csr[MSTATUS] = (status & 8) << 4 | (0x1800 if self.machine else 0)
             self.csr[MCAUSE], self.csr[MTVAL], self.csr[MEPC] = cause, value % WORD, self.counter
             self.machine, self.reserved = True, False
+            self.trapped += 1
             following, rd, result = self.csr[MTVEC], 0, 0
         if rd:
             self.x[rd] = result % WORD

@@ -33,6 +33,7 @@ poll: lbu t1, 5(s0)
  sw t1, 0(t0)
 """
 """Writes what it reads, and is off after a q."""
+pytestmark = pytest.mark.usefixtures("shared_code")
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,14 @@ def test_a_terminal_that_goes_away(kernel: Path, tmp_path: Path) -> None:
 def test_bad_input(words: list[str], message: str) -> None:
     found = invoke(*words)
     assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
+
+
+def test_without_standard_input(kernel: Path) -> None:
+    """A closed one is an input that has ended: the kernel polls for ever, and the run ends where it is told to."""
+    words = [sys.executable, "-m", "punchcard", "boot", kernel, "--memory", "16K", "--max-steps", "5000"]
+    found = subprocess.run(["/bin/sh", "-c", 'exec "$@" <&-', "sh", *map(str, words)], capture_output=True, text=True,
+                           check=False)
+    assert (found.returncode, "stopped after 5,000 instructions" in found.stderr) == (1, True), found.stderr
 
 
 def test_a_run_of_another_program_is_not_a_kernel(tmp_path: Path) -> None:

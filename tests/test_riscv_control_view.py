@@ -12,6 +12,7 @@ from punchcard.machines.riscv.csrs import MACHINE_CALL, RESET, ROWS, TIMER_INTER
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.privileged import entry
 from punchcard.machines.riscv.system.platform import RAM
+from tests.riscv_privileged_runs import machine_of
 
 PROGRAM = """
 start: la t0, trap
@@ -27,8 +28,8 @@ trap: li t0, 0x11100000
 
 
 @pytest.fixture(scope="module")
-def machine() -> RiscvMachine:
-    return RiscvMachine(memory=64, base=RAM, privileged=True)
+def machine(shared_code: None) -> RiscvMachine:
+    return machine_of()
 
 
 def test_a_trace_has_modes_and_traps(machine: RiscvMachine) -> None:

@@ -15,6 +15,7 @@ from tests.cases import ROOT
 FOLDER = ROOT / "examples" / "riscv" / "kernel"
 KERNEL, SESSION = FOLDER / "kernel.elf", (FOLDER / "session.txt").read_bytes()
 MEMORY = "16K"
+pytestmark = pytest.mark.usefixtures("shared_code")
 
 
 @pytest.mark.parametrize("check", [None, pytest.param("end", marks=pytest.mark.soak)])

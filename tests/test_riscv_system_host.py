@@ -19,6 +19,7 @@ from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.system.platform import RAM
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, NOT_YET, LiveInput, Traffic
+from tests.riscv_privileged_runs import machine_of
 
 ENGINE = "lowered"
 OFF = """
@@ -54,8 +55,8 @@ def program_of(text: str, **changes: Any) -> RiscvProgram:
 
 
 @pytest.fixture(scope="module")
-def machine() -> RiscvMachine:
-    return RiscvMachine(memory=64, base=RAM, privileged=True)
+def machine(shared_code: None) -> RiscvMachine:
+    return machine_of()
 
 
 class Later(LiveInput):

@@ -122,14 +122,15 @@ class Region:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Fixed ±1 bits at a row block of a region's first column: how a machine declares, say, that it has halted.
+    """Fixed ±1 bits at a row block of one column of a region: how a machine declares, say, that it has halted.
 
-    A 0 is for either bit.
+    A 0 is for either bit. `column` counts from the region's first.
     """
 
     rows: str
     region: str
     bits: tuple[int, ...]
+    column: int = 0
 
 
 @dataclass(frozen=True)
@@ -453,11 +454,11 @@ class Layout:
             words = self.word_pattern(pattern)
             if words is not None:
                 return np.bool_(words.on(card))
-            first = self.region(pattern.region).start
+            first = self.pattern_column(pattern)
             column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
         else:
             self.check_pattern(pattern)
-            column = self.get(card, pattern.rows, pattern.region)[..., 0]
+            column = self.get(card, pattern.rows, pattern.region)[..., pattern.column]
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
 
@@ -476,14 +477,20 @@ class Layout:
             place = self.place(pattern.rows)
             held = not place.real and pattern.region in place.block.holds
             mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
-            column = self.region(pattern.region).start
+            column = self.pattern_column(pattern)
             self._patterns[pattern] = WordPattern(place, column, mask, bits) if held else None
         return self._patterns[pattern]
 
+    def pattern_column(self, pattern: Pattern) -> int:
+        """The column of the card that a pattern is looked for in."""
+        return self.region(pattern.region).start + pattern.column
+
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
-        place = self.rows(pattern.rows)
-        self.region(pattern.region)
+        place, region = self.rows(pattern.rows), self.region(pattern.region)
+        if pattern.column not in range(region.stop - region.start):
+            raise SizeError(f"pattern with column {pattern.column}: {pattern.region!r} has columns 0 to "
+                            f"{region.stop - region.start - 1}")
         if len(pattern.bits) != place.stop - place.start or not set(pattern.bits) <= {-1, 0, 1}:
             raise SizeError(f"pattern {pattern.bits} does not fit {pattern.rows!r}, which has "
                             f"{place.stop - place.start} rows: it has a -1, 1 or 0 (either) for each")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.budget import format_bytes
-from punchcard.cli.keyboard import KEYS, Keyboard
+from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
 from punchcard.cli.options import given_flags, json_option, memory_option
 from punchcard.cli.terminal import handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
@@ -122,7 +122,8 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silen
     from punchcard.machines.checkpoint import begin, resume
     from punchcard.machines.riscv.system.script import Script
 
-    is_terminal = input_ is None and sys.stdin.isatty()
+    descriptor = standard_input() if input_ is None else None
+    is_terminal = descriptor is not None and os.isatty(descriptor)
     with ExitStack() as stack:
         keyboard: Keyboard | None = None
 
@@ -131,7 +132,8 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silen
             os.kill(os.getpid(), signal.SIGINT)
 
         if is_terminal:
-            stack.enter_context(raw_terminal(sys.stdin.fileno()))
+            assert descriptor is not None
+            stack.enter_context(raw_terminal(descriptor))
             remark(KEYS)
             if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
                 stack.enter_context(handling(stop, signal.SIGHUP))
@@ -139,7 +141,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, input_: str | None, silen
         source: Input
         if input_ is None:
             keyboard = stack.enter_context(Keyboard(
-                sys.stdin.fileno(), has_keys=is_terminal, leave=stop, show=remark, stops=interrupted))
+                descriptor, has_keys=is_terminal, leave=stop, show=remark, stops=interrupted))
             source = keyboard if is_terminal else Script(keyboard)
         else:
             file = stack.enter_context(input_file(input_))

@@ -25,18 +25,18 @@ READ_AHEAD = 1 << 16
 
 
 class Keyboard(LiveInput):
-    """Bytes of an open file, which may be a terminal, a pipe or anything else, while the block lasts.
+    """Bytes of an open file, which may be a terminal, a pipe or anything else, while the block lasts. None: there are none.
 
     has_keys   Ctrl-A is a key of ours: x after it calls `leave`, and so does the end of the terminal; h calls `show`
     stops      whether the run is to stop, so that nobody waits for a key any more
     has_left   whether the key to leave was pressed
     """
 
-    def __init__(self, descriptor: int, *, has_keys: bool = False, leave: Callable[[], None] = lambda: None,
+    def __init__(self, descriptor: int | None, *, has_keys: bool = False, leave: Callable[[], None] = lambda: None,
                  show: Callable[[str], None] = lambda text: None, stops: Callable[[], bool] = lambda: False) -> None:
         self._descriptor, self._has_keys, self._leave, self._show, self._stops = descriptor, has_keys, leave, show, stops
         self._bytes: deque[int] = deque()
-        self._came, self._prefixed, self._ended = threading.Condition(), False, False
+        self._came, self._prefixed, self._ended = threading.Condition(), False, descriptor is None
         self.has_left = False
 
     def __enter__(self) -> Keyboard:
@@ -79,6 +79,7 @@ class Keyboard(LiveInput):
 
     def _some(self) -> bytes:
         """What there is to read; nothing at the end, or when the terminal has gone."""
+        assert self._descriptor is not None  # else it has ended
         try:
             return os.read(self._descriptor, 1 << 12)
         except OSError:
@@ -109,6 +110,14 @@ class Keyboard(LiveInput):
                 self._bytes.append(PREFIX)
 
 
+def standard_input() -> int | None:
+    """The descriptor of standard input; None where it is closed, or not a file."""
+    try:
+        return sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 def polled_input(stops: Callable[[], bool]) -> Keyboard:
     """Standard input, byte by byte."""
-    return Keyboard(sys.stdin.fileno(), stops=stops)
+    return Keyboard(standard_input(), stops=stops)

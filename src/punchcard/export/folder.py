@@ -110,7 +110,7 @@ def stops(machine: Machine[Any, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
     """A pattern by numbers: the bits in some rows of one column; 0 is either."""
-    return {"rows": layout.rows(pattern.rows).start, "column": layout.region(pattern.region).start,
+    return {"rows": layout.rows(pattern.rows).start, "column": layout.pattern_column(pattern),
             "bits": list(pattern.bits)}
 
 

@@ -136,6 +136,8 @@ class Machine(ABC, Generic[Program, State]):
             weights, self.needed_bits = found
             if weights is not None:
                 self.weights = weights
+                if self.keeps_weights:
+                    weights.freeze()  # as those that come from the disk
                 break
         else:
             raise PrecisionError(

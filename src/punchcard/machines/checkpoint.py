@@ -259,4 +259,4 @@ def _as_bytes(name: str, tensors: Mapping[str, Any]) -> bytes:
 
 def _digest(weights: Weights) -> str:
     """A fingerprint of the weights, the same whether there is a module or not."""
-    return storage.digest(dict(weights.state()), weights.dtype)
+    return weights.name("checkpoint", lambda: storage.digest(dict(weights.state()), weights.dtype))

@@ -20,7 +20,7 @@ from punchcard.card.formats import as_array, name_of
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import check_readable, write_whole
 from punchcard.transformer.precision import Precision
-from punchcard.transformer.weights import NAMES, LayerArrays, Weights, raw_bytes
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights, raw_bytes, shared_tensor
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
@@ -49,10 +49,9 @@ def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: M
         plain = {name: np.ascontiguousarray(as_array(tensor)) for name, tensor in tensors.items()}
         write_whole(path, to_bytes(plain, metadata=metadata))
         return
-    import torch
     from safetensors.torch import save as tensors_to_bytes
 
-    held = {name: torch.as_tensor(tensor, device="cpu").contiguous() for name, tensor in tensors.items()}
+    held = {name: shared_tensor(tensor).contiguous() for name, tensor in tensors.items()}
     write_whole(path, tensors_to_bytes(held, metadata))
 
 

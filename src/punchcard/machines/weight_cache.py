@@ -57,7 +57,9 @@ def find(key: str) -> tuple[Weights | None, int] | None:
             array.reshape(-1)[places] = values
             arrays.append(array)
         layers.append(LayerArrays(*arrays))
-    return Weights(notes["width"], notes["dtype"], layers), notes["needed_bits"]
+    weights = Weights(notes["width"], notes["dtype"], layers, {"digest": notes["digest"]})
+    weights.freeze()
+    return weights, notes["needed_bits"]
 
 
 def keep(key: str, weights: Weights | None, needed_bits: int) -> None:
@@ -77,5 +79,6 @@ def keep(key: str, weights: Weights | None, needed_bits: int) -> None:
             parts += [places.tobytes(), array.reshape(-1)[places].tobytes()]
             shapes.append([array.shape, len(places)])
         layers.append(shapes)
-    notes = {"dtype": weights.dtype, "width": weights.width, "layers": layers, "needed_bits": needed_bits}
+    notes = {"dtype": weights.dtype, "width": weights.width, "layers": layers, "needed_bits": needed_bits,
+             "digest": weights.digest().hex()}
     code_cache.keep(key, notes, b"".join(parts))

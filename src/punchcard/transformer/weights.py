@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +21,8 @@ from punchcard.card.layout import Layout
 from punchcard.formatting import plural
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from punchcard.transformer.model import LoopedTransformer
 
 Model: TypeAlias = "LoopedTransformer | Weights"
@@ -52,7 +55,7 @@ class LayerArrays:
         return len(self.w1)
 
 
-NAMES = tuple(field.name for field in fields(LayerArrays))
+NAMES = tuple(each.name for each in fields(LayerArrays))
 
 
 @dataclass(eq=False, repr=False)
@@ -62,6 +65,8 @@ class Weights:
     width: int
     dtype: str
     _layers: Sequence[LayerArrays]
+    names: dict[str, str] = field(default_factory=dict)
+    """Names for the numbers of frozen weights, such as digests, by who made them."""
 
     @classmethod
     def of(cls, model: Model) -> Weights:
@@ -105,7 +110,7 @@ class Weights:
         shapes = [LayerShape(layer.heads, layer.key_size, layer.hidden) for layer in self._layers]
         with torch.device("cpu"):  # whatever torch's default is
             model = GuardedTransformer(self.width, shapes, getattr(torch, self.dtype))
-        model.load_state_dict({name: torch.from_numpy(array) for name, array in self.state()})
+        model.load_state_dict({name: shared_tensor(array) for name, array in self.state()})
         return model
 
     def state(self) -> Iterator[tuple[str, AnyArray]]:
@@ -139,13 +144,36 @@ class Weights:
                     return f"{name}{place} is {array[tuple(place)]}"
         return None
 
+    def freeze(self) -> None:
+        """Let nobody change the arrays. A module that is made of them may be changed."""
+        for layer in self._layers:
+            for name in NAMES:
+                getattr(layer, name).setflags(write=False)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether nobody can have changed the weights since they were made."""
+        arrays = (getattr(layer, name) for layer in self._layers for name in NAMES)
+        return not self.has_module and not any(array.flags.writeable for array in arrays)
+
+    def name(self, by: str, make: Callable[[], str]) -> str:
+        """A name for the numbers as they are now, as `make` gives it; of frozen weights it is worked out once."""
+        if not self.is_frozen:
+            return make()
+        if by not in self.names:
+            self.names[by] = make()
+        return self.names[by]
+
     def digest(self) -> bytes:
         """A name for the weights as they are now."""
+        return bytes.fromhex(self.name("digest", self._digest))
+
+    def _digest(self) -> str:
         found = hashlib.sha256()
         for _, array in self.state():
             found.update(repr(array.shape).encode())
             found.update(raw_bytes(array, self.dtype))
-        return found.digest()
+        return found.hexdigest()
 
 
 def active_columns(model: Model, layout: Layout) -> NDArray[np.intp]:
@@ -165,6 +193,15 @@ def raw_bytes(array: AnyArray, dtype: str) -> bytes:
     if dtype == "bfloat16":
         array = (np.ascontiguousarray(array, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return np.ascontiguousarray(array).tobytes()
+
+
+def shared_tensor(array: AnyArray) -> Tensor:
+    """An array as a tensor in the same memory, for who only reads it: torch warns of arrays that are frozen."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.as_tensor(array, device="cpu")
 
 
 def as_module(model: Model) -> LoopedTransformer:

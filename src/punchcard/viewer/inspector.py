@@ -197,7 +197,7 @@ class LoopInspector:
         if not self.machine.has_ports:
             return False
         for pattern in self.machine.design.events(self.machine.sizes):
-            column = np.searchsorted(found.columns, self.layout.region(pattern.region).start)
+            column = np.searchsorted(found.columns, self.layout.pattern_column(pattern))
             bits = found.stages[-1][self.layout.rows(pattern.rows), column]
             if all(want == 0 or abs(bit - want) < 0.5 for want, bit in zip(pattern.bits, bits.tolist(), strict=True)):
                 return True

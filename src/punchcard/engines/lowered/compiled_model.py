@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -229,10 +230,14 @@ class CompiledModel:
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
         several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
+        collects = gc.isenabled()
+        gc.disable()  # there is hardly any garbage in millions of small objects, and looking for it took a tenth of the time
         try:
             loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
+            if collects:
+                gc.enable()
         self._count.pieces += loaded.fresh
         self.fresh += loaded.fresh
         if loaded.doubt is not None:

@@ -117,7 +117,7 @@ class PatternTerm:
 def pattern_terms(compiled_model: CompiledModel, pattern: Pattern) -> list[PatternTerm]:
     """All that a pattern looks at: words first, then numbers."""
     layout, places = compiled_model.layout, compiled_model.places
-    first, column = layout.rows(pattern.rows).start, layout.region(pattern.region).start
+    first, column = layout.rows(pattern.rows).start, layout.pattern_column(pattern)
     words: dict[PatternTerm, tuple[int, int]] = {}
     numbers: list[PatternTerm] = []
     for row, bit in ((first + i, bit) for i, bit in enumerate(pattern.bits) if bit):

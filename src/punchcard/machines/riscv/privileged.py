@@ -112,7 +112,7 @@ def csr_functions(number: int, multiply: bool) -> tuple[Callable[[Rows], int], C
 
 
 class PrivilegedInterpreter(RiscvInterpreter):
-    """Executes a program with traps, from machine mode on. It halts when the bus switches it off.
+    """Executes a program with traps, from machine mode on. It halts when the bus switches it off, or it writes to `tohost`.
 
     word        the instruction of the next step, fetched at the end of the one before. None: it would be outside the memory
     requested   whether the last step asks the bus. The bus answers with the next step, or before, by `serve`
@@ -123,7 +123,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
         super().__init__(program, memory, multiply=multiply)
         self.bus: Bus = EmptyBus() if bus is None else bus
         self.rows = {**dict.fromkeys(ROWS, 0), **RESET}
-        self.requested = False
+        self.requested, self._told = False, program.told_word
         self.trapped: int | None = None
         self._extensions |= set(PRIVILEGED)
         self.word = self._fetched()
@@ -142,7 +142,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
     def halted(self) -> bool:
         if self.requested and self.bus.power == "on" and self._asked() and self.bus.switches(self._asked(), self):
             self.serve()
-        return self.bus.power != "on"
+        return self.bus.power != "on" or (self._told is not None and bool(self.memory[self._told] & 1))
 
     @property
     def waits(self) -> bool:

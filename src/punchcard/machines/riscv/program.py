@@ -28,6 +28,8 @@ DEFAULT_MEMORY = 1 << 16
 PAGE = 1 << 12
 """The first page: a program that is loaded above it runs in a memory that does not have address 0, the null pointer."""
 STACK_POINTER, ARGUMENT_VECTOR = 2, 11
+TO_HOST = "tohost"
+"""The symbol of a word by which a program on a machine with traps ends its run: 1 is success, 2 n + 1 the status n."""
 LEAST_STACK = 1024
 """Bytes for a stack, without which the end of the memory is not the place for it."""
 
@@ -141,6 +143,14 @@ class RiscvProgram:
     def end(self) -> int:
         """The address after the last byte."""
         return self.segments[-1].end
+
+    @property
+    def told_word(self) -> int | None:
+        """Which word of the memory is `tohost`, where tests for bare machines write how they end; or None."""
+        address = self.symbols.get(TO_HOST)
+        if address is None or address % WORD_BYTES or not any(s.address <= address < s.end for s in self.segments):
+            return None
+        return (address - self.base) // WORD_BYTES
 
     @property
     def heap_start(self) -> int:

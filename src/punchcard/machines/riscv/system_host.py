@@ -7,6 +7,9 @@ The card tells it when to look, by the rows `event`:
     wait   the next instruction is wfi. Where nothing will happen but that time passes, the host moves the clocks ahead, up
            to one loop before the timer is due: as many loops are counted as would have been made, and the card is theirs
 
+A program with the symbol `tohost` ends its run by an odd number in that word, as tests for bare machines do. That is not a
+row of the card's: the host has a port at the word itself.
+
 The host remembers the devices' registers, and which looks for input found a byte: with the bytes read, that is all that a
 run depends on beside its card.
 """
@@ -14,13 +17,13 @@ run depends on beside its card.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from punchcard.card.layout import Card
-from punchcard.engines import Skip
+from punchcard.card.layout import Card, Pattern
+from punchcard.engines import Port, Skip
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import BYTE, StreamHost
 from punchcard.machines.riscv.csrs import COUNTERS
@@ -82,6 +85,21 @@ class SystemHost(StreamHost):
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
         self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
+        self._told = None if program is None else program.told_word
+
+    @property
+    def ports(self) -> Mapping[Pattern, Port]:
+        if self._told is None:
+            return super().ports
+        odd = (1, *[0] * (WORD_BITS - 1))
+        return {**super().ports, Pattern("memory", "memory", odd, self._told): self._end}
+
+    def _end(self, loop: int, card: Card) -> bool:
+        """The program has written to `tohost` how it ends."""
+        self._see(card)
+        assert self._told is not None
+        self._served, self.ended, self.status = loop, "halted", self._guest.word(self._told) >> 1 & BYTE
+        return False
 
     @property
     def traffic(self) -> Traffic:
@@ -102,7 +120,9 @@ class SystemHost(StreamHost):
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
         self._see(card)
-        if self._event.get():
+        if self._told is not None and self._guest.word(self._told) & 1:
+            self._end(loop, card)
+        elif self._event.get():
             self._serve_access(loop)
         elif self._over:
             self.ended, self.fault = "fault", WAITS_FOR_EVER

@@ -21,7 +21,7 @@ from punchcard.card.packed import CHUNK, PackedCard
 from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.weights import LayerLists
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, constant
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant
 from punchcard.engines.lowered.graph.operations import LOAD, STATE
 from punchcard.errors import LoweringError
 
@@ -113,6 +113,8 @@ class CardColumns:
         self.late_selectors = [row for row in selectors if row not in self.selectors]
         """Rows that do so in the middle of a loop, where others do from the beginning on."""
         self.slots: list[StateSlot] = []
+        self._begun: tuple[Graph, list[Node], list[Rows]] | None = None
+        """The graph for which `active_rows` were found last, and they."""
         self.assumed: list[bytes] = []
         """What was taken from the card itself, and not only from the layout: part of the compiled code's name."""
 
@@ -121,14 +123,18 @@ class CardColumns:
         return [column for g in (self.groups if group is None else [self.groups[group]]) for column in g.columns]
 
     def active_rows(self, graph: Graph) -> list[Rows]:
-        """The rows of every group when a loop begins."""
+        """The rows of every group when a loop begins. A graph that has their nodes gives the same ones again."""
+        if self._begun is not None and self._begun[0] is graph and graph.holds(self._begun[1]):
+            return [dict(rows) for rows in self._begun[2]]
         self.slots = []
         shared, found = self.shared_rows(), []
         for number, group in enumerate(self.groups):
             rows = {row: self._active_row(graph, row, number, row in shared)
                     for row, block in self.block_of.items() if group.region in block.holds}
             found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
-        return found
+        nodes = [node for rows in found for linear in rows.values() for node in linear.terms]
+        self._begun = graph, nodes, found
+        return [dict(rows) for rows in found]
 
     def shared_rows(self) -> set[int]:
         """Rows that every active column holds, with the same value in all of them on this card and after every loop."""

@@ -124,13 +124,20 @@ class Dimensions(NamedTuple):
 
 def ranges_of(rows: Rows, width: int) -> Bounds:
     """The columns of a group, or one where all are alike, with the terms and the grid of each row and column."""
+    found, places = [linear.bound_numbers for linear in rows.values()], list(rows)
+    numbers = [each for each in found if each is not None]
+    if len(numbers) == len(found):
+        ranges = np.zeros((4, width, 1))
+        ranges[3] = np.inf
+        if numbers:
+            ranges[:, places, 0] = np.array(numbers).T
+        return Bounds(ranges[0], ranges[1], ranges[3], ranges[3] == 0, terms=ranges[2])
     bounds = [linear.bounds for linear in rows.values()]
-    columns, places = max((len(part) for bound in bounds for part in bound), default=1), list(rows)
+    columns = max(bound.width for bound in bounds)
     low, high, terms = np.zeros((3, width, columns))
     grid = np.full((width, columns), np.inf)
     for values, parts in zip((low, high, terms, grid), zip(*bounds, strict=True), strict=False):
-        values[places] = (np.concatenate(parts)[:, None] if columns == 1 else
-                          np.stack([np.broadcast_to(part, (columns,)) for part in parts]))
+        values[places] = np.stack([np.broadcast_to(part, (columns,)) for part in parts])
     return Bounds(low, high, grid, grid == 0, terms=terms)
 
 

@@ -46,6 +46,10 @@ class Graph:
     def size(self) -> int:
         return len(self._nodes)
 
+    def holds(self, nodes: Iterable[Node]) -> bool:
+        """Whether nodes that it has made were not forgotten since."""
+        return all(self._nodes.get((n.op, tuple(a.number for a in n.args), n.op.key(n.data))) is n for n in nodes)
+
     def forget(self, size: int) -> None:
         """Go back to the first nodes: what is traced next must not depend on what was traced before."""
         while len(self._nodes) > size:

@@ -54,6 +54,15 @@ class LinearBounds(NamedTuple):
     sizes: Array
     grids: Array
 
+    @property
+    def width(self) -> int:
+        return max(map(len, self))
+
+    @property
+    def numbers(self) -> tuple[float, ...] | None:
+        """The same as numbers, where there is one entry."""
+        return tuple(part.item() for part in self) if self.width == 1 else None
+
 
 @dataclass
 class Linear:
@@ -62,10 +71,11 @@ class Linear:
     terms: dict[Node, float] = field(default_factory=dict)
     constant: Array = field(default_factory=lambda: ZERO)
     _bounds: LinearBounds | None = field(default=None, init=False, repr=False, compare=False)
+    _numbers: tuple[float, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def add(self, other: Linear, factor: float = 1.0) -> None:
         """self += factor * other; terms that cancel go away."""
-        self._bounds = None
+        self._bounds = self._numbers = None
         for node, coefficient in other.terms.items():
             total = self.terms.get(node, 0.0) + factor * coefficient
             if total == 0.0:
@@ -136,8 +146,15 @@ class Linear:
     def bounds(self) -> LinearBounds:
         """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
         if self._bounds is None:
-            self._bounds = LinearBounds(*self.ends, self.sizes, self.grids)
+            (low, high), grids = self.ends, self.grids
+            self._bounds = LinearBounds(low, high, self.sizes, grids)
+            self._numbers = self._bounds.numbers
         return self._bounds
+
+    @property
+    def bound_numbers(self) -> tuple[float, ...] | None:
+        """All bounds as numbers, where there is one entry; worked out once, too."""
+        return self._numbers or self.bounds.numbers
 
     @property
     def low(self) -> Array:

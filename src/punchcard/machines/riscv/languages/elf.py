@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
-from punchcard.machines.riscv.program import PAGE, RiscvProgram, Segment, SourceLine, base_for
+from punchcard.machines.riscv.program import PAGE, TO_HOST, RiscvProgram, Segment, SourceLine, base_for
 from punchcard.machines.source import where
 
 MAGIC = b"\x7fELF"
 RISCV = 243
 ADVICE = "compile with -march=rv32im -mabi=ilp32"
+COMPRESSED = 0x1
 FLAGS = {
-    0x1: "the program has compressed instructions, which the machine does not have",
+    COMPRESSED: "the program has compressed instructions, which the machine does not have",
     0x6: "the program passes numbers in floating-point registers, which the machine does not have",
     0x8: "the program is for RV32E, with 16 registers",
 }
@@ -44,16 +45,18 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
     """The program in the bytes of a file; `base` is where the memory begins, by default as `base_for` says.
 
     What is linked above the first page, as programs for an operating system are, is called with its name. `privileged`: for
-    a machine with traps, whose programs may have more instructions, and are called by nobody.
+    a machine with traps, whose programs may have more instructions, and are called by nobody. One that has `tohost` is a
+    test of such a machine: it may have any instructions, for those that the machine does not have trap.
     """
     try:
         _check_ident(data)
         elf = opened(data)
-        _check_header(elf)
-        segments = list(_segments(elf, data))
         symbols = dict(_symbols(elf))
+        tries = privileged and TO_HOST in symbols
+        _check_header(elf, tries)
+        segments = list(_segments(elf, data))
         entry = int(elf.header["e_entry"])
-        names = _check_extensions(elf, data, privileged)
+        names = _check_extensions(elf, data, privileged, tries)
     except ProgramError as error:
         raise ProgramError(f"{where(source)}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
@@ -88,12 +91,12 @@ def _check_ident(data: bytes) -> None:
         raise ProgramError(f"the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
 
 
-def _check_header(elf: Any) -> None:
+def _check_header(elf: Any, tries: bool) -> None:
     kind = str(elf.header["e_type"])
     if kind != "ET_EXEC":
         raise ProgramError(f"the ELF file is not an executable: it is {_TYPES.get(kind, f'of type {kind}')}")
     for flags, problem in FLAGS.items():
-        if int(elf.header["e_flags"]) & flags:
+        if int(elf.header["e_flags"]) & flags and not (tries and flags == COMPRESSED):
             raise ProgramError(f"{problem}: {ADVICE}")
 
 
@@ -132,8 +135,11 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes, privileged: bool) -> list[str] | None:
-    """The extensions that a file's attributes name, or None; one that the machine does not have is refused."""
+def _check_extensions(elf: Any, data: bytes, privileged: bool, tries: bool) -> list[str] | None:
+    """The extensions that a file's attributes name, or None; one that the machine does not have is refused.
+
+    Unless the file `tries` what there is.
+    """
     architecture = _architecture(elf)
     if not architecture:
         return None
@@ -141,7 +147,7 @@ def _check_extensions(elf: Any, data: bytes, privileged: bool) -> list[str] | No
         raise ProgramError(f"the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
     known = (*EXTENSIONS, *PRIVILEGED) if privileged else EXTENSIONS
-    wrong = [name for name in names if name not in known]
+    wrong = [name for name in names if name not in known and not tries]
     if wrong:
         many = "extensions" if len(wrong) > 1 else "extension"
         what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
