@@ -61,6 +61,17 @@ def is_plain(instruction: Instruction) -> bool:
     return instruction.name in ("lw", "sw")
 
 
+ACCESS_CAUSES = {"load": (csrs.MISALIGNED_LOAD, csrs.LOAD_FAULT), "store": (csrs.MISALIGNED_STORE, csrs.STORE_FAULT)}
+"""Why an access is refused: it is misaligned, or nothing is there."""
+
+
+def _trap_sort(instruction: Instruction) -> str:
+    """Why an instruction that is allowed may trap, but for jumps, whose cause is 0."""
+    if instruction.access_bytes:
+        return "store" if instruction.writes_memory else "load"
+    return instruction.name if instruction.name in ("ecall", "ebreak") else "none"
+
+
 class ControlExecute(Execute):
     """The formulas of layer A."""
 
@@ -152,9 +163,6 @@ class ControlFinish(Finish):
         def accesses(i: Instruction) -> bool:
             return i.access_bytes > 0
 
-        def stores(i: Instruction) -> bool:
-            return i.opcode == isa.STORE
-
         def two(i: Instruction) -> bool:
             return i.has_two_results
 
@@ -173,13 +181,25 @@ class ControlFinish(Finish):
                          + count(two, sound, self.ready)),
             "begins": count(two, sound, inner, self.waiting),
             "tries": count(tries),
-            "lost": (count(stores) - count(stores, inner) + count(tries, self.waiting)
-                     - sum((self._is_reserved(closed + inner + self.waiting) for closed in self.open_for(tries)),
-                           0.0 * self.one)),
+            "lost": self._lost(),
             "returns": count(lambda i: i.name == "mret", sound),
             "reserves": count(lambda i: i.format == "reserve", sound, inner),
             "releases": count(lambda i: i.writes_memory or i.name == "mret"),
         }
+
+    def _lost(self) -> Expression:
+        """1 where a store or sc.w has no result. A word that is not an instruction is one of them at most."""
+        def sort(instruction: Instruction) -> str:
+            return "store" if instruction.opcode == isa.STORE else instruction.name if instruction.name == "sc.w" else "none"
+
+        found = 0.0 * self.one
+        for name, closed in self.gates(sort):
+            if name == "store":
+                found = found + conjunction(closed, self.one) - conjunction(closed + self.inner, self.one)
+            elif name == "sc.w":
+                found = (found + conjunction(closed + self.waiting, self.one)
+                         - self._is_reserved(closed + self.inner + self.waiting))
+        return found
 
     def _odd(self) -> Expression:
         """0 where the instruction is done in this loop and changes a register, the memory and the program counter alone."""
@@ -221,18 +241,22 @@ class ControlFinish(Finish):
     # Why there would be a trap of the instruction's own, and with what
 
     def _cause(self) -> Expression:
-        """The bits of the cause."""
-        one, aligned = self.one, absent(self.rows("flag.aligned"), {0: 1}, self.one)
-        causes = {csrs.BREAKPOINT: self._count(lambda i: i.name == "ebreak")}
-        for mode, cause in ((csrs.USER, csrs.USER_CALL), (csrs.MACHINE, csrs.MACHINE_CALL)):
-            causes[cause] = self._count(lambda i: i.name == "ecall", absent(self.rows("mode"), {0: mode}, one))
-        for stores, (wrong, away) in {False: (csrs.MISALIGNED_LOAD, csrs.LOAD_FAULT),
-                                      True: (csrs.MISALIGNED_STORE, csrs.STORE_FAULT)}.items():
-            def accesses(i: Instruction, stores: bool = stores) -> bool:
-                return i.access_bytes > 0 and i.writes_memory == stores
+        """The bits of the cause. A word that is not an instruction has one at most, whatever its kind."""
+        one = self.one
+        causes = dict.fromkeys(csrs.CAUSES, 0.0 * one)
 
-            causes[away] = self._count(accesses, aligned)
-            causes[wrong] = self._count(accesses) - causes[away]
+        def add(cause: int, *missing: Expression) -> None:
+            causes[cause] = causes[cause] + conjunction(sum(missing, 0.0 * one), one)
+
+        for sort, closed in self.gates(_trap_sort):
+            if sort == "ebreak":
+                add(csrs.BREAKPOINT, closed)
+            elif sort == "ecall":
+                for mode, cause in ((csrs.USER, csrs.USER_CALL), (csrs.MACHINE, csrs.MACHINE_CALL)):
+                    add(cause, closed, absent(self.rows("mode"), {0: mode}, one))
+            elif sort in ACCESS_CAUSES:
+                for is_aligned, cause in enumerate(ACCESS_CAUSES[sort]):
+                    add(cause, closed, absent(self.rows("flag.aligned"), {0: is_aligned}, one))
         return stack(*(sum((found for cause, found in causes.items() if cause >> place & 1), 0.0 * one)
                        for place in range(ROWS["mcause.code"])))
 
