@@ -15,6 +15,7 @@ from punchcard.machines.riscv import csrs, isa
 from punchcard.machines.riscv.csrs import CLINT, ROWS
 from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.numbers import ELSE
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter, is_awake, is_due
 from punchcard.transformer import equation
 from punchcard.transformer.weights import LayerArrays, Weights
@@ -28,10 +29,17 @@ def scratchpad(subject: RiscvMachine) -> int:
 
 
 def card_in_any_state(subject: RiscvMachine, rng: random.Random, case: str) -> Array:
-    """A card on which all facts hold: an instruction, any state, and often an address where something is."""
-    card = np.array(card_of_case(subject, rng, case).double().numpy())
-    give_state(subject, rng, card)
-    return card
+    """A card on which all facts hold: an instruction, any state, and often an address where something is.
+
+    A word outside the memory is not fetched: the loop that should do it traps. Then another card is made.
+    """
+    while True:
+        card = np.array(card_of_case(subject, rng, case).double().numpy())
+        word = subject.layout.number_at(card, "word", scratchpad(subject))
+        known = [one.name for one in subject.sizes.decoder.instructions if word & one.mask == one.match]
+        if (known or [ELSE]) == [case]:
+            give_state(subject, rng, card)
+            return card
 
 
 def give_state(subject: RiscvMachine, rng: random.Random, card: Any) -> None:

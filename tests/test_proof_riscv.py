@@ -83,10 +83,13 @@ def test_a_changed_weight_of_a_divisionis_refuted(number: int, rows: str, read: 
 
 
 def test_the_next_instruction_is_fetched_and_decoded() -> None:
+    """And parts are shown in any order: the first stage after another one has its own claims."""
     proof = Proof(machine())
     proof.show("fetch")
     again = [claim.name for claim in proof.claims.shown if claim.name.startswith("fetch: again: ")]
     assert len(again) == len(machine().layout.facts)
+    proof.show("execute")
+    assert "execute: cases" in [claim.name for claim in proof.claims.shown]
 
 
 @pytest.mark.parametrize(("design", "multiply"), [
