@@ -98,9 +98,12 @@ def departing_changes(
         begun = equation.stages(layers[:number], card)[-1]
         attended = equation.attend(layer, begun)
         is_on = layer.w1 @ attended[:, scratchpad(subject)] + np.ravel(layer.b1) > 0
-        used = np.argwhere(layer.w2[span] * is_on)
+        used, right = np.argwhere(layer.w2[span] * is_on), equation.feed_forward(layer, attended)
         for about, changed in _changes(rng, layer, used, span.start):
-            after = equation.stages([changed, *layers[number + 1 :]], begun)[-1]
+            after = equation.stages([changed], begun)[-1]
+            if np.array_equal(after, right):
+                continue
+            after = equation.stages(layers[number + 1 :], after)[-1]
             try:
                 departs = departures(subject, card, after)
             except EncodingError as error:
