@@ -46,6 +46,8 @@ def machines() -> dict[str, Callable[[], Any]]:
     found["riscv two-layer 64"] = partial(RiscvMachine, memory=64, design="two-layer")
     found["riscv three-layer m 64"] = partial(RiscvMachine, memory=64, multiply=True)
     found["riscv three-layer 1024 float32"] = partial(RiscvMachine, memory=1024, precision="float32")
+    found["riscv privileged 64"] = partial(RiscvMachine, memory=64, privileged=True)
+    found["riscv privileged m 64"] = partial(RiscvMachine, memory=64, privileged=True, multiply=True)
     found["riscv two-layer 1024"] = partial(RiscvMachine, memory=1024, design="two-layer")
     return found
 

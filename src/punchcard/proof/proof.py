@@ -121,8 +121,7 @@ class Proof:
             self.check_sums()
 
     def _show(self, stage: Stage, case: Case | str | None = None) -> None:
-        if case is not None or stage is not self.stages[0] or self.obligation.name is not None:
-            self.obligation = self._obligation(stage, case)
+        self.obligation = self._obligation(stage, case)
         self.obligation.run()
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
             self.shares[layer] = [max(pair) for pair in zip(self.shares[layer], shares, strict=True)]

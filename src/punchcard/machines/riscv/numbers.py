@@ -21,8 +21,6 @@ ELSE = "anything else"
 """The case of a word that is not an instruction."""
 FIRST, STEPS = 1, 2
 """How many layers are done after layer A, and after the first step, which is in layer B."""
-SEEN = {2: 0, 4: 1, 5: 1, 25: 1}
-"""Bits of the word by which the layers see the extension."""
 FUNCTION, OPCODE_BIT, ALTERNATIVE = (12, 13, 14), 6, 30
 """More bits of the word, which tell its instructions apart, or from others."""
 OFFSET = 2 << WORD_BITS
@@ -35,6 +33,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
     All of their bits that count are known, so that a proof can tell what becomes of them.
     """
     known = tuple((one.mask, one.match) for one in sizes.decoder.instructions)
+    seen = sizes.decoder.extension_bits
 
     def case(name: str, bits: Mapping[int, int]) -> Case:
         mask, match = (sum(value << place for place, value in pairs) for pairs in
@@ -43,17 +42,24 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 
     found = []
     for name in (*extension.PRODUCTS, *QUOTIENTS):
-        bits = SEEN | {place: BY_NAME[name].match >> place & 1 for place in FUNCTION}
+        bits = {**seen, **{place: BY_NAME[name].match >> place & 1 for place in FUNCTION}}
         if name in QUOTIENTS:
             found.append(case(name, bits))
         else:
             found += [case(f"{name}{', with bit 30' * bit}", bits | {OPCODE_BIT: 0, ALTERNATIVE: bit}) for bit in (0, 1)]
-    return [*found, case("a product, with bit 6", SEEN | {FUNCTION[-1]: 0, OPCODE_BIT: 1})]
+    if OPCODE_BIT not in seen:
+        found.append(case("a product, with bit 6", {**seen, FUNCTION[-1]: 0, OPCODE_BIT: 1}))
+    return found
 
 
-def tell_numbers(card: Meaning, sizes: RiscvSizes, word: int | None, x: Word, y: Word) -> None:
-    """Hints of what is on the card, for a word with these bits, or None for neither a product nor a quotient."""
-    tree = SeenClasses(sizes, word) if word is not None else None
+def tell_numbers(card: Meaning, sizes: RiscvSizes, case: Case, x: Word | None, y: Word | None) -> None:
+    """Hints of what the layers make of two operands, in a case: that of a word without known bits is neither.
+
+    None: the operands are not words, so nothing is said.
+    """
+    if x is None or y is None:
+        return
+    tree = SeenClasses(sizes, case.match) if case.mask else None
     sort = tree.among(extension.family) if tree is not None else "other"
     if tree is not None and sort == "product":
         signed = [tree.is_one_of(names) for names in extension.SIGNED_FACTORS]

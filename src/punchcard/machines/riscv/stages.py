@@ -71,25 +71,17 @@ class ThreeLayerStages:
             return
         if card.case.startswith(ELSE):
             card.expect("event.fault", "scratchpad", TRUE)
-            if self.sizes.multiply:
-                self._tell_numbers(card, *(card.after_heads(0, rows, "scratchpad") for rows in ("x", "y")))
+            hint_numbers(RiscvLoop(card, self.sizes), self._cases)
             return
         loop, one = RiscvLoop(card, self.sizes), isa.BY_NAME[card.case]
         given = loop.operands(one)
-        if one.extension == "M":
-            self._tell_numbers(card, given.x, given.y)
+        hint_numbers(loop, self._cases)
         found = loop.execute(one, given)
         card.expect("event.fault", "scratchpad", found.refused)
         card.expect("next", "scratchpad", found.next, where=~found.refused)
         card.expect("goal", "scratchpad", found.goal)
         if found.result is not None:
             card.expect("value", "scratchpad", found.result, where=~found.lost)
-
-    def _tell_numbers(self, card: Meaning, x: Word | None, y: Word | None) -> None:
-        """What the layers of the M extension make of two operands."""
-        case = next(case for case in self._cases if case.name == card.case)
-        if x is not None and y is not None:
-            tell_numbers(card, self.sizes, case.match if case.mask else None, x, y)
 
     def _fetch(self, card: Meaning) -> None:
         scratchpad = card.only("scratchpad")
@@ -199,6 +191,20 @@ class TwoLayerStages:
             result = scratchpad["x"] + scratchpad["y"] if one.opcode in (isa.LUI, isa.AUIPC) else one.semantics(given).result
         if result is not None:
             card.expect("value", "scratchpad", result, where=~lost)
+
+
+def hint_numbers(loop: RiscvLoop, cases: Sequence[Case]) -> None:
+    """What the layers of the M extension make of the operands: of its instructions, and of words that are none."""
+    card, sizes = loop.card, loop.sizes
+    one = isa.BY_NAME.get(card.case or "")
+    if not sizes.multiply or (one is not None and one.extension != "M"):
+        return
+    case = next(case for case in cases if case.name == card.case)
+    if one is not None:
+        given = loop.operands(one)
+        tell_numbers(card, sizes, case, given.x, given.y)
+    else:
+        tell_numbers(card, sizes, case, *(card.after_heads(0, rows, "scratchpad") for rows in ("x", "y")))
 
 
 def leave(card: Meaning, *names: str) -> None:

@@ -12,7 +12,6 @@ from functools import partial, reduce
 
 from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout
-from punchcard.errors import ProofError
 from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.riscv import csrs, isa, traps
 from punchcard.machines.riscv.csrs import CLINT, COUNTERS, CSRS, ROWS
@@ -25,6 +24,7 @@ from punchcard.machines.riscv.stages import (
     RiscvLoop,
     ThreeLayerStages,
     TwoLayerStages,
+    hint_numbers,
     instruction_cases,
     leave,
     middle,
@@ -279,9 +279,6 @@ class PrivilegedStages:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        if self.sizes.multiply:
-            raise ProofError("a machine with privileged=True and multiply=True: its products and quotients are not proven "
-                             "yet; leave multiply out, or privileged")
         last = self.layers - 1
         return (Stage("execute", (0, last), self.layout, self.middle, self._execute, self._cases),
                 Stage("fetch", (last, self.layers), self.middle, self.layout, self._fetch))
@@ -290,7 +287,9 @@ class PrivilegedStages:
         leave(card, *self.passing)
         if card.case is None:
             return
-        found = PrivilegedLoop(card, self.sizes).outcome(None if card.case.startswith(ELSE) else isa.BY_NAME[card.case])
+        loop = PrivilegedLoop(card, self.sizes)
+        hint_numbers(loop, self._cases)
+        found = loop.outcome(None if card.case.startswith(ELSE) else isa.BY_NAME[card.case])
         card.expect("next", "scratchpad", found.next)
         card.expect("goal", "scratchpad", found.goal)
         card.expect("value", "scratchpad", found.value, where=~found.lost)

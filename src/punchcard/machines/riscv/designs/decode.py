@@ -74,6 +74,12 @@ class Decoder:
     def _table(self) -> Mapping[str, tuple[tuple[tuple[int, Cube], ...], ...]]:
         return PRIVILEGED_KIND if self.privileged else KIND
 
+    @property
+    def extension_bits(self) -> Cube:
+        """Bits of the word by which the layers see the M extension."""
+        ((place, cube),), = self._table["extension"]
+        return {**cube, place: 1}
+
     def kind(self, word: int) -> Code:
         """The kind of a word, in plain Python."""
         def counts(source: int, cube: Cube) -> bool:
