@@ -24,12 +24,12 @@ def read(card: Any, place: Mapping[str, Any]) -> Any:
     start, rows, column = place["start"], place["rows"], place["column"]
     pending = place.get("pending")
     if pending is not None:  # a word on its way: the value is what is about to be stored
-        wanted = _number(_entries(card, *pending["address"], pending["column"]))
-        if wanted is not None and wanted == _number(_entries(card, *pending["own"], column)):
+        wanted = _number(_entries(card, pending["address"], pending["column"]))
+        if wanted is not None and wanted == _number(_entries(card, pending["own"], column)):
             (start, rows), column = pending["rows"], pending["column"]
-    columns = [_entries(card, start, rows, column + j) for j in range(place["columns"])]
+    columns = [_entries(card, (start, rows), column + j) for j in range(place["columns"])]
     if place["plus"] is not None:
-        more = [_entries(card, place["plus"], rows, column + j) for j in range(place["columns"])]
+        more = [_entries(card, (place["plus"], rows), column + j) for j in range(place["columns"])]
         columns = [[a + b for a, b in zip(one, two, strict=True)] for one, two in zip(columns, more, strict=True)]
     if place["kind"] == "numbers":
         return [list(row) for row in zip(*columns, strict=True)]
@@ -38,7 +38,9 @@ def read(card: Any, place: Mapping[str, Any]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _entries(card: Any, start: int, rows: int, column: int) -> list[float]:
+def _entries(card: Any, span: Sequence[int], column: int) -> list[float]:
+    """Of so many rows from the first on, in a column."""
+    start, rows = span
     return [float(card[row][column]) for row in range(start, start + rows)]
 
 
