@@ -140,7 +140,7 @@ class Disguised:
             w1=(plain.w1 @ turn.T)[units], b1=plain.b1[units], w2=(turn @ plain.w2)[:, units], b2=turn @ plain.b2)
         if not self.disguise.noise:
             return turned
-        return LayerArrays(*(_noisy(getattr(turned, name), self.disguise.noise, generator) for name in NAMES))
+        return LayerArrays(*(noisy(getattr(turned, name), self.disguise.noise, generator) for name in NAMES))
 
     @property
     def model(self) -> LoopedTransformer:
@@ -195,7 +195,7 @@ def _tensor(matrix: Array, card: Tensor) -> Tensor:
     return torch.from_numpy(matrix).to(card.device)
 
 
-def _noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
+def noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
     found: Array = array + size * np.maximum(1.0, np.abs(array)) * generator.standard_normal(array.shape)
     return found
 
