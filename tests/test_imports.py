@@ -23,7 +23,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 FLOORS = (
     ("errors",),
     ("lazy", "formatting", "files", "budget", "arguments"),
-    ("code_cache",),
+    ("code_cache", "workers"),
     ("words",),
     ("card", "arrays"),
     ("transformer",),

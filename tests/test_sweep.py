@@ -22,9 +22,9 @@ from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
 from punchcard.sweep.dispatch import Progress, dispatch
 from punchcard.sweep.job import Change, Job
-from punchcard.sweep.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerTimeout
 from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerTimeout
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 from tests.sweep_jobs import LIMIT, WORK, SmallJob, expected

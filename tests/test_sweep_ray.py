@@ -25,7 +25,7 @@ MEMORY = 1 << 30
 
 
 def test_a_ray_that_is_started_here() -> None:
-    from punchcard.sweep.ray_lane import ray_executor
+    from punchcard.workers.ray_lane import ray_executor
 
     jobs = [SmallJob(number, "raises" if number == 7 else "fine") for number in range(30)]
     with ray_executor("", 1, memory=MEMORY) as executor:
@@ -49,7 +49,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.soak
 def test_jobs_that_fail_on_a_cluster(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from punchcard.sweep.ray_lane import ray_executor
+    from punchcard.workers.ray_lane import ray_executor
 
     monkeypatch.setattr(dispatching, "GRACE", 1.0)
     kinds = {3: "raises", 17: "hangs", 22: "stuck", 30: "eats", 41: "dies"}
@@ -61,7 +61,7 @@ def test_jobs_that_fail_on_a_cluster(cluster: Any, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.soak
 def test_a_node_that_is_killed(cluster: Any) -> None:
-    from punchcard.sweep.ray_lane import ray_executor
+    from punchcard.workers.ray_lane import ray_executor
 
     jobs = [SmallJob(number, seconds=0.1) for number in range(200)]
     node = next(iter(cluster.worker_nodes))
@@ -113,7 +113,7 @@ def test_a_head_that_goes_away_and_comes_again(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_an_address_where_nothing_is() -> None:
-    from punchcard.sweep.ray_lane import ray_executor
+    from punchcard.workers.ray_lane import ray_executor
 
     with pytest.raises(SweepError, match=r"cannot join the Ray at '127\.0\.0\.1:1'"), ray_executor("127.0.0.1:1"):
         pass

@@ -13,10 +13,9 @@ from __future__ import annotations
 from punchcard.lazy import lazy_names
 
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.sweep", (
-    "punchcard.sweep.campaign:estimate run_sweep workers_of",
+    "punchcard.sweep.campaign:estimate run_sweep",
     "punchcard.sweep.dispatch:Progress dispatch",
     "punchcard.sweep.job:Change Job ProgramFile Setup",
-    "punchcard.sweep.lanes:LaneExecutor ProcessLane",
     "punchcard.sweep.plan:Builds Changes Sweep",
     "punchcard.sweep.results:Results",
 ))

@@ -5,34 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from punchcard import __version__
-from punchcard.budget import limit
 from punchcard.errors import SweepError
 from punchcard.sweep.chunk import run_job
-from punchcard.sweep.dispatch import Progress, default_workers, dispatch
+from punchcard.sweep.dispatch import Progress, dispatch
 from punchcard.sweep.job import Job
-from punchcard.sweep.lanes import LaneExecutor, ProcessLane
 from punchcard.sweep.plan import Sweep
 from punchcard.sweep.results import Results, row_of
 from punchcard.sweep.trial import measure
+from punchcard.workers.executor import default_workers, workers_of
 
 MEASURE = "punchcard.sweep.trial:measure"
-OVERHEAD = 2 << 30
-"""Bytes of a worker beside what its job may use: the interpreter and its libraries."""
 SAMPLE_SECONDS = 10.0
-
-
-def workers_of(workers: int | None, ray: str | bool | None) -> AbstractContextManager[Executor]:
-    """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one."""
-    if ray is not None and ray is not False:
-        from punchcard.sweep.ray_lane import ray_executor
-
-        return ray_executor("" if ray is True else ray, workers, memory=limit() + OVERHEAD)
-    return LaneExecutor(default_workers() if workers is None else workers, lambda: ProcessLane(limit() + OVERHEAD))
 
 
 def run_sweep(

@@ -8,7 +8,6 @@ one by one: the one that kills workers is found, and gets a row that says so.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from punchcard.sweep.chunk import failed, run_chunk
-from punchcard.sweep.lanes import LaneExecutor, WorkerDied, WorkerTimeout
+from punchcard.workers.lanes import LaneExecutor, WorkerDied, WorkerTimeout
 
 CHUNK = 2.0
 MOST_IN_CHUNK = 1000
@@ -131,8 +130,3 @@ def _after_death(chunk: _Chunk, error: Exception, again: deque[_Chunk]) -> list[
         return [{**failed(status, str(error)), "worker": ""}]
     again.extend(_Chunk([job], chunk.tries + 1) for job in chunk.jobs)
     return []
-
-
-def default_workers() -> int:
-    """One for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

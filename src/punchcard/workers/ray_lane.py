@@ -7,17 +7,19 @@ as Ray does: from the variable RAY_AUTH_TOKEN, or the file that RAY_AUTH_TOKEN_P
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 
 from punchcard.errors import SweepError
-from punchcard.export.targets import missing_of
-from punchcard.sweep.lanes import LaneExecutor, LaneUnavailable, WorkerDied, WorkerTimeout
-from punchcard.sweep.worker import limit_memory
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, WorkerDied, WorkerTimeout
+from punchcard.workers.process import limit_memory
 
 START_SECONDS = 120.0
 """How long an actor may take to start: it imports torch."""
+CONNECT_SECONDS = 10.0
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -69,6 +71,16 @@ class ActorLane:
             ray.kill(self._actor)
 
 
+def _check_address(address: str) -> None:
+    """Refuse an address at which nothing answers: Ray would end this process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        try:
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise SweepError(f"cannot join the Ray at {address!r}: {error}") from None
+
+
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
@@ -81,7 +93,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
     workers   default: one for each core of the cluster
     memory    bytes that a worker may use; default: all
     """
-    if missing_of(["ray"]):
+    if find_spec("ray") is None:
         raise SweepError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
     os.environ |= {name: os.environ.get(name, value) for name, value in QUIET.items()}
     import ray
@@ -91,6 +103,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
         given: dict[str, Any] = {"address": address} if address else {"address": "local", "include_dashboard": False}
         if not address and workers is not None:
             given["num_cpus"] = workers
+        _check_address(address)
         try:
             ray.init(**given, log_to_driver=False, logging_level="error", configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:

@@ -1,6 +1,6 @@
 """A worker process: calls come in by a connection, and values go out. It ends when its caller does.
 
-    python -m punchcard.sweep.worker DESCRIPTOR MEMORY
+    python -m punchcard.workers.process DESCRIPTOR MEMORY
 """
 
 from __future__ import annotations

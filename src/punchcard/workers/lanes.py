@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from punchcard.errors import SweepError
 
 Value = TypeVar("Value")
-WORKER = "punchcard.sweep.worker"
+WORKER = "punchcard.workers.process"
 
 
 class WorkerDied(SweepError):
