@@ -32,6 +32,7 @@ FLOORS = (
     ("viewer", "export", "proof"),
     ("python",),
     ("calculator", "linalg", "learning", "benchmark", "sweep"),
+    ("ground_truth",),
     ("api",),
     ("cli",),
     ("__main__", "__init__"),
