@@ -80,7 +80,7 @@ def opened_elsewhere(folders: dict[str, Path], name: str, python: str = sys.exec
     # nothing is looked for on the network, and the folder's code is kept beside it
     clean |= {"HF_MODULES_CACHE": str(place / "modules"), "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "home"),
               "OMP_NUM_THREADS": "1"}
-    command = [python, "-I", str(SCRIPT), *given]
+    command = [python, "-I", "-B", str(SCRIPT), *given]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=clean, cwd=place)
     assert ran.returncode == 0, ran.stderr
     told = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]

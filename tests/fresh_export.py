@@ -52,6 +52,7 @@ def one_loop(kind: str, names: dict[str, Any]) -> Callable[[Any], Any]:
 
 def compare(kind: str, folder: str, reference: str) -> dict[str, Any]:
     os.chdir(folder)
+    sys.path.insert(0, folder)  # as Python does for a program of this folder
     with open("README.md") as page:
         code = page.read().split("```python\n")[1].split("```")[0]
     names: dict[str, Any] = {"__name__": "__page__"}

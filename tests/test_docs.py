@@ -154,11 +154,11 @@ def test_the_assembly_in_the_docs_assembles() -> None:
 def test_commands_and_their_options_exist(path: Path) -> None:
     """Every command line that begins with `punchcard` in a block or in quotes: command, options, and files of examples."""
     assert isinstance(main, click.Group)
-    found = re.findall(r"(?:^    (?:\$ )?|`|\| )(punchcard [a-z]+ [^`|\n]*)", path.read_text(), re.MULTILINE)
+    found = re.findall(r"(?:^    (?:\$ )?|`|\| )(punchcard [a-z][a-z-]* [^`|\n]*)", path.read_text(), re.MULTILINE)
     for line in found:
         _, name, *words = shlex.split(line, comments=True)
         assert name in main.commands, line
-        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        known = {option for parameter in parameters(main.commands[name]) for option in parameter.opts}
         for word in words:
             if re.match(r"--?[a-z]", word):
                 assert word.split("=")[0] in known, f"{word} in: {line}"
@@ -166,13 +166,19 @@ def test_commands_and_their_options_exist(path: Path) -> None:
                 assert (ROOT / word).exists(), line
 
 
+def parameters(command: click.Command) -> list[click.Parameter]:
+    """Those of a command, and of the commands that it has."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(parameter for each in below for parameter in parameters(each))]
+
+
 def test_every_command_and_option_is_described() -> None:
     assert isinstance(main, click.Group)
-    sections = {re.match(r"`punchcard (\w+)", part).group(1): part  # type: ignore[union-attr]
+    sections = {re.match(r"`punchcard ([\w-]+)", part).group(1): part  # type: ignore[union-attr]
                 for part in page("command-line.md").split("\n## ")[1:] if part.startswith("`punchcard")}
     assert sections.keys() == main.commands.keys()
     for name, command in main.commands.items():
-        for parameter in command.params:
+        for parameter in parameters(command):
             if isinstance(parameter, click.Option):
                 assert any(f"`{option}" in sections[name] for option in parameter.opts), f"{name} {parameter.opts}"
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -64,10 +67,9 @@ def test_a_stranger_opens_every_folder(folder: Callable[[str], Path]) -> None:
         if name != "transformer-lens":
             assert "loops" in each["told"]
             assert "10" in each["told"]
+            assert "'product': 18" in each["told"], name
     if "onnx" in told:
         assert not told["onnx"]["torch"], "a run in onnxruntime needs no torch"
-    if "hf" in told:
-        assert "'product': 18" in told["hf"]["told"]
 
 
 @every_case
@@ -111,6 +113,7 @@ def test_a_saved_machine_is_exported_without_a_card(folder: Callable[[str], Path
     assert invoke("export", saved, "--to", "safetensors", "-o", str(tmp_path / "out")).exit_code == 0
     assert not (tmp_path / "out" / "card.safetensors").exists()
     assert "has no card.safetensors" in (tmp_path / "out" / "README.md").read_text()
+    assert shown_by_page(tmp_path / "out") == "torch.Size([49, 14])\n"
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == Path(saved).read_bytes()
     wrong = ((("--memory", "9"), "--memory"), (("--set", "a=1"), "--set 'a=1'"), (("--machine", "fleq"), "--machine"))
     for more, wanted in wrong:
@@ -118,6 +121,29 @@ def test_a_saved_machine_is_exported_without_a_card(folder: Callable[[str], Path
         assert refused.exit_code == 2
         assert wanted in refused.stderr
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", [pytest.param(name, marks=has(name)) for name in FORMATS])
+def test_the_page_of_a_machine_alone_runs(target: str, tmp_path: Path) -> None:
+    assert invoke("export", "--machine", "subleq", "--to", target, "-o", str(tmp_path / target)).exit_code == 0
+    assert shown_by_page(tmp_path / target)
+
+
+def shown_by_page(folder: Path) -> str:
+    """What the program on a folder's page prints, run there by a process without Punchcard."""
+    code = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"HF_HUB_OFFLINE": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, env=clean, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_a_refused_export_leaves_no_folder(tmp_path: Path) -> None:
+    machine, program = case(SMALL)
+    with punchcard.max_memory("1M"), pytest.raises(SizeError, match="budget"):
+        export.write("ground-truth", machine, tmp_path / "truth", program)
+    assert not (tmp_path / "truth").exists()
 
 
 def test_what_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -125,6 +125,10 @@ class ProofError(PunchcardError):
     """A machine cannot be proven: a package is missing, or what it declares does not make a claim."""
 
 
+class SweepError(PunchcardError):
+    """A sweep, or a worker of one, that cannot go on."""
+
+
 class CompilerError(PunchcardError):
     """There is no C compiler, or it does not compile a plain interpreter to measure against."""
 

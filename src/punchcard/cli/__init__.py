@@ -15,10 +15,12 @@ from punchcard.cli.bench import bench
 from punchcard.cli.boot import boot
 from punchcard.cli.calc import calc
 from punchcard.cli.export import export
+from punchcard.cli.ground_truth import ground_truth
 from punchcard.cli.info import info
 from punchcard.cli.learn import learn, predict
 from punchcard.cli.prove import prove
 from punchcard.cli.run import run
+from punchcard.cli.sweep import sweep
 from punchcard.cli.terminal import Group
 from punchcard.cli.view import debug, view
 from punchcard.errors import PunchcardError
@@ -57,7 +59,7 @@ class Commands(Group):
         made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
-        return {str(command.name): command for command in (*made, boot, calc, learn, predict)}
+        return {str(command.name): command for command in (*made, boot, calc, learn, predict, sweep, ground_truth)}
 
 
 def _refuse_twice(command: click.Command) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import click
 
 from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
+from punchcard.cli.sweep import ray_of, ray_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -32,10 +35,12 @@ FAILED = 1
               help="Prove the weights in a saved machine, as they are.")
 @click.option("--seconds", type=click.FloatRange(min=0.001),
               help="Timeout of one solver query; the proof stops at the first timeout.")
+@click.option("--jobs", type=click.IntRange(1, 100_000), help="How many processes show parts of the proof.  [default: 1]")
+@ray_option
 @json_option
 def prove(
     registry: Registry, file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None,
-    weights: Path | None, seconds: float | None, as_json: bool, **given: Any,
+    weights: Path | None, seconds: float | None, jobs: int | None, ray: str | None, as_json: bool, **given: Any,
 ) -> int:
     """Prove from the weights that one loop is one step of the machine, for every card and so for every program.
 
@@ -52,15 +57,16 @@ def prove(
         check_writable(output)
     machine = _machine(registry, file, kind_name, certificate, weights, given_options(given))
     verification = None
-    with Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
+    with _workers(jobs, ray) as executor, Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
         def progress(name: str, queries: int) -> None:
             line.show(f"{name} ({queries} queries so far)")
 
         if certificate is not None:
-            verification = verify(machine, certificate, weights=weights, seconds=seconds, progress=progress)
+            verification = verify(machine, certificate, weights=weights, seconds=seconds, progress=progress,
+                                  executor=executor)
             found = verification.certificate
         else:
-            found = proven(machine, weights=weights, seconds=seconds, progress=progress)
+            found = proven(machine, weights=weights, seconds=seconds, progress=progress, executor=executor)
     if as_json:
         compared = {} if verification is None else {
             "disagreements": list(verification.disagreements), "notes": list(verification.notes)}
@@ -72,6 +78,15 @@ def prove(
     if output is not None:
         found.save(output)
     return FAILED if not found.proven or (verification is not None and not verification.confirmed) else 0
+
+
+def _workers(jobs: int | None, ray: str | None) -> AbstractContextManager[Executor | None]:
+    """What shows the parts of a proof; None: this process."""
+    if ray is None and jobs in (None, 1):
+        return nullcontext()
+    from punchcard.workers.executor import workers_of
+
+    return workers_of(jobs, ray_of(ray))
 
 
 def _machine(

@@ -29,6 +29,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import DisguiseError, PunchcardError
+from punchcard.export.copies import with_copies
 from punchcard.export.lockstep import interpreted
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
@@ -57,6 +58,8 @@ class Disguise:
     rotation     "none", "permuted", "exact" or "random": see above
     idle_rows    rows that the machine does not use, beside its own
     idle_heads   heads in each layer that has heads, which write idle rows only
+    copies       the share of the rows that layers write which have idle copies, with copies of the heads and hidden units
+                 that write them. By rank and norm these are as real ones are: see `copies.py`
     noise        the standard deviation of what is added to each weight w, times the larger of 1 and |w|
     seed         of everything random here
     """
@@ -66,6 +69,7 @@ class Disguise:
     idle_heads: int = 0
     noise: float = 0.0
     seed: int = 0
+    copies: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("idle_rows", "idle_heads"):
@@ -75,13 +79,15 @@ class Disguise:
             raise DisguiseError(f"idle_heads={self.idle_heads} have no rows to write to: ask for idle_rows as well")
         if not 0 <= self.noise < float("inf"):
             raise DisguiseError(f"noise={self.noise}: it must be 0 or more")
+        if not 0 <= self.copies <= 1:
+            raise DisguiseError(f"copies={self.copies}: it must be a share, 0 to 1")
         if self.seed < 0:
             raise DisguiseError(f"seed={self.seed}: it must be 0 or more")
 
     @property
     def is_none(self) -> bool:
         """Whether nothing is hidden."""
-        return self.rotation == "none" and not self.idle_rows and not self.noise
+        return self.rotation == "none" and not self.idle_rows and not self.noise and not self.copies
 
 
 @dataclass(frozen=True)
@@ -117,12 +123,13 @@ class Disguised:
     def __init__(self, machine: Machine[Any, Any], disguise: Disguise) -> None:
         self.machine, self.disguise = machine, disguise
         generator = np.random.default_rng(disguise.seed)
-        width = machine.layout.width + disguise.idle_rows
+        self.copied = with_copies(machine.weights.layers, disguise.copies, generator)
+        width = machine.layout.width + len(self.copied.shadowed) + disguise.idle_rows
         self.rotation = rotation(disguise.rotation, width, generator)
         self.readin: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width])
         self.readout: Array = np.ascontiguousarray(self.readin.T)
         self.orders: list[Order] = []
-        layers = [self._layer(layer, width, generator) for layer in machine.weights.layers]
+        layers = [self._layer(layer, width, generator) for layer in self.copied.layers]
         self.weights = Weights(width, DTYPE, layers)
 
     def __repr__(self) -> str:
@@ -140,7 +147,7 @@ class Disguised:
             w1=(plain.w1 @ turn.T)[units], b1=plain.b1[units], w2=(turn @ plain.w2)[:, units], b2=turn @ plain.b2)
         if not self.disguise.noise:
             return turned
-        return LayerArrays(*(_noisy(getattr(turned, name), self.disguise.noise, generator) for name in NAMES))
+        return LayerArrays(*(noisy(getattr(turned, name), self.disguise.noise, generator) for name in NAMES))
 
     @property
     def model(self) -> LoopedTransformer:
@@ -195,14 +202,15 @@ def _tensor(matrix: Array, card: Tensor) -> Tensor:
     return torch.from_numpy(matrix).to(card.device)
 
 
-def _noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
+def noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
     found: Array = array + size * np.maximum(1.0, np.abs(array)) * generator.standard_normal(array.shape)
     return found
 
 
 def _shown(disguise: Disguise) -> str:
     changed: dict[str, Callable[[Any], str]] = {
-        "rotation": repr, "idle_rows": str, "idle_heads": str, "noise": "{:g}".format}
+        "rotation": repr, "idle_rows": str, "idle_heads": str, "noise": "{:g}".format,
+        "copies": "{:g}".format}
     return ", ".join(f"{name}={show(getattr(disguise, name))}" for name, show in changed.items()
                      if getattr(disguise, name) not in (0, "none")) or "no disguise"
 

@@ -2,6 +2,7 @@
 
     machine.json        rows, columns, heads and values by name; the patterns of a card that has halted
     card.safetensors    the program as it was punched: the tensor `card`, rows by columns
+    card_values.py      reads the values on a card, for targets whose page does
     README.md           what this is, and how to run it without Punchcard
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from punchcard import __version__
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout, Pattern
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
+from punchcard.export import card_values
 from punchcard.export.names import Naming
 from punchcard.export.targets import require
 from punchcard.files import write_whole
@@ -24,7 +27,7 @@ from punchcard.formatting import plain_data, plural
 from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
 
-MACHINE, CARD, README = "machine.json", "card.safetensors", "README.md"
+MACHINE, CARD, VALUES, README = "machine.json", "card.safetensors", "card_values.py", "README.md"
 HOST = """
 Programs of this machine read, write and end through a host, which looks at the card between two loops. The host belongs to
 Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.
@@ -60,8 +63,15 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: obje
         machine.check_type(program)
         machine.check_fits(program)
     machine.layout.check_room(" for an export")
+    new = not os.path.lexists(folder)
     place = made(folder)
-    import_name(target.write)(machine, program, place, **options)
+    try:
+        import_name(target.write)(machine, program, place, **options)
+    except PunchcardError:
+        with suppress(OSError):  # a folder that was there before, or has files
+            if new:
+                place.rmdir()
+        raise
     return sorted(path.name for path in place.iterdir())
 
 
@@ -115,12 +125,13 @@ def pattern_places(layout: Layout, pattern: Pattern) -> dict[str, Any]:
 
 
 def write_folder(
-    machine: Machine[Any, Any], program: object, folder: Path, *, title: str, files: Mapping[str, str], how: str,
-    front: str = "",
+    machine: Machine[Any, Any], program: object, folder: Path, *, title: str, files: Mapping[str, str], how: str, alone: str,
+    decodes: bool = False, front: str = "",
 ) -> None:
     """Write what goes beside a model: machine.json, the program's card, and the page.
 
-    The page has a `title`, what each of the model's `files` is, and `how` to run it. `front` is put before it.
+    The page has a `title`, what each of the model's `files` is, and `how` to run it; `alone` is the same without a program,
+    on an empty card of ROWS and COLUMNS in DTYPE. `decodes`: the page imports `card_values.py`. `front` is put before it.
     """
     parts = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in description(machine, program).items()]
     write_whole(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
@@ -134,7 +145,12 @@ def write_folder(
     if program is not None:
         listed[CARD] = f"a program, punched: the tensor `card`, {layout.width} rows by {layout.columns} columns"
     else:
-        how = f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n{how.strip()}"
+        how = (f"This folder has no {CARD}: `punchcard export FILE` writes one beside the model.\n\n"
+               + alone.strip().replace("ROWS", str(layout.width)).replace("COLUMNS", str(layout.columns))
+               .replace("DTYPE", machine.precision.name))
+    if decodes:
+        listed[VALUES] = "reads values from a card, by their places in `machine.json`"
+        write_whole(folder / VALUES, Path(card_values.__file__).read_bytes())
     host = HOST if events(machine) else ""
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
     write_whole(folder / README, f"""{front}# {title}

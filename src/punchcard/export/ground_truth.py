@@ -63,8 +63,8 @@ ROTATIONS = {
 
 
 def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation: str = "none", idle_rows: int = 0,
-          idle_heads: int = 0, noise: float = 0.0, seed: int = 0, pairs: int = DEFAULT_PAIRS, loops: int = DEFAULT_LOOPS
-          ) -> None:
+          idle_heads: int = 0, copies: float = 0.0, noise: float = 0.0, seed: int = 0, pairs: int = DEFAULT_PAIRS,
+          loops: int = DEFAULT_LOOPS) -> None:
     """The files of the folder. Every run in it was compared with the interpreter, the disguised model's as well."""
     if program is None:
         raise PunchcardError("an export to ground-truth has cards of a program: name the program's file")
@@ -73,7 +73,7 @@ def write(machine: Machine[Any, Any], program: object, folder: Path, *, rotation
     columns = machine.layout.columns
     require(attending(columns, np.dtype(machine.weights.format.array).itemsize, cards=2),
             f"attention over {columns} columns, as the equation has it, for pairs of cards")
-    disguise = Disguise(rotation, idle_rows, idle_heads, float(noise), seed)  # type: ignore[arg-type]
+    disguise = Disguise(rotation, idle_rows, idle_heads, float(noise), seed, float(copies))  # type: ignore[arg-type]
     circuit = circuit_of(machine)
     maker = PairMaker(machine, program, Evaluator(circuit), loops)
     made = maker.pairs(pairs, seed)
@@ -191,6 +191,9 @@ def _disguise(disguise: Disguise, checked: Agreement) -> str:
     if disguise.idle_rows:
         parts.append(f"{plural(disguise.idle_rows, 'row')} and, in each layer with heads, "
                      f"{plural(disguise.idle_heads, 'head')} do nothing.")
+    if disguise.copies:
+        parts.append(f"About {100 * disguise.copies:.0f} % of the rows that layers write have idle copies, and so have the "
+                     "heads and hidden units that write them.")
     if disguise.noise:
         parts.append(f"To each weight w a normal number of standard deviation {disguise.noise:g} max(1, |w|) is added.")
     parts += [f"Heads and hidden units are in another order (seed {disguise.seed}).", compared,

@@ -1,6 +1,6 @@
 """The export to Hugging Face: a model, a configuration and a processor that know nothing of Punchcard.
 
-They are defined in `hugging_face_model.py`, which is copied into the folder.
+They are defined in `hugging_face_model.py`, which is copied into the folder with `card_values.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FILES = {
     "config.json": "sizes, and the patterns of a card that has halted",
     "model.safetensors": "the weights, by the names of the equation",
     "hugging_face_model.py": "the model and the processor; it needs torch and transformers alone",
+    "card_values.py": "reads values from a card",
     "processor_config.json": "the places of values on a card",
 }
 FRONT = '''---
@@ -36,7 +37,7 @@ tags: [punchcard, looped-transformer, interpretability]
 ---
 
 '''
-HOW = '''
+OPEN = '''
 It needs torch and transformers, and no Punchcard. The folder has its own modelling file, so you must trust its code:
 
 ```python
@@ -44,7 +45,8 @@ from transformers import AutoModel, AutoProcessor
 
 model = AutoModel.from_pretrained(".", trust_remote_code=True)
 processor = AutoProcessor.from_pretrained(".", trust_remote_code=True)
-
+'''
+HOW = OPEN + '''
 cards = processor()                     # the program of this folder; processor(values={"name": 12}) changes a first value
 end = model.run(**cards)                # until it has halted
 print("loops", end.loops.tolist(), processor.decode(end.last_hidden_state)[0])
@@ -53,6 +55,16 @@ one = model(**cards, output_attentions=True, output_hidden_states=True)      # o
 ```
 
 With Punchcard installed, `processor(text=...)` punches any other program that fits the machine.
+'''
+ALONE = OPEN + '''
+import torch
+
+card = torch.zeros(1, COLUMNS, ROWS, dtype=torch.DTYPE)                   # empty, on its side: positions by dimensions
+one = model(inputs_embeds=card, output_attentions=True)                     # one loop
+print(one.last_hidden_state.shape)
+```
+
+With Punchcard installed, `processor(text=...)` punches any program that fits the machine.
 '''
 
 
@@ -137,4 +149,5 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     finally:
         if shown:
             logging.enable_progress_bar()
-    write_folder(machine, program, folder, title="A computer for Hugging Face", files=FILES, how=HOW, front=FRONT)
+    write_folder(machine, program, folder, title="A computer for Hugging Face", files=FILES, how=HOW, alone=ALONE,
+                 front=FRONT)

@@ -1,8 +1,8 @@
 """A looped transformer, its configuration and its processor, for Hugging Face. This file needs torch and transformers alone.
 
-It is copied as it is into an exported folder, so that `trust_remote_code=True` opens the folder where Punchcard is not
-installed. A card has rows and columns; here it is transposed, (batch, columns, rows), as sequences are: column j is
-position j, and row i is dimension i of the hidden states.
+It is copied as it is into an exported folder, with `card_values.py`, so that `trust_remote_code=True` opens the folder where
+Punchcard is not installed. A card has rows and columns; here it is transposed, (batch, columns, rows), as sequences are:
+column j is position j, and row i is dimension i of the hidden states.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedModel, ProcessorMixin
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import ModelOutput, cached_file
+
+from .card_values import decode  # relative: transformers copies such files, and finds them beside this one
 
 CARD = "card.safetensors"
 
@@ -223,13 +225,7 @@ class PunchcardProcessor(ProcessorMixin):
 
     def decode(self, cards: Tensor) -> list[dict[str, dict[str, Any]]]:
         """The values on cards of (batch, columns, rows), by group and name: integers and matrices, or None for neither."""
-        return [self._decoded(card.T) for card in cards.detach().cpu()]
-
-    def _decoded(self, card: Tensor) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        for place in self.machine["values"]:
-            found.setdefault(place["group"], {})[place["name"]] = _read(card, place)
-        return found
+        return [decode(card.T, self.machine["values"]) for card in cards.detach().cpu()]
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str], **options: Any) -> PunchcardProcessor:
@@ -245,50 +241,6 @@ class PunchcardProcessor(ProcessorMixin):
         if self.card is not None:
             save_file({"card": self.card.contiguous()}, os.path.join(save_directory, CARD))
         return written
-
-
-def _read(card: Tensor, place: Mapping[str, Any]) -> Any:
-    """A value of a card of rows by columns: ±1 bits with the lowest first, real numbers, or one of several."""
-    start, rows, column = place["start"], place["rows"], place["column"]
-    pending = place.get("pending")
-    if pending is not None:  # a word on its way: the value is what is about to be stored
-        wanted = _number(card[_span(pending["address"]), pending["column"]])
-        own = _number(card[_span(pending["own"]), column])
-        if wanted is not None and wanted == own:
-            (start, rows), column = pending["rows"], pending["column"]
-    entries = card[start : start + rows, column : column + place["columns"]]
-    if place["plus"] is not None:
-        entries = entries + card[place["plus"] : place["plus"] + rows, column : column + place["columns"]]
-    if place["kind"] == "numbers":
-        return entries.tolist()
-    read = _one_hot if place["kind"] == "one-hot" else _integer
-    found = [read(entries[:, j], place) for j in range(place["columns"])]
-    return found[0] if len(found) == 1 else found
-
-
-def _span(place: Sequence[int]) -> slice:
-    return slice(place[0], place[0] + place[1])
-
-
-def _number(bits: Tensor) -> int | None:
-    if bool((bits.abs() - 1).abs().ge(0.25).any()):
-        return None
-    return sum(1 << i for i, bit in enumerate(bits.tolist()) if bit > 0)
-
-
-def _integer(bits: Tensor, place: Mapping[str, Any]) -> int | None:
-    number = _number(bits)
-    if number is None:
-        return None
-    number = (number + int(place["offset"])) % (1 << len(bits))
-    return number - (1 << len(bits)) if place["kind"] == "signed" and number >> (len(bits) - 1) else number
-
-
-def _one_hot(entries: Tensor, place: Mapping[str, Any]) -> Any:
-    found = (entries > 0.5).nonzero()[:, 0].tolist()
-    if len(found) != 1:
-        return None
-    return place["labels"][found[0]] if found[0] < len(place["labels"]) else found[0]
 
 
 def _put(card: Tensor, place: Mapping[str, Any], value: Any) -> None:

@@ -33,23 +33,34 @@ LOOP, RUN = "loop.onnx", "run.onnx"
 DTYPES = ("float64", "float32", "float16")
 """Number formats that onnxruntime computes the equation in on a CPU."""
 
-HOW = '''
+OPEN = '''
 It needs `onnxruntime` and `safetensors`, and no Punchcard:
 
 ```python
+import json
 import numpy as np
 import onnxruntime
 from safetensors.numpy import load_file
-
-card = load_file("card.safetensors")["card"][None]
-run = onnxruntime.InferenceSession("run.onnx", providers=["CPUExecutionProvider"])
-last, made = run.run(None, {"card": card, "loops": np.array(10_000)})
-print("loops", made[0])
-```
+'''
+ABOUT = '''```
 
 `loop.onnx` makes one loop: `card` in, `next` out. Both take any number of cards, and of columns. In `run.onnx` a card
 that has halted stays as it is, and `made` says how many loops each card took.
 '''
+HOW = OPEN + '''
+from card_values import decode
+
+machine = json.load(open("machine.json"))
+card = load_file("card.safetensors")["card"][None]
+run = onnxruntime.InferenceSession("run.onnx", providers=["CPUExecutionProvider"])
+last, made = run.run(None, {"card": card, "loops": np.array(10_000)})
+print("loops", made[0], decode(last[0], machine["values"]))
+''' + ABOUT
+ALONE = OPEN + '''
+card = np.zeros((1, ROWS, COLUMNS), dtype=np.DTYPE)     # one card, empty
+loop = onnxruntime.InferenceSession("loop.onnx", providers=["CPUExecutionProvider"])
+print(loop.run(None, {"card": card})[0].shape)
+''' + ABOUT
 
 
 @checked
@@ -124,4 +135,4 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     for name, made in ((LOOP, loop), (RUN, run_model(machine, loop))):
         write_whole(folder / name, made.SerializeToString())
     files = {LOOP: "one loop: `card` in, `next` out", RUN: "a run: `card` and `loops` in, `last` and `made` out"}
-    write_folder(machine, program, folder, title="A computer in ONNX", files=files, how=HOW)
+    write_folder(machine, program, folder, title="A computer in ONNX", files=files, how=HOW, alone=ALONE, decodes=True)

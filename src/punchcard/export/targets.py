@@ -37,6 +37,7 @@ GROUND_TRUTH = (
     Option("rotation", "how the basis is hidden", str, choices=("none", "permuted", "exact", "random")),
     Option("idle_rows", "rows that do nothing", least=0, most=4096),
     Option("idle_heads", "heads that do nothing, in each layer with heads", least=0, most=4096),
+    Option("copies", "share of the rows that have idle copies, with the parts that write them", float, least=0, most=1),
     Option("noise", "standard deviation of the noise added to a weight w, relative to max(1, |w|)", float, least=0),
     Option("seed", "seed of all random choices", least=0),
     Option("pairs", "counterfactual pairs", least=1, most=10_000),

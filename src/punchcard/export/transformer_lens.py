@@ -36,7 +36,7 @@ CONFIG, MODEL = "config.json", "model.safetensors"
 SCALE = 0.5
 """What scores are divided by. TransformerLens refuses 1; a half is exact, and no score grows on the way."""
 
-HOW = '''
+OPEN = '''
 It needs `transformer-lens>=4` and no Punchcard. A residual stream is the card on its side, and one loop is one call:
 
 ```python
@@ -49,15 +49,20 @@ config = json.load(open("config.json"))
 dtype = getattr(torch, config.pop("dtype"))
 bridge = TransformerBridge.boot_native(config, dtype=dtype, device="cpu")
 bridge.load_state_dict(load_file("model.safetensors"))
-
-stream = load_file("card.safetensors")["card"].T[None]
-stream, cache = bridge.run_with_cache(stream)      # one loop
+'''
+LOOP = '''stream, cache = bridge.run_with_cache(stream)      # one loop
 print(cache["blocks.0.attn.hook_pattern"].shape)   # batch, head, position that takes, position that it takes from
 ```
 
 Position j is column j, and dimension i is row i. `machine.json` has their names, and what each head, formula and hidden
 unit does. Heads and hidden units beyond those that are named there are idle.
 '''
+HOW = OPEN + '''
+stream = load_file("card.safetensors")["card"].T[None]
+''' + LOOP
+ALONE = OPEN + '''
+stream = torch.zeros(1, COLUMNS, ROWS, dtype=dtype)        # empty
+''' + LOOP
 
 
 def config(weights: Weights, columns: int) -> dict[str, Any]:
@@ -153,4 +158,4 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     write_whole(folder / CONFIG, json.dumps(config(machine.weights, columns), indent=1) + "\n")
     write_whole(folder / MODEL, save(state(machine.weights, columns)))
     files = {CONFIG: "what `TransformerBridge.boot_native` takes", MODEL: "the weights by the names of its `state_dict`"}
-    write_folder(machine, program, folder, title="A computer in TransformerLens", files=files, how=HOW)
+    write_folder(machine, program, folder, title="A computer in TransformerLens", files=files, how=HOW, alone=ALONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -56,6 +56,14 @@ class Claims:
         if all(claim.name != f"lemma: {name}" for claim in self.shown):
             with self.claim(f"lemma: {name}", LEMMAS[name].about):
                 self.solver.questions += show_lemma(name)
+
+    def add(self, claims: Iterable[Claim], questions: int) -> None:
+        """Note claims that were shown elsewhere, by so many questions."""
+        self.solver.questions += questions
+        for claim in claims:
+            if self._progress is not None:
+                self._progress(claim.name, self.solver.questions)
+            self.shown.append(claim)
 
     @contextmanager
     def claim(self, name: str, about: str | Callable[[], str]) -> Iterator[None]:

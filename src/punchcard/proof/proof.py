@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from concurrent.futures import Executor
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +35,7 @@ from punchcard.proof.counterexample import Counterexample, counterexample
 from punchcard.proof.function_errors import FunctionErrors
 from punchcard.proof.loop import Layer
 from punchcard.proof.obligation import Obligation
+from punchcard.proof.parallel import ParallelProof
 from punchcard.proof.rounding import MARGIN, BitSums
 from punchcard.proof.solver import Failed, Solver
 from punchcard.transformer.exactness import bits_of, entry_sizes, loop_sums
@@ -73,7 +75,7 @@ class Proof:
         self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
         self.promises += [f"what {fact.region} holds is within the limit of its blocks"
                           for fact in self.layout.facts_of(Contents) if not fact.parts]
-        self._seconds, self._only = seconds, only
+        self.seconds, self._only = seconds, only
         self.obligation = self._obligation(self.stages[0])
 
     def counterexample(self, failed: Failed) -> Counterexample | None:
@@ -97,30 +99,38 @@ class Proof:
             raise ProofError("the stages are not the whole loop, from the machine's layout to its layout")
 
     def _obligation(self, stage: Stage, case: Case | str | None = None) -> Obligation:
-        return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self._seconds, case)
+        return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self.seconds, case)
 
     def show(self, stage: str, case: str | None = None) -> None:
         """Show the claims of one part: a stage without its cases, or one case of it."""
         for each in self.stages:
             for one in (None, *each.cases):
                 if each.name == stage and (one.name if one is not None else None) == case:
-                    self._show(each, one)
+                    self.show_part(each, one)
                     return
         raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
 
-    def run(self) -> None:
-        """Show all claims."""
-        for stage in self.stages:
-            self._show(stage)
-            meaning = self.obligation.meaning
-            cases: list[Case | str] = [*stage.cases, *meaning.cases]
-            for case in cases:
-                if self._only is None or (case if isinstance(case, str) else case.name) in self._only:
-                    self._show(stage, case)
+    def wants(self, case: str) -> bool:
+        """Whether a case is to be shown."""
+        return self._only is None or case in self._only
+
+    def run(self, executor: Executor | None = None) -> None:
+        """Show all claims; with an executor its workers show the parts, unless there are real numbers."""
+        if executor is not None and not self.has_reals:
+            ParallelProof(self, executor).run()
+        else:
+            for stage in self.stages:
+                self.show_part(stage)
+                meaning = self.obligation.meaning
+                cases: list[Case | str] = [*stage.cases, *meaning.cases]
+                for case in cases:
+                    if self.wants(case if isinstance(case, str) else case.name):
+                        self.show_part(stage, case)
         if not self.has_reals:
             self.check_sums()
 
-    def _show(self, stage: Stage, case: Case | str | None = None) -> None:
+    def show_part(self, stage: Stage, case: Case | str | None = None) -> None:
+        """Show the claims of a stage without its cases, or of one case."""
         self.obligation = self._obligation(stage, case)
         self.obligation.run()
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):

@@ -6,6 +6,7 @@ import importlib.util
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def require_solver() -> None:
 @checked
 def prove(
     machine: Machine[Any, Any], *, weights: Weights | str | Path | None = None, seconds: float | None = None,
-    progress: Callable[[str, int], None] | None = None,
+    progress: Callable[[str, int], None] | None = None, executor: Executor | None = None,
 ) -> Certificate:
     """Prove that one loop of these weights is one step of the machine, for every card that has the layout's facts.
 
@@ -41,6 +42,8 @@ def prove(
     weights    weights to prove in place of the machine's own: as a value, or a file that `machine.save` wrote
     seconds    timeout of one solver query, default: none. The proof stops at the first timeout
     progress   called at the start of each claim with its name and the number of queries so far
+    executor   an executor of `concurrent.futures` whose workers show the parts of the proof. Machines of real numbers are
+               proven here in any case
 
     Returns a `Certificate`. A false claim comes with a counterexample: a card on which the model was run. Raises
     `ProofError` if z3 is not installed (`pip install 'punchcard[proof]'`). See docs/proof.md.
@@ -60,7 +63,7 @@ def prove(
         weights = storage.load_weights(weights, machine)
     proof = Proof(machine, weights, seconds=seconds, progress=progress)
     try:
-        proof.run()
+        proof.run(executor)
     except Failed as failure:
         failed, example = failure.claim, proof.counterexample(failure)
     except z3.Z3Exception as error:
@@ -77,7 +80,7 @@ def prove(
 @checked
 def verify(
     machine: Machine[Any, Any], certificate: Certificate | str | Path, *, weights: Weights | str | Path | None = None,
-    seconds: float | None = None, progress: Callable[[str, int], None] | None = None,
+    seconds: float | None = None, progress: Callable[[str, int], None] | None = None, executor: Executor | None = None,
 ) -> Verification:
     """Check a certificate against the weights that run: the digest, every claim proven again, every field compared.
 
@@ -98,7 +101,7 @@ def verify(
     if not isinstance(certificate, Certificate | str | Path):
         raise ArgumentError(f"verify: certificate={certificate!r}: it must be a certificate, or the path of one")
     kept = certificate.describe() if isinstance(certificate, Certificate) else load_certificate(certificate)
-    return compare(kept, prove(machine, weights=weights, seconds=seconds, progress=progress))
+    return compare(kept, prove(machine, weights=weights, seconds=seconds, progress=progress, executor=executor))
 
 
 def rebuilt(description: object, registry: Registry, source: str) -> Machine[Any, Any]:

@@ -1,0 +1,74 @@
+"""The command `ground-truth`: a set of models whose mechanism is known, and scores of answers about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from punchcard.cli.display import Progress as ProgressLine
+from punchcard.cli.options import json_option
+from punchcard.cli.sweep import ray_of, ray_option, workers_option
+from punchcard.cli.terminal import out, print_json
+from punchcard.errors import PunchcardError
+from punchcard.files import read_whole
+from punchcard.formatting import plural
+
+if TYPE_CHECKING:
+    from punchcard.sweep.dispatch import Progress
+
+MOST_BYTES = 1 << 30
+
+
+@click.group(name="ground-truth")
+def ground_truth() -> None:
+    """Make a set of models whose mechanism is known, and score what a method says about them."""
+
+
+@ground_truth.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--set", "which", type=click.Choice(["small", "full"]), default="small", show_default=True, help="Which set.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
+@click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
+@click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
+@workers_option
+@ray_option
+def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
+    """Write the set to DIR. The same seed gives the same files to the last bit."""
+    from punchcard.ground_truth.collection import make_set
+
+    line = ProgressLine()
+
+    def show(progress: Progress) -> None:
+        line.show(str(progress), done=progress.made, total=progress.total)
+
+    with line:
+        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray), progress=show)
+    out(f"{folder}: {plural(len(made['models']), 'model')}")
+
+
+@ground_truth.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--answers", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The answers, as JSON.")
+@json_option
+def score(folder: Path, answers: Path, as_json: bool) -> None:
+    """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
+    from punchcard.ground_truth.score import score as scored
+    from punchcard.ground_truth.score import summary
+
+    try:
+        given = json.loads(read_whole(answers, "file of answers", limit=MOST_BYTES))
+    except ValueError as error:
+        raise PunchcardError(f"{str(answers)!r} is not JSON: {error}") from None
+    if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
+        raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
+    try:
+        rows = scored(folder, given)
+    except (SystemExit, OSError, ValueError, TypeError, AttributeError) as error:
+        raise PunchcardError(f"{str(answers)!r}: {error}") from None
+    if as_json:
+        print_json(rows)
+    else:
+        out(summary(rows))

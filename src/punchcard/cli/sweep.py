@@ -1,0 +1,96 @@
+"""The command `sweep`: many runs on processes or a Ray cluster, and a report of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from punchcard.cli.display import Progress as ProgressLine
+from punchcard.cli.options import memory_option
+from punchcard.cli.terminal import log, out
+from punchcard.errors import PunchcardError
+from punchcard.formatting import plural
+
+if TYPE_CHECKING:
+    from punchcard.sweep.dispatch import Progress
+
+LOCAL = "local"
+"""What `--ray` without an address stands for."""
+
+
+class _RunFirst(click.Group):
+    """A group in which FILE without a command's name is for `run`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_RunFirst)
+def sweep() -> None:
+    """Make many runs, of machines that are changed by noise, flips or rounding, on all cores or a cluster.
+
+    `punchcard sweep FILE -o DIR` is `punchcard sweep run FILE -o DIR`.
+    """
+
+
+workers_option = click.option("--workers", type=click.IntRange(1, 100_000),
+                              help="How many workers.  [default: one a core]")
+ray_option = click.option("--ray", is_flag=False, flag_value=LOCAL, metavar="[ADDRESS]",
+                          help="Run on Ray: without ADDRESS one is started here; else the cluster there is joined.")
+
+
+def ray_of(given: str | None) -> str | bool | None:
+    """What `--ray` asks for."""
+    return True if given == LOCAL else given
+
+
+@sweep.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="The folder of the results.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that was stopped: jobs in DIR are not made again.")
+@click.option("--dry-run", is_flag=True, help="Say how many jobs there are and about how long they take.")
+@workers_option
+@ray_option
+@memory_option
+def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
+    """Make the jobs of a sweep, a TOML file. Results are Parquet files in DIR."""
+    from punchcard.sweep.campaign import estimate, run_sweep
+    from punchcard.sweep.plan import Sweep
+    from punchcard.workers.executor import default_workers
+
+    plan = Sweep.load(file)
+    if dry_run:
+        found = estimate(plan, output if resume else None)
+        count = workers or default_workers()
+        out(f"{found.jobs:,} jobs, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
+            f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
+        return
+    if output is None:
+        raise PunchcardError("the folder of the results is missing: name it with -o DIR")
+    line = ProgressLine()
+
+    def show(progress: Progress) -> None:
+        line.show(str(progress), done=progress.made, total=progress.total)
+
+    with line:
+        try:
+            results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=show)
+        except KeyboardInterrupt:
+            log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
+            raise
+    out(f"{output}: {len(results):,} of {plural(results.jobs, 'job')}")
+
+
+@sweep.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def report(folder: Path) -> None:
+    """Write tables and plots of the results in DIR."""
+    from punchcard.sweep.report import SweepReport
+    from punchcard.sweep.results import Results
+
+    for path in SweepReport(Results(folder)).write():
+        out(str(path))

@@ -1,0 +1,1 @@
+"""A set of models whose mechanism is known, to score methods of interpretability on. See docs/ground-truth-set.md."""

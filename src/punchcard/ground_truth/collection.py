@@ -1,0 +1,126 @@
+"""The whole set in a folder: every model by a worker, then the manifest, the page and the scoring program.
+
+    manifest.json     versions; of every model its machine, split and digests
+    models/NAME/      a model: see `making.py`
+    test-truth/       the truth about the models of the test split
+    score.py          scores an answer, without Punchcard
+    README.md         what this is
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from punchcard import __version__
+from punchcard.errors import PunchcardError, StorageError
+from punchcard.files import write_whole
+from punchcard.formatting import plural
+from punchcard.ground_truth import score
+from punchcard.ground_truth.making import TEST_TRUTH
+from punchcard.ground_truth.models import ModelSpec, specs
+from punchcard.sweep.dispatch import Progress, dispatch
+from punchcard.workers.executor import default_workers, workers_of
+
+SETS = ("small", "full")
+MANIFEST, PAGE, SCORE = "manifest.json", "README.md", "score.py"
+LIMIT = 3600.0
+MAKE = "punchcard.ground_truth.making:make_model"
+
+
+def make_set(
+    which: str, folder: str | Path, *, seed: int = 0, pairs: int | None = None, executor: Executor | None = None,
+    workers: int | None = None, ray: str | bool | None = None, only: str = "",
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Write the set "small" or "full" to a folder. The same seed gives the same files to the last bit.
+
+    pairs    clean and corrupt pairs of a model, default: 40 or 200 (a quarter of that for FLEQ and RISC-V)
+    only     only models whose names have this text
+    workers, ray, executor   as for a sweep
+
+    Returns the manifest.
+    """
+    if which not in SETS:
+        raise PunchcardError(f"set {which!r}: there are {', '.join(SETS)}")
+    place = Path(folder).resolve()
+    if (place / MANIFEST).exists():
+        raise PunchcardError(f"{str(folder)!r} has a set already: choose another folder")
+    jobs = [replace(spec, folder=str(place), base_seed=seed) for spec in specs(which, pairs) if only in spec.name]
+    if not jobs:
+        raise PunchcardError(f"no model of the set {which!r} has {only!r} in its name")
+    try:
+        (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+    made: dict[str, dict[str, Any]] = {}
+
+    def keep(rows: Sequence[tuple[ModelSpec, dict[str, Any]]]) -> None:
+        for spec, row in rows:
+            if row["status"] != "ok":
+                raise PunchcardError(f"{spec.name}: {row['message']}")
+            made[spec.name] = {**row["about"], **{name: row[name] for name in ("nodes", "nodes_of", "edges", "edges_of")}}
+
+    with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
+        count = getattr(chosen, "lanes", None) or workers or default_workers()
+        dispatch(jobs, MAKE, keep, chosen, workers=count, limit=LIMIT, progress=progress)
+    manifest = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__,
+                "models": {job.name: made[job.name] for job in jobs}}
+    write_whole(place / SCORE, Path(score.__file__).read_bytes())
+    write_whole(place / PAGE, page(manifest))
+    write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    return manifest
+
+
+def page(manifest: Mapping[str, Any]) -> str:
+    """The page of a set."""
+    models = manifest["models"]
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for about in models.values():
+        kinds.setdefault((about["machine"], about["variant"]), []).append(about)
+    lines = "\n".join(f"| {machine} | {variant} | {len(some)} | {sum(each['split'] == 'test' for each in some)} | "
+                      f"{_range(some, 'nodes')} | {_range(some, 'edges')} |" for (machine, variant), some in kinds.items())
+    return f"""# Ground truth: {plural(len(models), "model")} whose mechanism is known
+
+Each model is a small transformer that executes one instruction of a computer in one pass. Its weights are set by formula,
+so it is known which of its parts matter for what. A method of interpretability is given `models/NAME` without `truth.json`,
+and says which nodes and edges matter, or where a variable is; `score.py` says how well.
+
+| machine | variant | models | of them test | nodes that matter | edges that matter |
+|---|---|---|---|---|---|
+{lines}
+
+`plain`: a row is a row of the machine. `permuted`: rows in another order with other signs. `rotated`: the residual stream is
+rotated by an orthogonal matrix of multiples of 1/8. `idle`: about half of the rows have idle copies, with copies of the
+heads and hidden units that write them; by rank and norm they are as real ones are.
+
+| file of a model | what it is |
+|---|---|
+| `model.safetensors` | K, Q, V, temperature, W1, b1, W2, b2 of each layer, for cards of rows by columns |
+| `bridge.safetensors`, `config.json` | the same for `TransformerBridge.boot_native` of TransformerLens |
+| `cards.safetensors` | `clean` and `corrupt`: pairs of inputs, to be multiplied by `scale` |
+| `labels.safetensors` | what each variable holds in the clean runs: (pairs, vectors, columns) |
+| `model.json` | sizes; variables by moment and columns; groups of hidden units; `tasks`: what differs in each pair |
+| `truth.json` | the truth. That of the test split is in `test-truth` |
+
+Nodes are heads, `L0.H1`, and groups of hidden units, `L0.G3`. An edge goes from a node, or the input `I`, to what another
+reads: `L1.H0.q`, `.k`, `.v`, a group, or the output `O`. A node or edge matters in a task if for some pair of that kind the
+card after the loop is another when this part alone is taken from the corrupt run. `weights` are the edges of the whole
+machine: the writer writes a row that the reader reads.
+
+    python score.py . --answers answers.json
+
+`score.py` says what an answer looks like. Made by Punchcard {manifest["punchcard"]} with the seed {manifest["seed"]}.
+"""
+
+
+def _range(some: Sequence[Mapping[str, Any]], name: str) -> str:
+    low, high = (choose(each[name] / each[f"{name}_of"] for each in some) for choose in (min, max))
+    return f"{100 * low:.0f} %" if low == high else f"{100 * low:.0f} to {100 * high:.0f} %"

@@ -1,0 +1,214 @@
+"""The score of an answer about models of the ground-truth set. It needs numpy and safetensors, and no Punchcard.
+
+    python score.py SET --answers answers.json
+
+An answer is a JSON object, by the names of models. Of each it has some of
+
+    "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task; what is not named has 0
+    "edges": {"data": {"L0.H1->L1.G3": 0.9, ...}}       the same for edges
+    "variables": {"v0": [[...], ...]}                   vectors of the model's width that span a variable's subspace
+
+Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
+Variables have the accuracy of interchange interventions: of so many pairs, how often the card after the loop is the same
+whether the true subspace or that of the answer is taken from the other run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+NEAR = 1e-3
+"""How near two entries of a card are that mean the same. One other bit changes an entry by 1/4 or more."""
+THRESHOLD = 0.5
+Array = Any
+Hook = Callable[[str, Array], Array]
+
+
+class Network:
+    """The equation for a batch of cards (cards, rows, columns), with what each part reads and writes.
+
+    A reader is "L0.H1.q", "L0.H1.k", "L0.H1.v" or a group of hidden units, "L0.G3"; a writer is "I" (the input), "L0.H1",
+    "L0.G3" or, constant, "L0.B". The output, "O", reads all writers.
+    """
+
+    def __init__(self, weights: Mapping[str, Array], groups: Sequence[Sequence[Sequence[int]]]) -> None:
+        self.weights, self.groups, self.layers = weights, groups, len(groups)
+
+    def __getitem__(self, place: tuple[int, str]) -> Array:
+        return self.weights[f"layers.{place[0]}.{place[1]}"]
+
+    def heads(self, layer: int) -> int:
+        """How many heads a layer has."""
+        return len(self[layer, "key"])
+
+    def writers(self) -> list[str]:
+        """All writers but the constants, in the order of the loop."""
+        return ["I"] + [f"L{n}.{kind}{i}" for n in range(self.layers) for kind, count in (
+            ("H", self.heads(n)), ("G", len(self.groups[n]))) for i in range(count)]
+
+    def edges(self) -> list[str]:
+        """Every pair of a writer and a reader that comes later."""
+        return [f"{writer}->{reader}" for writer in self.writers() for reader in self.readers()
+                if self.moment(reader) > self.moment(writer)]
+
+    def readers(self) -> list[str]:
+        """All readers in the order of the loop."""
+        found = []
+        for n in range(self.layers):
+            found += [f"L{n}.H{i}.{part}" for i in range(self.heads(n)) for part in "qkv"]
+            found += [f"L{n}.G{i}" for i in range(len(self.groups[n]))]
+        return [*found, "O"]
+
+    def moment(self, name: str) -> int:
+        """The half layer in which a part acts: 0 is before the loop."""
+        if name in ("I", "O"):
+            return 0 if name == "I" else 2 * self.layers + 1
+        return 2 * int(name[1 : name.index(".")]) + (1 if ".H" in name else 2)
+
+    def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
+             stage: Callable[[int, Array], Array] | None = None) -> Array:
+        """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment."""
+        take = read or (lambda name, found: found)
+        give = wrote or (lambda name, found: found)
+        at = stage or (lambda moment, found: found)
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = at(0, give("I", cards))
+            for n in range(self.layers):
+                moved = sum((give(f"L{n}.H{h}", self._head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
+                x = at(2 * n + 1, x + moved)
+                added = sum((give(f"L{n}.G{g}", self._group(n, g, take(f"L{n}.G{g}", x)))
+                             for g in range(len(self.groups[n]))), 0.0)
+                x = at(2 * n + 2, x + added + self[n, "b2"])
+        return take("O", x)
+
+    def _head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+        q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
+        scores = self[n, "temperature"][h] * (np.swapaxes(self[n, "key"][h] @ k, -1, -2) @ (self[n, "query"][h] @ q))
+        powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
+        return self[n, "value"][h] @ v @ (powers / powers.sum(axis=-2, keepdims=True))
+
+    def _group(self, n: int, g: int, x: Array) -> Array:
+        units = self.groups[n][g]
+        hidden = np.maximum(self[n, "w1"][units] @ x + self[n, "b1"][units], 0)
+        return self[n, "w2"][:, units] @ hidden
+
+
+def opened(folder: Path) -> tuple[Network, Array, Array, dict[str, Any]]:
+    """A model of the set: the network, clean and corrupt cards, and what is public about it."""
+    about = json.loads((folder / "model.json").read_text())
+    weights = {name: array.astype(np.float64) for name, array in load_file(folder / "model.safetensors").items()}
+    cards = load_file(folder / "cards.safetensors")
+    clean, corrupt = (cards[name].astype(np.float64) * about["scale"] for name in ("clean", "corrupt"))
+    return Network(weights, about["groups"]), clean, corrupt, about
+
+
+# Scores
+
+
+def rates(truth: Mapping[str, bool], scores: Mapping[str, float]) -> dict[str, float]:
+    """Precision, recall and the area under the ROC curve. An answer that finds nothing has the precision 1 and recall 0."""
+    names = sorted(truth)
+    real = np.array([truth[name] for name in names], dtype=bool)
+    given = np.array([float(scores.get(name, 0.0)) for name in names])
+    found = given >= THRESHOLD
+    hits = int((found & real).sum())
+    return {"precision": hits / max(1, int(found.sum())) if found.any() else 1.0, "recall": hits / max(1, int(real.sum())),
+            "roc": area(given[real], given[~real]), "true": int(real.sum()), "of": len(names)}
+
+
+def area(good: Array, bad: Array) -> float:
+    """How often a true one has a larger score than a false one; half of those that are equal."""
+    if not len(good) or not len(bad):
+        return float("nan")
+    order = np.sort(bad)
+    below, upto = np.searchsorted(order, good, side="left"), np.searchsorted(order, good, side="right")
+    return float((below + upto).sum() / 2 / (len(good) * len(bad)))
+
+
+def exchanged(network: Network, clean: Array, corrupt: Array, moment: int, columns: Sequence[int], basis: Array) -> Array:
+    """The cards after a loop of the clean runs in which a subspace in some columns is that of the corrupt runs."""
+    seen: dict[int, Array] = {}
+    network.loop(corrupt, stage=lambda now, card: seen.setdefault(now, card))
+    project = basis.T @ np.linalg.pinv(basis.T)
+
+    def stage(now: int, card: Array) -> Array:
+        if now != moment:
+            return card
+        card = card.copy()
+        card[..., columns] += project @ (seen[moment] - card)[..., columns]
+        return card
+
+    return network.loop(clean, stage=stage)
+
+
+def accuracy(network: Network, clean: Array, corrupt: Array, variable: Mapping[str, Any], basis: Array) -> float:
+    """Of the pairs in which the exchange of the true subspace changes the end: how often the answer's gives the same end."""
+    wanted, found = (exchanged(network, clean, corrupt, variable["moment"], variable["columns"], np.array(each, dtype=float))
+                     for each in (variable["basis"], basis))
+    same = (np.abs(wanted - found) < NEAR).all(axis=(-1, -2))
+    matters = (np.abs(wanted - network.loop(clean)) >= NEAR).any(axis=(-1, -2))
+    return float(same[matters].mean()) if matters.any() else float("nan")
+
+
+def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """The rows of a model: what was scored, the task or variable, and the figures."""
+    for kind in ("nodes", "edges"):
+        for task, labels in truth[kind].items():
+            if kind in answer:
+                yield {"kind": kind, "task": task, **rates(labels, answer[kind].get(task, {}))}
+    if answer.get("variables"):
+        network, clean, corrupt, _ = opened(folder)
+        for name, variable in truth["variables"].items():
+            if name in answer["variables"]:
+                basis = np.array(answer["variables"][name], dtype=float)
+                width = clean.shape[1]
+                if basis.ndim != 2 or basis.shape[1] != width:
+                    raise SystemExit(f"{folder.name}, {name}: vectors of {width} numbers are wanted")
+                yield {"kind": "variables", "task": name, "accuracy": accuracy(network, clean, corrupt, variable, basis)}
+
+
+def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All rows of an answer about the models of a set; the truth of a model is in its folder, or in `test-truth`."""
+    rows = []
+    for name, answer in answers.items():
+        folder = place / "models" / name
+        files = [file for file in (folder / "truth.json", place / "test-truth" / f"{name}.json") if file.exists()]
+        if not files:
+            raise SystemExit(f"there is no truth about a model {name!r} in {place}")
+        rows += [{"model": name, **row} for row in score_model(folder, json.loads(files[0].read_text()), answer)]
+    return rows
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Means over models, as a table in Markdown."""
+    lines = ["| what | task | models | precision | recall | ROC | accuracy |", "|---|---|---|---|---|---|---|"]
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["kind"], "all" if row["kind"] == "variables" else row["task"]), []).append(row)
+    for (kind, task), some in groups.items():
+        cells = []
+        for figure in ("precision", "recall", "roc", "accuracy"):
+            values = [row[figure] for row in some if figure in row and row[figure] == row[figure]]
+            cells.append(f"{sum(values) / len(values):.2f}" if values else "")
+        lines.append(f"| {kind} | {task} | {len({row['model'] for row in some})} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("set", type=Path)
+    parser.add_argument("--answers", type=Path, required=True)
+    given = parser.parse_args()
+    print(summary(score(given.set, json.loads(given.answers.read_text()))))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A sweep from its jobs to its results: what is already in the folder is not made again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from punchcard import __version__
+from punchcard.errors import SweepError
+from punchcard.sweep.chunk import run_job
+from punchcard.sweep.dispatch import Progress, dispatch
+from punchcard.sweep.job import Job
+from punchcard.sweep.plan import Sweep
+from punchcard.sweep.results import Results, row_of
+from punchcard.sweep.trial import measure
+from punchcard.workers.executor import default_workers, workers_of
+
+MEASURE = "punchcard.sweep.trial:measure"
+SAMPLE_SECONDS = 10.0
+
+
+def run_sweep(
+    sweep: Sweep, folder: str | Path, *, executor: Executor | None = None, workers: int | None = None,
+    ray: str | bool | None = None, resume: bool = False, progress: Callable[[Progress], None] | None = None,
+) -> Results:
+    """Make all jobs of a sweep that the folder does not have yet.
+
+    executor   any executor of `concurrent.futures`; the caller's, who ends it. Default: processes of this computer
+    workers    how many workers, default: one a core
+    ray        True: start a Ray here; an address: join that one
+    resume     complete a folder that has results of this sweep
+    progress   called with a `Progress` after each part
+
+    Returns the `Results`.
+    """
+    if executor is not None and ray:
+        raise SweepError(f"ray={ray!r}: an executor is given already")
+    jobs = sweep.jobs
+    about = {"name": sweep.name, "jobs": len(jobs), "key": sweep.key, "punchcard": __version__, "seeds": sweep.seeds,
+             "loops": sweep.loops, "engines": list(sweep.engines)}
+    results = Results.begin(folder, about, resume=resume)
+    made = results.keys()
+    left = [job for job in jobs if job.key not in made]
+    if not left:
+        return results
+
+    def keep(rows: Sequence[tuple[Job, dict[str, Any]]]) -> None:
+        results.add([row_of(job, row) for job, row in rows])
+
+    with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
+        count = getattr(chosen, "lanes", None) or workers or default_workers()
+        dispatch(left, MEASURE, keep, chosen, workers=count, limit=sweep.limit, done=len(jobs) - len(left),
+                 progress=progress)
+    return results
+
+
+class Estimate(NamedTuple):
+    """How many jobs there are, how many are left, and about how many CPU seconds those take."""
+
+    jobs: int
+    left: int
+    seconds: float
+    sampled: int
+
+
+def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
+    """Make two jobs of some machines, for at most about ten seconds, and say how long the others take by that."""
+    made = Results(folder).keys() if folder is not None and (Path(folder) / "sweep.json").exists() else set[str]()
+    left = [job for job in sweep.jobs if job.key not in made]
+    groups: dict[str, list[Job]] = {}
+    for job in left:
+        groups.setdefault(job.group, []).append(job)
+    began, building, running, sampled = time.process_time(), 0.0, 0.0, 0
+    chosen = list(groups.values())
+    for some in chosen[:: max(1, len(chosen) // 16)]:
+        times = []
+        for job in (some[0], some[-1]):
+            start = time.process_time()
+            run_job(measure, job, sweep.limit)
+            times.append(time.process_time() - start)
+        sampled += 1
+        running += times[1]
+        building += max(0.0, times[0] - times[1])
+        if time.process_time() - began > SAMPLE_SECONDS:
+            break
+    per = max(1, sampled)
+    return Estimate(len(sweep.jobs), len(left), len(left) * running / per + len(groups) * building / per, sampled)

@@ -1,0 +1,183 @@
+"""A sweep: lists of what is built, changed and run. The product of the lists is the set of jobs.
+
+    sweep = Sweep.load("noise.toml")
+    sweep = Sweep("noise", [Builds("examples/multiply.subleq", design=["two-layer", "one-layer"])],
+                  [Changes("weight-noise", amount=[1e-9, 1e-6])], seeds=5)
+    sweep.run("folder").table()
+
+Everything in `Builds` and `Changes` is a value or a list of values. A file has the same names: see docs/sweep.md.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punchcard.errors import PunchcardError, SweepError, did_you_mean
+from punchcard.files import read_whole
+from punchcard.sweep.changes import check
+from punchcard.sweep.job import Change, Job, ProgramFile, Setup, content_key
+
+if TYPE_CHECKING:
+    from punchcard.sweep.results import Results
+
+MOST_JOBS = 10_000_000
+OWN = ("input", "temperature", "gate")
+"""Lists of `Builds` that are not options of a machine."""
+
+
+class Builds:
+    """Programs, and machines for them.
+
+    programs   files
+    machines   "module:Class" or "file.py:Class" of machines of your own
+    values     first values by name, or a list of such
+    lists      options of the machine such as `design`, `dtype`, `word_bits`; `input`, `temperature`, `gate`
+    """
+
+    def __init__(self, programs: str | Path | Sequence[str | Path], *, machines: Sequence[str] = (),
+                 values: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (), folder: str | Path = ".", **lists: Any
+                 ) -> None:
+        place = Path(folder)
+        named = [programs] if isinstance(programs, str | Path) else list(programs)
+        self.programs = [ProgramFile(Path(name).name, read_whole(place / name, "program")) for name in named]
+        self.machines = tuple(str(place / each) if ".py:" in each else each for each in machines)
+        self.values = [values] if isinstance(values, Mapping) else list(values) or [{}]
+        self.lists = {name: _listed(value) for name, value in lists.items()}
+
+    def setups(self) -> Iterable[Setup]:
+        """The product of the lists."""
+        for program, values, chosen in product(self.programs, self.values, product(*self.lists.values())):
+            named = dict(zip(self.lists, chosen, strict=True))
+            own = {name: named.pop(name) for name in OWN if name in named}
+            yield Setup(program, named, values, machines=self.machines, **own)
+
+
+class Changes:
+    """Changes of one kind: each field of `Change` is a value or a list of values."""
+
+    def __init__(self, kind: str = "none", **lists: Any) -> None:
+        known = [field.name for field in fields(Change)][1:]
+        for name in lists:
+            if name not in known:
+                raise SweepError(f"{name} is not a field of a change{did_you_mean(name, known)}: there are "
+                                 f"{', '.join(known)}")
+        self.made = [Change(kind, **dict(zip(lists, chosen, strict=True)))
+                     for chosen in product(*map(_listed, lists.values()))]
+        for change in self.made:
+            check(change)
+
+
+def _listed(value: Any) -> list[Any]:
+    found = list(value) if isinstance(value, list | tuple) else [value]
+    if not found:
+        raise SweepError("an empty list in a sweep: it has no jobs")
+    return found
+
+
+@dataclass
+class Sweep:
+    """A sweep as a value.
+
+    builds    what is built
+    changes   what is changed; default: nothing
+    seeds     how many times each change is made, with other random numbers
+    loops     the largest number of loops of a run
+    engines   the engines that run it; "dense" is the equation, literally
+    limit     seconds that a job may take
+    """
+
+    name: str
+    builds: Sequence[Builds]
+    changes: Sequence[Changes] = ()
+    seeds: int = 1
+    loops: int = 1000
+    engines: Sequence[str] = ("dense",)
+    limit: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("seeds", self.seeds), ("loops", self.loops), ("limit", self.limit)):
+            if not value > 0:
+                raise SweepError(f"{name}={value} of the sweep {self.name!r}: it must be more than 0")
+        if not self.builds:
+            raise SweepError(f"the sweep {self.name!r} builds nothing: add [[build]] with a program")
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """All jobs, each once: those of one machine stand together."""
+        found: dict[str, Job] = {}
+        changes = [change for some in self.changes for change in some.made] or [Change()]
+        for build in self.builds:
+            for setup, engine, change, seed in product(build.setups(), self.engines, changes, range(self.seeds)):
+                if seed and change.kind in ("none", "rounding"):
+                    continue  # nothing random in it
+                job = Job(setup, change, seed, self.loops, engine, number=len(found))
+                found.setdefault(job.key, job)
+                if len(found) > MOST_JOBS:
+                    raise SweepError(f"the sweep {self.name!r} has more than {MOST_JOBS:,} jobs: cut a list")
+        return list(found.values())
+
+    @property
+    def key(self) -> str:
+        """A name for the set of jobs."""
+        return content_key([job.key for job in self.jobs])
+
+    def run(self, folder: str | Path, *, executor: Executor | None = None, workers: int | None = None,
+            ray: str | bool | None = None, resume: bool = False, progress: Callable[..., None] | None = None) -> Results:
+        """Make all jobs that the folder does not have yet: see `punchcard.sweep.campaign.run_sweep`."""
+        from punchcard.sweep.campaign import run_sweep
+
+        return run_sweep(self, folder, executor=executor, workers=workers, ray=ray, resume=resume, progress=progress)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Sweep:
+        """A sweep from its file. Programs are found from the file's folder."""
+        try:
+            found = tomllib.loads(read_whole(path, "sweep").decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SweepError(f"{str(path)!r} is not a TOML file: {error}") from None
+        try:
+            return _of_table(found, Path(path))
+        except PunchcardError as error:
+            raise SweepError(f"{str(path)!r}: {error}") from None
+
+
+def _of_table(found: dict[str, Any], path: Path) -> Sweep:
+    builds = [_build(table, path.parent) for table in _tables(found, "build")]
+    changes = [_change(table) for table in _tables(found, "change")]
+    kinds = {"name": str, "seeds": int, "loops": int, "limit": (int, float), "engine": (str, list)}
+    for name, value in found.items():
+        if name not in kinds:
+            raise SweepError(f"unknown name {name!r}{did_you_mean(name, kinds)}: there are build, change, "
+                             f"{', '.join(kinds)}")
+        if not isinstance(value, kinds[name]) or isinstance(value, bool):  # type: ignore[arg-type]
+            raise SweepError(f"{name} = {json.dumps(value)}: it has the wrong type")
+    engines = _listed(found.pop("engine", "dense"))
+    return Sweep(**{"name": path.stem, **found}, engines=engines, builds=builds, changes=changes)
+
+
+def _tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    tables = found.pop(name, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SweepError(f"{name} must be a list of tables: write [[{name}]]")
+    return tables
+
+
+def _build(table: dict[str, Any], folder: Path) -> Builds:
+    if "program" not in table:
+        raise SweepError("a [[build]] has no program: name its file")
+    programs, values = table.pop("program"), table.pop("set", [])
+    return Builds(programs, values=values, folder=folder, **table)
+
+
+def _change(table: dict[str, Any]) -> Changes:
+    if not isinstance(kind := table.pop("kind", None), str):
+        raise SweepError("a [[change]] has no kind: see docs/sweep.md")
+    return Changes(kind, **table)

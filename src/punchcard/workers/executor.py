@@ -1,0 +1,27 @@
+"""Where work is done that can be done apart: processes of this computer, or a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+
+from punchcard.budget import limit
+from punchcard.workers.lanes import LaneExecutor, ProcessLane
+
+OVERHEAD = 2 << 30
+"""Bytes of a worker beside what its job may use: the interpreter and its libraries."""
+
+
+def workers_of(workers: int | None, ray: str | bool | None) -> AbstractContextManager[Executor]:
+    """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one."""
+    if ray is not None and ray is not False:
+        from punchcard.workers.ray_lane import ray_executor
+
+        return ray_executor("" if ray is True else ray, workers, memory=limit() + OVERHEAD)
+    return LaneExecutor(default_workers() if workers is None else workers, lambda: ProcessLane(limit() + OVERHEAD))
+
+
+def default_workers() -> int:
+    """One for each core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

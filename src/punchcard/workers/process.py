@@ -1,0 +1,44 @@
+"""A worker process: calls come in by a connection, and values go out. It ends when its caller does.
+
+    python -m punchcard.workers.process DESCRIPTOR MEMORY
+"""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+def limit_memory(allowed: int) -> None:
+    """Let this process use so many bytes; 0: as many as there are."""
+    if allowed:
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed if most == resource.RLIM_INFINITY else min(allowed, most), most))
+
+
+def serve(connection: Connection[Any, Any]) -> None:
+    """Answer calls until the other side is gone."""
+    while True:
+        try:
+            text = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        try:
+            function, arguments = pickle.loads(text)
+            answer = True, function(*arguments)
+        except Exception as error:
+            answer = False, error
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+        except Exception as error:  # a value, or an error, that cannot be sent
+            connection.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+if __name__ == "__main__":
+    limit_memory(int(sys.argv[2]))
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,191 @@
+"""The set of models whose mechanism is known: the truth is found again in the disguised models; answers are scored."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import punchcard
+from punchcard.errors import PunchcardError
+from punchcard.export.copies import with_copies
+from punchcard.ground_truth.collection import make_set
+from punchcard.ground_truth.models import VARIANTS, specs
+from punchcard.ground_truth.pairs import KINDS
+from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary
+from tests.cases import EXAMPLES
+from tests.command_line import invoke
+
+ONLY = "two-layer"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two-layer SUBLEQ models of the small set."""
+    folder = tmp_path_factory.mktemp("truth") / "set"
+    with ThreadPoolExecutor(1) as executor:
+        make_set("small", folder, pairs=16, only=ONLY, executor=executor)
+    return folder
+
+
+def truth_of(folder: Path, name: str) -> dict[str, Any]:
+    files = [folder / "models" / name / "truth.json", folder / "test-truth" / f"{name}.json"]
+    assert sum(file.exists() for file in files) == 1, "truth is in one place"
+    return json.loads(next(file for file in files if file.exists()).read_text())  # type: ignore[no-any-return]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "models").iterdir())
+
+
+def test_the_set_is_large_and_has_both_splits() -> None:
+    full = list(specs("full"))
+    assert len(full) >= 120
+    assert len({each.name for each in full}) == len(full)
+    assert {each.kind for each in full} == {"subleq", "von-neumann", "fleq", "riscv"}
+    for kind in ("subleq", "von-neumann"):
+        for variant in VARIANTS:
+            assert {each.is_test for each in full if (each.kind, each.variant) == (kind, variant)} == {True, False}
+    assert all(each.pairs >= 200 for each in full if each.kind in ("subleq", "von-neumann"))
+
+
+def test_the_truth_is_found_again_by_patching_the_disguised_model(made: Path) -> None:
+    """By the public folder alone: every edge of every model, patched in the model's own basis, has the effect as said."""
+    for name in names(made):
+        network, clean, corrupt, about = opened(made / "models" / name)
+        wrote: list[dict[str, Any]] = [{}, {}]
+        end = network.loop(clean, wrote=wrote[0].setdefault)
+        network.loop(corrupt, wrote=wrote[1].setdefault)
+        assert set(about["tasks"]) == set(KINDS)
+        said = truth_of(made, name)["edges"]["all"]
+        assert set(said) == set(network.edges())
+        idle = "idle" in name
+        for edge, label in said.items():
+            writer, reader = edge.split("->")
+            moved = wrote[1][writer] - wrote[0][writer]
+            other = network.loop(clean, read=partial(add_for, reader, moved))
+            differs = bool((np.abs(other - end) > NEAR).any())
+            assert differs >= label, (name, edge)
+            assert idle or differs == label, (name, edge)  # an edge into a copy changes idle rows alone
+
+
+def add_for(reader: str, moved: Any, part: str, card: Any) -> Any:
+    """What a part reads: with something added, if it is the reader."""
+    return card + moved if part == reader else card
+
+
+def test_idle_parts_look_like_real_ones() -> None:
+    machine = punchcard.build(punchcard.load(EXAMPLES / "multiply.subleq"), design="two-layer", word_bits=8)
+    layers = machine.weights.layers
+    copied = with_copies(layers, 0.5, np.random.default_rng(3))
+    assert sum(map(len, copied.heads)) > 0
+    for layer, wide, heads, units in zip(layers, copied.layers, copied.heads, copied.units, strict=True):
+        for place, real in enumerate(heads.tolist(), start=layer.heads):
+            for matrix in (wide.value, wide.key, wide.query):
+                assert np.linalg.norm(matrix[place]) == np.linalg.norm(matrix[real])
+                assert np.linalg.matrix_rank(matrix[place]) == np.linalg.matrix_rank(matrix[real])
+        for place, unit in enumerate(units.tolist(), start=layer.hidden):
+            assert np.linalg.norm(wide.w2[:, place]) == np.linalg.norm(wide.w2[:, unit])
+        own = machine.layout.width
+        assert not wide.w1[:, own:].any(), "nothing reads an idle row"
+
+
+def answers(made: Path, kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    generator = np.random.default_rng(5)
+    for name in names(made):
+        truth = truth_of(made, name)
+        if kind == "empty":
+            found[name] = {"nodes": {}, "edges": {}}
+            continue
+        labelled = {part: {task: {each: float(label) if kind == "true" else float(generator.random())
+                                  for each, label in labels.items()} for task, labels in truth[part].items()}
+                    for part in ("nodes", "edges")}
+        variables = {key: truth["variables"][key]["basis"] for key in list(truth["variables"])[-3:]}
+        found[name] = {**labelled, **({"variables": variables} if kind == "true" else {})}
+    return found
+
+
+def test_true_random_and_empty_answers_score_as_they_should(made: Path) -> None:
+    rows = score(made, answers(made, "true"))
+    for row in rows:
+        if row["kind"] == "variables":
+            assert row["accuracy"] == 1.0 or row["accuracy"] != row["accuracy"]
+        else:
+            assert (row["precision"], row["recall"]) == (1.0, 1.0)
+            assert row["roc"] == 1.0 or row["roc"] != row["roc"]
+    chance = [row["roc"] for row in score(made, answers(made, "random")) if row["roc"] == row["roc"]]
+    assert abs(np.mean(chance) - 0.5) < 0.1
+    for row in score(made, answers(made, "empty")):
+        assert (row["precision"], row["recall"]) == (1.0, 0.0)
+        assert row["roc"] in (0.5,) or row["roc"] != row["roc"]
+    assert "| edges | pointer | 5 |" in summary(rows)
+
+
+def test_figures_of_scores() -> None:
+    assert area(np.array([3.0, 1.0]), np.array([2.0, 1.0])) == 0.625
+    found = rates({"a": True, "b": True, "c": False, "d": False}, {"a": 0.9, "c": 0.7})
+    assert (found["precision"], found["recall"], found["roc"]) == (0.5, 0.5, 0.625)
+
+
+def test_the_subspace_of_another_variable_scores_low(made: Path) -> None:
+    name = names(made)[0]
+    network, clean, corrupt, about = opened(made / "models" / name)
+    variables = truth_of(made, name)["variables"]
+    one = next(each for each in variables.values() if each["name"].startswith("difference after the attention"))
+    other = next(each for each in variables.values() if len(each["basis"]) == len(one["basis"]) and each is not one)
+    assert accuracy(network, clean, corrupt, one, np.array(one["basis"])) == 1.0
+    assert accuracy(network, clean, corrupt, one, np.array(other["basis"])) < 0.5
+    labels = load_file(made / "models" / name / "labels.safetensors")
+    assert all(labels[key].shape == (len(clean), each["vectors"], len(each["columns"]))
+               for key, each in about["variables"].items())
+
+
+def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        again = make_set("small", tmp_path / "again", pairs=16, only="two-layer-5bit-4x4-idle-rotated", executor=executor)
+        with pytest.raises(PunchcardError, match="has a set already"):
+            make_set("small", tmp_path / "again", executor=executor)
+        with pytest.raises(PunchcardError, match="no model of the set 'small' has 'x86'"):
+            make_set("small", tmp_path / "none", only="x86", executor=executor)
+    first = json.loads((made / "manifest.json").read_text())["models"]
+    for name, about in again["models"].items():
+        assert about == first[name]
+
+
+def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> None:
+    name = names(made)[0]
+    (tmp_path / "answers.json").write_text(json.dumps({name: answers(made, "true")[name]}))
+    words = ["score.py", ".", "--answers", str(tmp_path / "answers.json")]
+    program = (f"import sys; sys.modules['punchcard'] = None; sys.argv = {words!r}; "
+               "exec(compile(open('score.py').read(), 'score.py', 'exec'))")
+    ran = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    command = invoke("ground-truth", "score", made, "--answers", tmp_path / "answers.json")
+    assert command.exit_code == 0, command.stderr
+    assert command.stdout == ran.stdout
+    assert "| nodes | all | 1 | 1.00 | 1.00 |" in ran.stdout
+
+
+def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
+    for text, wanted in (("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "no truth about a model 'x'")):
+        (tmp_path / "wrong.json").write_text(text)
+        ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "wrong.json")
+        assert ran.exit_code == 2
+        assert wanted in ran.stderr
+
+
+@pytest.mark.soak
+def test_every_kind_of_model_is_made(tmp_path: Path) -> None:
+    ran = invoke("ground-truth", "make", tmp_path / "set", "--workers", "2")
+    assert ran.exit_code == 0, ran.stderr
+    manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
+    assert len(manifest["models"]) == len(list(specs("small")))

@@ -1,0 +1,325 @@
+"""Sweeps: jobs by their content, changes by their seed, workers that fail, results that are kept."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import punchcard
+from punchcard.errors import StorageError, SweepError
+from punchcard.sweep import dispatch as dispatching
+from punchcard.sweep.changes import changed, rounded
+from punchcard.sweep.dispatch import Progress, dispatch
+from punchcard.sweep.job import Change, Job
+from punchcard.sweep.plan import Builds, Changes, Sweep
+from punchcard.sweep.trial import measure
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerTimeout
+from tests.cases import EXAMPLES
+from tests.command_line import invoke
+from tests.sweep_jobs import LIMIT, WORK, SmallJob, expected
+
+pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: sweeps are not tested")
+FIRST = EXAMPLES / "sweeps" / "first.toml"
+MEMORY = 1 << 29
+
+
+def small(seeds: int = 2, **more: Any) -> Sweep:
+    return Sweep("small", [Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
+                                  design=["two-layer", "one-layer"], **more)],
+                 [Changes("weight-noise", amount=[1e-9, 1e-6]), Changes("rounding", to="int8")], seeds=seeds, loops=100)
+
+
+def job(change: Change, **options: Any) -> Job:
+    setup = next(iter(Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
+                             **{"design": "two-layer", **options}).setups()))
+    return Job(setup, change, loops=100)
+
+
+# Jobs
+
+
+def test_the_product_of_the_lists_is_the_set_of_jobs() -> None:
+    jobs = small().jobs
+    assert len(jobs) == 2 * (2 * 2 + 1)  # a rounding has nothing random: one seed
+    assert len({each.key for each in jobs}) == len(jobs)
+    assert [each.key for each in small().jobs] == [each.key for each in jobs]
+    assert {each.key for each in jobs} < {each.key for each in small(seeds=3).jobs}, "keys are made of content alone"
+
+
+def test_a_file_is_the_same_as_the_object() -> None:
+    found = Sweep.load(FIRST)
+    again = Sweep("other", [Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
+                                   design=["two-layer", "one-layer"])],
+                  [Changes("weight-noise", amount=[1e-9, 1e-8, 1e-7, 1e-6])], seeds=5, loops=100)
+    assert found.key == again.key
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("seeds = ", "not a TOML file"),
+    ("seeds = 0\n[[build]]\nprogram = 'P'", "seeds=0"),
+    ("loop = 3\n[[build]]\nprogram = 'P'", r"unknown name 'loop' \(did you mean 'loops'\?\)"),
+    ("loops = 'x'\n[[build]]\nprogram = 'P'", "loops = \"x\": it has the wrong type"),
+    ("", r"builds nothing: add \[\[build\]\]"),
+    ("[[build]]\ndesign = 'paper'", "has no program"),
+    ("[[build]]\nprogram = 'missing.subleq'", "no such file"),
+    ("build = 3", r"write \[\[build\]\]"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'noise'", "kind='noise'.*there are none, weight-noise"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int4'", "to='int4'"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = -1", "amount=-1"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namout = 1", r"amout is not a field.*amount"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = []", "an empty list"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\namount = 1", "has no kind"),
+])
+def test_files_that_are_not_sweeps(text: str, wanted: str, tmp_path: Path) -> None:
+    (tmp_path / "P").write_text("x")
+    (tmp_path / "wrong.toml").write_text(text)
+    with pytest.raises(SweepError, match=wanted):
+        Sweep.load(tmp_path / "wrong.toml")
+
+
+# Changes and measures
+
+
+def test_an_unchanged_machine_is_right() -> None:
+    found = measure(job(Change()))
+    assert found["right"] is True
+    assert (found["first_wrong_loop"], found["wrong_entries"], found["drift"], found["loops"]) == (None, 0, 0.0, 10)
+
+
+def test_noise_breaks_a_machine_and_is_the_same_for_the_same_job() -> None:
+    little, much = (measure(job(Change("weight-noise", amount))) for amount in (1e-9, 1e-3))
+    assert little["right"] is True
+    assert 0 < little["drift"] < 1e-3
+    assert much["right"] is False
+    assert much["first_wrong_loop"] == 1
+    again = measure(job(Change("weight-noise", 1e-9)))
+    assert again["drift"] == little["drift"]
+
+
+def test_activation_noise_and_temperature() -> None:
+    quiet, loud = (measure(job(Change("activation-noise", amount))) for amount in (1e-12, 0.5))
+    assert quiet["right"] is True
+    assert 1e-13 < quiet["drift"] < 1e-6
+    assert loud["right"] is False
+    soft = measure(job(Change(), temperature=0.01))
+    assert soft["right"] is False, "a softmax that is not hard takes from every column"
+
+
+@pytest.mark.parametrize("bits", ["any", "sign", "exponent", "mantissa"])
+def test_flips_change_as_many_bits_as_they_say(bits: str) -> None:
+    program = punchcard.load(EXAMPLES / "multiply.subleq")
+    machine = punchcard.build(program, design="two-layer", precision="float64")
+    before = [array.copy() for _, array in machine.weights.state()]
+    made, told = changed(machine, Change("bit-flips", 3, where="nonzero", bits=bits, layer=2), np.random.default_rng(1))
+    flipped = [np.ascontiguousarray(one).view(np.uint64) ^ np.ascontiguousarray(two).view(np.uint64)
+               for one, (_, two) in zip(before, made.weights.state(), strict=True)]
+    found = [int(word) for array in flipped for word in array.ravel() if word]
+    assert sum(word.bit_count() for word in found) == 3
+    wanted = {"any": (0, 63), "sign": (63, 63), "exponent": (52, 62), "mantissa": (0, 51)}[bits]
+    assert all(wanted[0] <= word.bit_length() - 1 <= wanted[1] for word in found)
+    assert told.count("layers.1.") == 3
+    assert all((one == two).all() for one, (_, two) in zip(before, machine.weights.state(), strict=True)), "a copy"
+
+
+def test_rounding() -> None:
+    values = np.array([0.0, 1.0, -3.0, 100.3, 127.0])
+    assert rounded(values, "int8").tolist() == [0, 1, -3, 100, 127]
+    assert rounded(np.array([1 + 2**-8, 257.0]), "bfloat16").tolist() == [1.0, 256.0]
+    assert not rounded(np.zeros(3), "int8").any()
+
+
+def test_changes_that_do_not_fit_are_refused() -> None:
+    for change, wanted in ((Change("weight-noise", 1, layer=9), "layer=9.*has 2"),
+                           (Change("bit-flips", 0.5), "whole number"), (Change("bit-flips", 1, tensor="wq"), "tensor='wq'")):
+        with pytest.raises(SweepError, match=wanted):
+            measure(job(change))
+
+
+# Workers
+
+
+def rows_of(jobs: list[SmallJob], executor: Any, workers: int = 2) -> dict[int, tuple[str, int | None]]:
+    kept: dict[int, tuple[str, int | None]] = {}
+
+    def keep(rows: Any) -> None:
+        for each, row in rows:
+            assert each.number not in kept, "a job is kept once"
+            kept[each.number] = row["status"], row.get("value")
+
+    dispatch(jobs, WORK, keep, executor, workers=workers, limit=LIMIT)
+    return kept
+
+
+def test_jobs_that_raise_hang_eat_memory_or_die_get_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatching, "GRACE", 1.0)
+    kinds = {3: "raises", 17: "hangs", 30: "eats", 41: "dies"}
+    jobs = [SmallJob(number, kinds.get(number, "fine")) for number in range(60)]
+    with LaneExecutor(2, lambda: ProcessLane(MEMORY)) as executor:
+        assert rows_of(jobs, executor) == {each.number: expected(each) for each in jobs}
+
+
+@pytest.mark.soak
+def test_a_worker_that_hears_no_signal_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatching, "GRACE", 1.0)
+    jobs = [SmallJob(number, "stuck" if number == 2 else "fine") for number in range(5)]
+    with LaneExecutor(2, ProcessLane) as executor:
+        assert rows_of(jobs, executor) == {each.number: expected(each) for each in jobs}
+
+
+def test_any_executor_of_the_standard_library() -> None:
+    jobs = [SmallJob(number, "raises" if number == 5 else "fine") for number in range(2000)]
+    with ThreadPoolExecutor(2) as executor:
+        assert rows_of(jobs, executor) == {each.number: expected(each) for each in jobs}
+
+
+def test_lanes_that_cannot_start() -> None:
+    def none() -> ProcessLane:
+        raise LaneUnavailable("no room")
+
+    with LaneExecutor(2, none) as executor, pytest.raises(LaneUnavailable, match="no room"):
+        rows_of([SmallJob(1)], executor)
+    with pytest.raises(SweepError, match="workers=0"):
+        LaneExecutor(0, none)
+
+
+def test_progress_says_the_rate_and_the_rest() -> None:
+    assert str(Progress(30, 100, 20, 2.0)) == "30 of 100 jobs, 10.0 a second, about 7 s left"
+    assert math.isinf(Progress(0, 100, 0, 0.0).left)
+
+
+# Results
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """All rows of the small sweep, made in this process."""
+    folder = tmp_path_factory.mktemp("sweep") / "whole"
+    with ThreadPoolExecutor(1) as executor:
+        return small().run(folder, executor=executor, workers=1)
+
+
+def stable(results: Any) -> Any:
+    from punchcard.sweep.results import TIMES
+
+    return results.table().drop_columns(list(TIMES))
+
+
+def test_the_table_has_every_job_once(whole: Any) -> None:
+    table = whole.table()
+    assert table["key"].to_pylist() == [each.key for each in small().jobs]
+    assert set(table["status"].to_pylist()) == {"ok"}
+    frame = whole.pandas()
+    noisy = frame[(frame.change == "weight-noise") & (frame.amount == 1e-9)]
+    assert noisy.right.all()
+    assert (frame.word_bits == 8).all()
+    assert "10 of 10 jobs" in repr(whole)
+
+
+def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.made >= 4:
+            raise Stopped
+
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(Stopped):
+            small().run(tmp_path / "out", executor=executor, workers=1, progress=stop)
+        made = len(list((tmp_path / "out" / "parts").iterdir()))
+        with pytest.raises(SweepError, match="go on with --resume"):
+            small().run(tmp_path / "out", executor=executor)
+        with pytest.raises(SweepError, match="results of another sweep, 'small' with 10 jobs"):
+            small(seeds=3).run(tmp_path / "out", executor=executor, resume=True)
+        counted: list[Progress] = []
+        results = small().run(tmp_path / "out", executor=executor, workers=1, resume=True, progress=counted.append)
+    assert made == 2
+    assert counted[-1].here == 6
+    assert stable(results).equals(stable(whole))
+    (next((tmp_path / "out" / "parts").iterdir())).write_bytes(b"damaged")
+    with pytest.raises(StorageError, match=r"not a part of a sweep's results.*delete it"):
+        results.table()
+
+
+def test_a_full_disk_stops_a_sweep_and_spoils_nothing(whole: Any, tmp_path: Path) -> None:
+    """A file that may not grow is as a disk that is full: the writer gets an error in the middle of a part."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    seen = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+            with pytest.raises(StorageError, match="cannot write"):
+                small().run(tmp_path / "out", executor=executor, workers=1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, seen)
+        assert not list((tmp_path / "out" / "parts").iterdir())
+        assert stable(small().run(tmp_path / "out", executor=executor, resume=True)).equals(stable(whole))
+
+
+@pytest.mark.soak
+def test_processes_give_the_same_rows_also_when_the_sweep_is_killed(whole: Any, tmp_path: Path) -> None:
+    program = ("import sys; from tests.test_sweep import small; "
+               "small().run(sys.argv[1], workers=2, resume=True)")
+    command = [sys.executable, "-c", program, str(tmp_path / "out")]
+    parts = tmp_path / "out" / "parts"
+    with subprocess.Popen(command) as process:
+        while not (parts.exists() and any(parts.iterdir())):
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+    assert subprocess.run(command, check=False).returncode == 0
+    from punchcard.sweep.results import Results
+
+    assert stable(Results(tmp_path / "out")).equals(stable(whole))
+
+
+# The command
+
+
+def test_the_command_makes_a_report(whole: Any) -> None:
+    ran = invoke("sweep", "report", whole.folder)
+    assert ran.exit_code == 0, ran.stderr
+    page = (whole.folder / "report.md").read_text()
+    assert "| two-layer | 1e-09 | 2 | 100 % |" in page
+    assert "| design | all right up to | none right from |" in page
+    assert (whole.folder / "plots" / "weight-noise.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_a_dry_run_counts_and_estimates(tmp_path: Path) -> None:
+    ran = invoke("sweep", FIRST, "--dry-run")
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout.startswith("40 jobs, 40 to make: about ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("words", "wanted"), [
+    (("sweep", FIRST), "name it with -o DIR"),
+    (("sweep", "report", "/nowhere"), "no such file"),
+    (("sweep", "run", "missing.toml", "-o", "x"), "no such file"),
+])
+def test_wrong_commands(words: tuple[Any, ...], wanted: str) -> None:
+    ran = invoke(*words)
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+
+
+def test_a_call_that_takes_too_long() -> None:
+    with LaneExecutor(1, ProcessLane) as executor:
+        future: Any = executor.submit_within(0.5, time.sleep, 100)
+        with pytest.raises(WorkerTimeout, match=r"more than 0\.5 seconds"):
+            future.result()
+        with pytest.raises(SweepError, match="by their order"):
+            executor.submit(sorted, [1], reverse=True)
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(divmod, 1, 0).result()
