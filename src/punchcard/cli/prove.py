@@ -14,6 +14,7 @@ import click
 
 from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
+from punchcard.cli.stock import prove_stock
 from punchcard.cli.sweep import ray_of, ray_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
@@ -37,16 +38,20 @@ FAILED = 1
               help="Timeout of one solver query; the proof stops at the first timeout.")
 @click.option("--jobs", type=click.IntRange(1, 100_000), help="How many processes show parts of the proof.  [default: 1]")
 @ray_option
+@click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 @json_option
 def prove(
     registry: Registry, file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None,
-    weights: Path | None, seconds: float | None, jobs: int | None, ray: str | None, as_json: bool, **given: Any,
+    weights: Path | None, seconds: float | None, jobs: int | None, ray: str | None, on: str | None, as_json: bool,
+    **given: Any,
 ) -> int:
     """Prove from the weights that one loop is one step of the machine, for every card and so for every program.
 
     With FILE, the machine is built for that program, else with default sizes. A false claim comes with a
     counterexample, and the exit status is 1. The solver z3 is needed: pip install 'punchcard[proof]'.
     """
+    if on is not None:
+        return prove_stock(file, output=output, as_json=as_json)
     from punchcard.cli.display import Progress
     from punchcard.proof.prover import prove as proven
     from punchcard.proof.prover import require_solver, verify

@@ -19,6 +19,7 @@ import click
 
 from punchcard.cli.keyboard import polled_input
 from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
+from punchcard.cli.stock import run_stock
 from punchcard.cli.terminal import input_file, interruptible, print_json
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -51,10 +52,11 @@ TRACED_DENSELY = 512
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
+@click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
     engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
-    as_json: bool, stats: str | None, check: bool, no_check: bool, **given: Any,
+    as_json: bool, stats: str | None, check: bool, no_check: bool, on: str | None, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
@@ -62,6 +64,8 @@ def run(
     """
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
+    if on is not None:
+        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace, as_json=as_json, check=not no_check)
     compared: bool | Check | None = "lockstep" if check else False if no_check else None
     if resume is not None:
         saved, checkpoint = _saved(resume, registry), checkpoint or resume

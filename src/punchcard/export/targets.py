@@ -44,6 +44,8 @@ GROUND_TRUTH = (
     Option("loops", "the largest number of loops per pair", least=1, most=1_000_000),
 )
 
+STOCK = (Option("positions", "positions of the context: tokens of prompt and trace together", least=64, most=65536),)
+
 TARGETS = {target.name: target for target in (
     Target("transformer-lens", "transformer-lens", "punchcard.export.transformer_lens:write",
            "a bridge with hooks", ("transformer_lens",)),
@@ -55,6 +57,10 @@ TARGETS = {target.name: target for target in (
            "arrays and names, for any tool"),
     Target("ground-truth", "", "punchcard.export.ground_truth:write",
            "a model, its circuit, and counterfactual pairs", options=GROUND_TRUTH),
+    Target("gpt2", "hf", "punchcard.language_models.stock.checkpoint:write_gpt2",
+           "a stock GPT-2 whose prompt is the program", ("transformers", "tokenizers"), STOCK),
+    Target("llama", "hf", "punchcard.language_models.stock.checkpoint:write_llama",
+           "a stock Llama whose prompt is the program", ("transformers", "tokenizers"), STOCK),
 )}
 
 

@@ -1,0 +1,79 @@
+"""`--on stock`: commands on the folder of a stock checkpoint.
+
+`run` goes on with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from punchcard.cli.options import given_flags
+from punchcard.cli.terminal import out, print_json
+from punchcard.errors import PunchcardError
+from punchcard.files import check_apart, check_writable
+from punchcard.formatting import plural
+
+UNPROVEN = ("certificate", "weights", "seconds", "kind_name", "design", "dtype")
+REFUSED = ("settings", "arguments", "input_", "checkpoint", "every", "resume", "stats", "check", "design", "dtype")
+
+
+def run_stock(
+    folder: Path | None, *, engine: str | None, max_steps: int | None, trace: bool, as_json: bool, check: bool,
+) -> int:
+    """Run it and show what came of it; the exit status."""
+    place = _folder(folder, *REFUSED)
+    from punchcard.language_models.stock.running import run_checkpoint
+
+    run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check)
+    state = run.trace.state
+    if as_json:
+        print_json({"engine": run.engine, "tokens": len(run.words), "steps": run.trace.steps, "halted": run.trace.halted,
+                    "program_counter": state.program_counter, "memory": list(state.memory), "agrees": run.agrees,
+                    "seconds": round(run.seconds, 6), "trace": " ".join(run.words)})
+        return 1 if run.agrees is False else 0
+    if trace:
+        out(" ".join(run.words))
+    reason = "halted" if run.trace.halted else "not halted"
+    out(f"{reason} at {state.program_counter}: after {plural(run.trace.steps, 'instruction')}, "
+        f"{plural(len(run.words), 'token')}")
+    out("memory   " + " ".join(f"@{address} {value}" for address, value in enumerate(state.memory)))
+    out(f"engine   {run.engine}, {len(run.words) / max(run.seconds, 1e-9):,.0f} tokens a second")
+    if run.agrees:
+        out("check    agrees with the interpreter")
+    elif run.difference is not None:
+        out(f"check    token {run.difference} is {run.words[run.difference]!r}, the interpreter's is {run.expected!r}")
+    return 1 if run.agrees is False else 0
+
+
+def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> int:
+    """Show all claims about the weights in a folder; the exit status is 1 if one fails."""
+    place = _folder(folder, *UNPROVEN)
+    if output is not None:
+        check_apart(output, place)
+        check_writable(output)
+    from punchcard.language_models.stock.claims import prove_checkpoint
+
+    found = prove_checkpoint(place)
+    if as_json:
+        print_json(found.describe())
+    else:
+        out(found.title)
+        for claim in found.claims:
+            out(f"{claim.name}: {claim.about}")
+        for promise in (*found.facts, *found.promises):
+            out(f"given that {promise}")
+        out(f"violated: {found.failed}" if found.failed else
+            f"{len(found.claims)} claims shown in {found.seconds:.1f} s, for every text of these sizes")
+    if output is not None:
+        found.save(output)
+    return 0 if found.proven else 1
+
+
+def _folder(folder: Path | None, *refused: str) -> Path:
+    if folder is None:
+        raise click.UsageError("Missing argument 'FILE': the folder of a stock checkpoint.")
+    if flags := [flag for flag in given_flags(*refused) if flag != "FILE"]:
+        raise PunchcardError(f"{flags[0]} cannot be used with --on stock: the folder has the program and the weights")
+    return folder

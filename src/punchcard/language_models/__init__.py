@@ -1,0 +1,1 @@
+"""Computers inside language models: stock checkpoints whose prompt is a program."""

@@ -1,0 +1,258 @@
+"""A stock checkpoint: made from sizes, written as a folder that transformers opens, and read back from one.
+
+    config.json, generation_config.json, model.safetensors     the model, by transformers' own names
+    tokenizer.json, tokenizer_config.json                      words of the text are tokens
+    machine.json                                               which machine, its sizes, and the form
+    prompt.txt                                                 a program, where one was exported
+    README.md                                                  how to run it without Punchcard
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from punchcard import __version__
+from punchcard.budget import require
+from punchcard.card.formats import FORMATS
+from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
+from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
+from punchcard.language_models.stock import gpt2, llama, subleq
+from punchcard.language_models.stock.decoder import Decoder
+from punchcard.language_models.stock.language import TEXTS
+from punchcard.language_models.stock.positions import LEAST_POSITIONS, Positions
+from punchcard.language_models.stock.structure import Structure, layer_plans, structure_of
+from punchcard.language_models.stock.tokenizer import write_tokenizer
+from punchcard.language_models.stock.weights import StockWeights, compiled, margin_of
+from punchcard.machines.base import Machine
+
+FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
+DECODERS: dict[str, Callable[..., Decoder]] = {"subleq": subleq.decoder}
+DEFAULT_POSITIONS = 2048
+MOST_POSITIONS = 1 << 16
+SAMPLE = 256
+CONFIG, MODEL, MACHINE, PROMPT = "config.json", "model.safetensors", "machine.json", "prompt.txt"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A stock checkpoint: its form, the texts that it goes on with, the number format, and the length of its context."""
+
+    form: str
+    text: Any
+    dtype: str = "float32"
+    positions: int = DEFAULT_POSITIONS
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise PunchcardError(f"unknown form {self.form!r}{did_you_mean(self.form, FORMS)}: there are {', '.join(FORMS)}")
+        margin_of(self.dtype)
+        if not LEAST_POSITIONS <= self.positions <= MOST_POSITIONS:
+            raise SizeError(f"positions={self.positions}: a context has {LEAST_POSITIONS} to {MOST_POSITIONS} positions")
+
+    @property
+    def placing(self) -> Positions:
+        found: Positions = FORMS[self.form].positions(self.positions, subleq.MOST_BACK)
+        return found
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """What it computes, over bits."""
+        return DECODERS[self.text.machine](self.text, self.placing)
+
+    @cached_property
+    def weights(self) -> StockWeights:
+        """Its weights by formula. A context in which a head might not find its column is refused."""
+        self.check_context()
+        return compiled(self.decoder, self.placing, self.dtype)
+
+    def check_context(self) -> None:
+        """Refuse a context that is too long for the number format, with the longest that is not."""
+        if not self.holds():
+            most = self.largest_context()
+            raise PrecisionError(f"positions={self.positions}: in {self.dtype} and {self.form} form, with words of "
+                                 f"{self.text.word_bits} bits, every head finds its column up to {most} positions; use "
+                                 f"{'a shorter context' if self.dtype == 'float64' else 'a shorter context or float64'}")
+
+    def holds(self) -> bool:
+        """Whether every head finds its column in every text, by the formula of its weights. A sample of tokens is enough:
+        it says which rows are blank."""
+        decoder = self.decoder
+        some = np.unique(np.linspace(0, len(decoder.vocabulary) - 1, SAMPLE).astype(int))
+        sample = replace(decoder, embedding=decoder.embedding[some], readout=decoder.readout[some])
+        weights = compiled(sample, self.placing, self.dtype)
+        positional = np.zeros(weights.bits, dtype=bool) if weights.table is None else weights.table.any(axis=0)
+        try:
+            layer_plans(weights, self.form, self.placing, (weights.embedding == -1).all(axis=0) & ~positional)
+        except WeightsError:
+            return False
+        return True
+
+    def largest_context(self) -> int:
+        """The most positions for which every head finds its column, up to the limit of any."""
+        low, high = LEAST_POSITIONS, MOST_POSITIONS
+        if replace(self, positions=high).holds():
+            return high
+        while low < high:
+            middle = (low + high + 1) // 2
+            if replace(self, positions=middle).holds():
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    # Folders
+
+    def write(self, folder: Path, program: Any = None) -> None:
+        """The files of the folder."""
+        from safetensors.numpy import save
+
+        self._require_room()
+        form, weights = FORMS[self.form], self.weights
+        held = FORMATS[self.dtype].array
+        tensors = {name: np.ascontiguousarray(tensor.astype(held)) for name, tensor in form.tensors(weights).items()}
+        write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
+        write_whole(folder / CONFIG, json.dumps(form.config(weights), indent=2) + "\n")
+        ending = {"eos_token_id": weights.end, "pad_token_id": weights.end, "max_length": self.positions, "do_sample": False}
+        write_whole(folder / "generation_config.json", json.dumps(ending, indent=2) + "\n")
+        write_tokenizer(self.decoder.vocabulary, self.positions, folder)
+        about = {"machine": self.text.machine, **self.text.sizes, "form": self.form, "dtype": self.dtype,
+                 "positions": self.positions, "punchcard": __version__}
+        write_whole(folder / MACHINE, json.dumps(about, indent=2) + "\n")
+        if program is not None:
+            write_whole(folder / PROMPT, self.text.prompt(program) + "\n")
+        count = sum(tensor.size for tensor in tensors.values())
+        write_whole(folder / "README.md", _page(self, count))
+
+    def _require_room(self) -> None:
+        width = 2 * max(128, 1 << (self.decoder.layout.width - 1).bit_length())
+        table = self.positions if self.form == gpt2.NAME else 0
+        require((2 * len(self.decoder.vocabulary) + table) * width * (8 + FORMATS[self.dtype].array.itemsize),
+                f"a checkpoint with {len(self.decoder.vocabulary):,} tokens of width {width}")
+
+
+def save(form: str, machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:
+    """Write a checkpoint with a machine's sizes and number format, and a program as its prompt."""
+    made = Checkpoint(form, text_of(machine), machine.precision.name, positions)
+    if program is not None:
+        length = len(made.text.prompt(program).split())
+        if length >= positions:
+            raise SizeError(f"the prompt has {length} tokens, the context {positions} positions: use --positions "
+                            f"{4 * length} or more")
+    made.write(folder, program)
+
+
+def text_of(machine: Machine[Any, Any]) -> Any:
+    """The texts of a machine's programs, for its sizes."""
+    name = machine.kind.name
+    if name not in TEXTS:
+        raise PunchcardError(f"a {name} machine has no form as a stock checkpoint: there are {', '.join(TEXTS)}")
+    sizes = machine.sizes
+    return TEXTS[name](*(getattr(sizes, field.name) for field in fields(TEXTS[name])))
+
+
+def write_gpt2(machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:
+    """The export to GPT-2's form."""
+    save(gpt2.NAME, machine, program, folder, positions)
+
+
+def write_llama(machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:
+    """The export to Llama's form."""
+    save(llama.NAME, machine, program, folder, positions)
+
+
+def opened(folder: str | Path) -> Checkpoint:
+    """The checkpoint that a folder says it is; its weights are read by `weights_in`."""
+    place = Path(folder)
+    if not (place / MACHINE).is_file():
+        raise StorageError(f"{str(folder)!r} is not a stock checkpoint: it has no {MACHINE}; "
+                           "`punchcard export FILE --to gpt2 -o FOLDER` writes one")
+    about = _json(place / MACHINE)
+    try:
+        sizes = TEXTS[about["machine"]]
+        text = sizes(*(int(about[field.name]) for field in fields(sizes)))
+        return Checkpoint(str(about["form"]), text, str(about["dtype"]), int(about["positions"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{str(place / MACHINE)!r} does not describe a stock checkpoint: {error!r}") from None
+
+
+def weights_in(folder: str | Path) -> StockWeights:
+    """The weights in a folder, over bits, as they are."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    place = Path(folder)
+    check_readable(place / MODEL, "checkpoint")
+    try:
+        tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
+    except SafetensorError as error:
+        raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
+    found: StockWeights = FORMS[opened(folder).form].weights(
+        {name: tensor.astype(np.float64) for name, tensor in tensors.items()}, _json(place / CONFIG))
+    return found
+
+
+def structure_in(folder: str | Path) -> Structure:
+    """What the weights in a folder do, or `WeightsError`."""
+    found = opened(folder)
+    return structure_of(weights_in(folder), found.form, found.placing)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_whole(path, "JSON file"))
+    except ValueError as error:
+        raise StorageError(f"{str(path)!r} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise StorageError(f"{str(path)!r} is not a JSON object")
+    return found
+
+
+def _page(made: Checkpoint, count: int) -> str:
+    architecture = {"gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}[made.form]
+    sizes = "\n".join(f"| {name} | {value} |" for name, value in made.text.sizes.items())
+    return f"""---
+library_name: transformers
+license: mit
+tags: [punchcard, interpretability]
+---
+
+# A computer as a stock {architecture}
+
+The prompt is a {made.text.machine} program, and the text that follows is its trace. The weights are set by formula, not
+trained, and depend on sizes alone.
+
+| | |
+|---|---|
+{sizes}
+| positions | {made.positions} |
+| tokens | {len(made.decoder.vocabulary)} |
+| layers | {len(made.decoder.layers)} |
+| parameters | {count:,} |
+| number format | {made.dtype} |
+
+## Run it
+
+It needs torch and transformers, and no other code:
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained(".")
+tokenizer = AutoTokenizer.from_pretrained(".")
+prompt = tokenizer(open("prompt.txt").read(), return_tensors="pt")
+print(tokenizer.decode(model.generate(**prompt)[0]))
+```
+
+Narrower number formats than {made.dtype} give wrong tokens: an address and a position share one score, which they
+cannot hold.
+
+Written by Punchcard {__version__}.
+"""

@@ -1,0 +1,105 @@
+"""What is shown of the checkpoint in a folder, for every text of its sizes, from the weights that are in it.
+
+    columns     every token, and every position, has entries ±1, in pairs x and -x: so a norm is the identity
+    heads       each head finds its column: by how much the best other column loses, and how far scores may be off
+    units       every row that units write to is ±1 again
+    entries     how far an entry may be from ±1, by norms and roundings
+    logits      by how much the right token leads
+    sizes       the weights are those of the formula, so that they depend on sizes alone
+
+It takes for granted what no weight says: that sums are rounded as IEEE 754 has it, and how far LayerNorm is off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+import numpy as np
+
+from punchcard.arguments import checked
+from punchcard.card.formats import FORMATS
+from punchcard.errors import WeightsError
+from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.language_models.stock.checkpoint import FORMS, MODEL, Checkpoint, opened, weights_in
+from punchcard.language_models.stock.gaps import NORMS, HeadGap
+from punchcard.language_models.stock.positions import SPACING
+from punchcard.language_models.stock.structure import structure_of
+from punchcard.language_models.stock.units import check_bits
+from punchcard.language_models.stock.weights import StockWeights
+from punchcard.proof.certificate import Certificate, Claim
+
+APART = (f"columns in which a head's bits agree are {SPACING} positions apart or more, as in every text of a program "
+         "and its trace")
+SOLVER = "exact arithmetic on the weights, without a solver"
+
+
+@checked
+def prove_checkpoint(folder: str | Path) -> Certificate:
+    """All claims about the checkpoint in a folder, or the first that fails."""
+    begin = time.perf_counter()
+    made = opened(folder)
+    claims: list[Claim] = []
+    failed = None
+    last = begin
+
+    def shown(name: str, about: str, questions: int = 1) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        claims.append(Claim(name, about, questions, now - last))
+        last = now
+
+    try:
+        weights = weights_in(folder)
+        structure = structure_of(weights, made.form, made.placing)
+        shown("columns", f"{len(weights.embedding):,} tokens and {weights.positions:,} positions have entries ±1, as pairs")
+        for number, layer in enumerate(structure.layers, start=1):
+            for i, head in enumerate(layer.heads, start=1):
+                shown(f"layer {number}, head {i}", _told(head.gap, weights.dtype))
+        cases = check_bits(structure)
+        shown("units", f"every row that units write to is ±1 again, in {cases:,} cases of what they read", cases)
+        shown("entries", f"no entry is further than {max(structure.offset):.3g} from ±1")
+        shown("logits", f"the right token leads by {structure.margin:.3f} at least, in every column with the signs of one")
+        _check_formula(made, weights)
+        shown("sizes", "the weights are those of the formula for these sizes: they do not depend on a program")
+    except WeightsError as error:
+        failed = str(error)
+    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
+    return Certificate(_described(made), _title(made), digest, SOLVER, (APART,),
+                       _promises(made), tuple(claims), time.perf_counter() - begin, failed)
+
+
+def _told(gap: HeadGap, dtype: str) -> str:
+    what = f"the column {gap.back} back"
+    if gap.back is None:
+        what = f"the latest column that agrees in {len(gap.entries)} bits"
+    return (f"finds {what}: any other scores {gap.lead:.1f} less, scores are off by {gap.error:.3g} at most, and "
+            f"{gap.left(dtype):.1f} is left beyond what makes all other weights exactly 0")
+
+
+def _check_formula(made: Checkpoint, weights: StockWeights) -> None:
+    held = FORMATS[made.dtype].array
+    form = FORMS[made.form]
+    ours, theirs = form.tensors(made.weights), form.tensors(weights)
+    for name, tensor in ours.items():
+        if tensor.shape != theirs[name].shape or not np.array_equal(tensor.astype(held), theirs[name].astype(held)):
+            raise WeightsError(f"{name} is not what the formula gives for these sizes")
+
+
+def _described(made: Checkpoint) -> dict[str, object]:
+    return {"stock": made.form, "machine": made.text.machine, **made.text.sizes, "dtype": made.dtype,
+            "positions": made.positions}
+
+
+def _title(made: Checkpoint) -> str:
+    sizes = ", ".join(f"{name} {value}" for name, value in made.text.sizes.items())
+    return f"stock {made.form} for {made.text.machine}: {sizes}, {made.positions} positions, {made.dtype}"
+
+
+def _promises(made: Checkpoint) -> tuple[str, ...]:
+    norm = NORMS[made.form].scaled(made.dtype)
+    if not norm.common:
+        return ("rsqrt(1) is 1, and sums are rounded as IEEE 754 has it",)
+    return (f"LayerNorm of ±1 entries is off by a factor of {norm.common:.3g} at most, by {norm.single:.3g} in each entry, "
+            "and sums are rounded as IEEE 754 has it",)

@@ -1,0 +1,111 @@
+"""A decoder over named bits: what a stock checkpoint is, before it has the form of one architecture.
+
+A column of the residual stream is a vector of ±1 bits with names. A token sets some rows, its position may set others, and
+the rest are blank: -1, until a head or a formula fills them. A head finds one column of the context and brings bits from
+there; a feed-forward layer sets rows to formulas, as everywhere in this package. The row `one` is 1 in every column, so that
+no formula needs a constant: each is then proportional to the column, and a norm that is off by a factor changes no sign.
+
+Every bit stands in a column of the checkpoint twice, as x and as -x: all x, then all -x. So the mean of a column is 0 and
+its variance 1, and both LayerNorm and RMSNorm are the identity. Weights read a bit as (x - (-x)) / 2, which takes out what a
+rounded mean adds to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Layout, Region, RowBlock
+from punchcard.errors import FormulaError
+from punchcard.transformer.build import Part, compile_layer
+from punchcard.transformer.expression import Array, Expression, Rows
+
+NOTHING = Part()
+ONE = "one"
+"""The row that is 1 in every column."""
+
+
+@dataclass(frozen=True)
+class ContextHead:
+    """A head: a column takes `value` from one column of its context, and adds it to the rows `into`, which are blank.
+
+    The column is the one `back` places before, or the latest whose `key` agrees with the `query` in every entry. Where no
+    column agrees, it is the latest of those that agree in most entries.
+    """
+
+    value: Expression
+    into: Rows
+    query: Expression | None = None
+    key: Expression | None = None
+    back: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.value.size != self.into.size:
+            raise FormulaError(f"a value with {self.value.size} entries does not fit {self.into.name!r} with "
+                               f"{self.into.size} rows")
+        if (self.query is None) != (self.key is None) or (self.query is None) == (self.back is None):
+            raise FormulaError("a head finds a column by query and key, or so many places back")
+        if self.query is not None and self.key is not None and self.query.size != self.key.size:
+            raise FormulaError(f"a query with {self.query.size} entries cannot match a key with {self.key.size}")
+
+
+@dataclass(frozen=True)
+class DecoderLayer:
+    """Heads, then formulas."""
+
+    heads: tuple[ContextHead, ...] = ()
+    formulas: Part = NOTHING
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A decoder over bits.
+
+    vocabulary   the text of each token;  end  the token that ends a text
+    embedding    for each token its rows: ±1, or 0 in rows that the position sets
+    readout      for each token the weights of its logit
+    """
+
+    layout: Layout
+    vocabulary: tuple[str, ...]
+    end: int
+    embedding: Array
+    layers: tuple[DecoderLayer, ...]
+    readout: Array
+
+
+def stream_layout(blocks: Mapping[str, int], positional: Sequence[RowBlock], positions: int) -> Layout:
+    """The rows of a column: `one`, these blocks by their sizes, and those that a position sets."""
+    return Layout([RowBlock(ONE, 1), *(RowBlock(name, size) for name, size in blocks.items()), *positional],
+                  [Region("context", positions)])
+
+
+def signs(truth: AnyArray) -> Array:
+    """True as 1, False as -1."""
+    return 2.0 * truth.astype(np.float64) - 1.0
+
+
+def number_bits(numbers: AnyArray, size: int) -> Array:
+    """Rows of ±1 bits, the lowest first; negative numbers in two's complement."""
+    return signs(numbers[:, None] >> np.arange(size) & 1)
+
+
+def columns(layout: Layout, count: int, values: Mapping[str, Array], blank: float = -1.0) -> Array:
+    """So many columns, one a row of the result: these bits by the names of their rows, 1 in `one`, and blank elsewhere."""
+    found = np.full((count, layout.width), blank)
+    if blank:
+        found[:, layout.rows(ONE)] = 1.0
+    for name, bits in values.items():
+        found[:, layout.rows(name)] = bits
+    return found
+
+
+def feed_forward(layer: DecoderLayer, width: int) -> tuple[Array, Array]:
+    """W1 and W2 of a layer's formulas. They have no biases."""
+    made = compile_layer(layer.formulas, width)
+    if made.b1.any() or made.b2.any():
+        raise FormulaError(f"a formula of a decoder has a constant: use the row {ONE!r}")
+    return made.w1, made.w2

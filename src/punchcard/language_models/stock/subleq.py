@@ -1,0 +1,138 @@
+"""SUBLEQ as a decoder over bits. The text is a program, and then its trace: see `language`.
+
+A token is a label `0:`, an address `@1`, a number or `halt`. A prompt is instructions and cells in any order, then the label
+of the first instruction. Of two that say the same thing the later counts. After a label comes the address that it writes to,
+after an address the value, after a value the next label; after the label of a halt comes `halt`, which ends the text.
+
+    layer 1   the latest label: the program counter, and the one after it.   1, 2 and 3 places back: what this token is,
+              a value, or operand a, b or c of an instruction
+    layer 2   of the instruction at the program counter: b after a label, a after an address, c after a value
+    layer 3   the latest value of the cell in that operand, and of the cell that this token names
+              feed-forward: b;  mem[b] - mem[a];  c where the value is at most 0, else the next instruction
+    layer 4   where words are long: the high bits of the difference
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from punchcard.card.formats import AnyArray
+from punchcard.card.layout import Layout
+from punchcard.language_models.stock.decoder import (
+    ContextHead,
+    Decoder,
+    DecoderLayer,
+    columns,
+    number_bits,
+    signs,
+    stream_layout,
+)
+from punchcard.language_models.stock.language import SubleqText
+from punchcard.language_models.stock.positions import Positions
+from punchcard.primitives.gated_words import carry_where, sum_where
+from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
+from punchcard.transformer.build import assign
+from punchcard.transformer.expression import Array, Expression, rows, stack
+
+LONGEST_SUM = 8
+"""Bits of the longest sum in one layer: a longer one may be rounded in float32, where a norm is off by its last bits."""
+UNIT = 16.0
+"""What a bit adds to a logit: the right token leads by twice this."""
+MOST_BACK = 3
+
+
+def chunks(word_bits: int) -> list[slice]:
+    """The bits of a difference, lowest first, as many as one layer computes each."""
+    count = -(-word_bits // LONGEST_SUM)
+    size = -(-word_bits // count)
+    return [slice(low, min(low + size, word_bits)) for low in range(0, word_bits, size)]
+
+
+def decoder(sizes: SubleqText, positions: Positions) -> Decoder:
+    """The decoder of these sizes."""
+    n, parts = sizes.word_bits, chunks(sizes.word_bits)
+    layout = stream_layout({
+        "label": 1, "address": 1, "number": 1, "halt": 1, "own": n, "next": n, "low": 1,  # what the token is
+        "pc": n, "following": n, "key": n, "value": 1, "a": 1, "b": 1, "c": 1,             # layer 1
+        "operand": n, "stop": 1, "x": n, "y": n, "carry": len(parts) - 1 or 1, "out": n,
+    }, positions.blocks(), positions.count)
+    one, label, address, number, halt, own, value, key = (
+        rows(layout, name) for name in ("one", "label", "address", "number", "halt", "own", "value", "key"))
+    a, b, c, pc, operand = (rows(layout, name) for name in ("a", "b", "c", "pc", "operand"))
+
+    def holds(*true: Expression, false: tuple[Expression, ...] = ()) -> Expression:
+        """How many of these bits are not as they should be."""
+        bits = stack(*true, *false)
+        return absent(bits, {i: int(i < len(true)) for i in range(bits.size)}, one)
+
+    def truth(*missing: Expression) -> Expression:
+        """A ±1 bit: whether nothing is absent in one of these. No two hold at once."""
+        found = conjunction(missing[0], one)
+        for other in missing[1:]:
+            found = found + conjunction(other, one)
+        return 2 * found - one
+
+    layers = [
+        DecoderLayer(
+            (ContextHead(stack(own, rows(layout, "next")), rows(layout, "pc", "following"), query=one, key=label),
+             ContextHead(stack(own, address, label), rows(layout, "key", "value", "a"), back=1),
+             ContextHead(label, b, back=2), ContextHead(label, c, back=3)),
+            assign(value, truth(holds(value, number))) + assign(a, truth(holds(a, number)))
+            + assign(b, truth(holds(b, number, false=(a, value)), holds(halt)))
+            + assign(c, truth(holds(c, number, false=(a, b, value))))),
+        DecoderLayer((ContextHead(stack(own, halt), rows(layout, "operand", "stop"), query=stack(pc, label, address, number),
+                                  key=stack(pc, b, a, c)),)),
+        DecoderLayer((ContextHead(own, rows(layout, "x"), query=stack(operand, one), key=stack(key, value)),
+                      ContextHead(own, rows(layout, "y"), query=stack(own, one), key=stack(key, value)))),
+    ]
+    low, out = rows(layout, "low"), rows(layout, "out")
+    chosen = (bits_where(operand, holds(label), one) + bits_where(operand, holds(number, low), one)
+              + bits_where(rows(layout, "following"), holds(number, false=(low,)), one))
+    x, y, carry = rows(layout, "x"), rows(layout, "y"), rows(layout, "carry")
+    for at, bits in enumerate(parts):
+        came = as_numbers(carry[at - 1], one) if at else one       # y - x is y + (not x) + 1
+        difference = sum_where(y[bits], -x[bits], came, holds(address), one)
+        part = assign(out[bits], out[bits] + 2 * (difference + chosen[bits]))
+        if at + 1 < len(parts):
+            part = part + assign(carry[at], carry[at] + 2 * carry_where(y[bits], -x[bits], came, holds(address), one))
+        if at:
+            layers.append(DecoderLayer(formulas=part))
+        else:
+            layers[-1] = DecoderLayer(layers[-1].heads, part)
+    return Decoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
+                   tuple(layers), _readout(sizes, layout))
+
+
+def _families(sizes: SubleqText) -> tuple[AnyArray, AnyArray]:
+    """For each token its family (0 label, 1 address, 2 number, 3 halt), and its number in it."""
+    counts = (sizes.instructions, sizes.memory, 1 << sizes.word_bits, 1)
+    return np.repeat(np.arange(4), counts), np.concatenate([np.arange(count) for count in counts])
+
+
+def _embedding(sizes: SubleqText, layout: Layout, positions: Positions) -> Array:
+    family, number = _families(sizes)
+    signed = number - (number >> sizes.word_bits - 1 << sizes.word_bits)
+    found = columns(layout, len(family), {
+        **{name: signs(family == i)[:, None] for i, name in enumerate(("label", "address", "number", "halt"))},
+        "own": number_bits(number, sizes.word_bits), "next": number_bits(number + 1, sizes.word_bits),
+        "low": signs(signed <= 0)[:, None]})
+    for block in positions.blocks():
+        found[:, layout.rows(block.name)] = 0.0
+    return found
+
+
+def _readout(sizes: SubleqText, layout: Layout) -> Array:
+    """A token of the right family leads the others; `halt` leads addresses where the instruction is one."""
+    family, number = _families(sizes)
+    n = sizes.word_bits
+    found = np.zeros((len(family), layout.width))
+    out = layout.rows("out")
+    after = {0: "number", 1: "label", 2: "address", 3: "label"}   # after a value a label, after a label an address, ...
+    for i, before in after.items():
+        here = family == i
+        found[here, layout.rows(before)] = UNIT * (2 * n + 4)
+        if i == 3:
+            found[here, layout.rows("stop")] = UNIT * (2 * n + 2)
+        else:
+            found[here, out] = UNIT * number_bits(number[here], n)
+    return found

@@ -1,0 +1,378 @@
+"""Stock checkpoints: what `transformers` writes after a program is what the plain interpreter writes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import punchcard
+from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError, WeightsError
+from punchcard.language_models.stock.checkpoint import FORMS, Checkpoint, opened, structure_in, weights_in
+from punchcard.language_models.stock.engine import TraceEngine
+from punchcard.language_models.stock.language import SubleqText, first_difference
+from punchcard.language_models.stock.running import run_checkpoint
+from punchcard.language_models.stock.structure import Structure, structure_of
+from punchcard.language_models.stock.units import check_bits
+from punchcard.machines.subleq.isa import Halt, Program, Subleq
+from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
+from tests.random_programs import random_program
+
+transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+every_form = pytest.mark.parametrize("form", FORMS)
+TEXT = SubleqText(5, 6, 9)
+PROMPT = "0: 0 1 1\n1: 1 2 2\n2: halt\n@0 3\n@1 5\n@2 0\n0:"
+
+
+@cache
+def checkpoint(form: str, dtype: str = "float32", text: SubleqText = TEXT, positions: int = 256) -> Checkpoint:
+    return Checkpoint(form, text, dtype, positions)
+
+
+@cache
+def model_of(form: str, dtype: str, text: SubleqText = TEXT, positions: int = 256) -> Any:
+    """The model as transformers makes it from the folder's own files, without writing them."""
+    made = checkpoint(form, dtype, text, positions)
+    written = FORMS[form]
+    config = transformers.AutoConfig.for_model(**written.config(made.weights))
+    model = transformers.AutoModelForCausalLM.from_config(config).to(getattr(torch, dtype)).eval()
+    model.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(tensor)) for name, tensor
+                           in written.tensors(made.weights).items()}, strict=True)
+    return model
+
+
+def tokens_of(text: SubleqText, words: list[str]) -> list[int]:
+    numbers = {word: token for token, word in enumerate(text.vocabulary())}
+    return [numbers[word] for word in words]
+
+
+@cache
+def structure(form: str, dtype: str = "float32", text: SubleqText = TEXT, positions: int = 256) -> Structure:
+    made = checkpoint(form, dtype, text, positions)
+    return structure_of(made.weights, form, made.placing)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A program exported by the command to a form."""
+    @cache
+    def exported(form: str) -> Path:
+        place = tmp_path_factory.mktemp("stock") / form
+        ran = invoke("export", EXAMPLES / "multiply.subleq", "--bits", "6", "--dtype", "float32", "--set", "a=5",
+                     "--set", "b=3", "--positions", "128", "--to", form, "-o", place)
+        assert ran.exit_code == 0, ran.stderr
+        return place
+
+    return exported
+
+
+# The construction
+
+
+@every_form
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_pair_of_words(form: str, dtype: str) -> None:
+    """All differences of 4 bits, and what follows them: jumps for each sign. Every logit leads by what is claimed."""
+    text = SubleqText(4, 2, 4)
+    claimed = structure(form, dtype, text, 64).margin
+    prompts, wanted = [], []
+    for a, b in product(range(-8, 8), repeat=2):
+        program = Program.create([Subleq(0, 1, 2), Halt(), Halt()], [a, b])
+        prompts.append(tokens_of(text, text.prompt(program).split()))
+        wanted.append(tokens_of(text, list(text.expected(program))))
+    sequence = torch.tensor([[*prompt, *trace] for prompt, trace in zip(prompts, wanted, strict=True)])
+    with torch.no_grad():
+        logits = model_of(form, dtype, text, 64)(sequence[:, :-1]).logits[:, len(prompts[0]) - 1 :]
+    highest = logits.topk(2)
+    assert highest.indices[..., 0].tolist() == wanted
+    assert float((highest.values[..., 0] - highest.values[..., 1]).min()) >= claimed > 29
+
+
+@every_form
+def test_random_programs_in_any_order(form: str) -> None:
+    """Lines of a prompt may come in any order; of two about the same thing the later counts."""
+    rng = random.Random(5)
+    model, engine = model_of(form, "float32"), TraceEngine(structure(form))
+    for _ in range(6):
+        program = random_program(rng, TEXT.word_bits, TEXT.memory, TEXT.instructions)
+        lines = TEXT.prompt(program).splitlines()[:-1]
+        rng.shuffle(lines)
+        prompt = tokens_of(TEXT, " ".join(["@0 1 0: 1 1 1", *lines, "0:"]).split())
+        wanted = tokens_of(TEXT, list(islice(TEXT.expected(program), 256 - len(prompt))))
+        with torch.no_grad():
+            logits = model(torch.tensor([[*prompt, *wanted[:-1]]])).logits[0, len(prompt) - 1 :]
+        assert logits.argmax(-1).tolist() == wanted
+        assert engine.generate(prompt) == wanted
+
+
+@pytest.mark.parametrize(("form", "bits"), [("gpt2", 9), ("llama", 12)])
+def test_the_engine_writes_what_the_interpreter_writes(form: str, bits: int) -> None:
+    text = SubleqText(bits, 12, 20)
+    assert _compared(form, text, "float32", 2048, 20_000) >= 20_000
+
+
+@pytest.mark.soak
+@every_form
+@pytest.mark.parametrize(("bits", "positions"), [(8, 8192), (16, 4096)])
+def test_a_million_tokens(form: str, bits: int, positions: int) -> None:
+    assert _compared(form, SubleqText(bits, 20, 30), "float32", positions, 250_000) >= 250_000
+
+
+def _compared(form: str, text: SubleqText, dtype: str, positions: int, tokens: int) -> int:
+    rng, engine, made = random.Random(3), TraceEngine(structure(form, dtype, text, positions)), 0
+    words = text.vocabulary()
+    while made < tokens:
+        program = random_program(rng, text.word_bits, text.memory, text.instructions)
+        trace = engine.generate(tokens_of(text, text.prompt(program).split()))
+        assert first_difference([words[token] for token in trace], text.expected(program)) is None
+        made += len(trace)
+    return made
+
+
+@every_form
+@pytest.mark.parametrize("bits", [8, 16])
+def test_weights_see_sizes_alone(form: str, bits: int) -> None:
+    """One set of weights for all programs: nothing else is given when they are made. Long words take a fourth layer."""
+    layers = Checkpoint(form, SubleqText(bits, 4, 4), "float32", 64).decoder.layers
+    assert len(layers) == (3 if bits == 8 else 4)
+    assert {"form", "text", "dtype", "positions"} == set(Checkpoint.__dataclass_fields__)
+
+
+# The engine
+
+
+@every_form
+def test_changed_weights_are_declined_or_computed(form: str) -> None:
+    """Whatever weight is changed: the engine gives the tokens that transformers gives, or declines."""
+    made, rng = checkpoint(form), np.random.default_rng(2)
+    arch, declined, same = FORMS[form], 0, 0
+    tensors, config = arch.tensors(made.weights), arch.config(made.weights)
+    prompt = tokens_of(TEXT, PROMPT.split())
+    for name in [*tensors] * 2:
+        changed = {each: tensor.copy() for each, tensor in tensors.items()}
+        place = tuple(rng.integers(size) for size in changed[name].shape)
+        changed[name][place] += rng.choice([-2.0, -0.25, 0.25, 1.0, 3.0])
+        try:
+            weights = arch.weights(changed, config)
+            written = TraceEngine(structure_of(weights, form, made.placing)).generate(prompt, 12)
+        except WeightsError:
+            declined += 1
+            continue
+        model = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**config)).eval()
+        model.load_state_dict({each: torch.tensor(tensor, dtype=torch.float32) for each, tensor in changed.items()})
+        found = model.generate(torch.tensor([prompt]), max_length=None, max_new_tokens=12, do_sample=False)[0, len(prompt):]
+        assert written == found.tolist()
+        same += 1
+    assert declined > len(tensors) / 2
+    assert declined + same == 2 * len(tensors)
+
+
+def test_whole_rows_can_be_exchanged() -> None:
+    """Another table of tokens is another machine, and the engine runs that: it knows no instruction."""
+    made = checkpoint("llama")
+    weights, rng = made.weights, np.random.default_rng(1)
+    order = np.arange(len(weights.embedding))
+    order[:-1] = rng.permutation(order[:-1])
+    shuffled = replace(weights, embedding=weights.embedding[order], readout=weights.readout[order])
+    program = random_program(random.Random(4), 5, 6, 9)
+    prompt = tokens_of(TEXT, TEXT.prompt(program).split())
+    renamed = {int(old): new for new, old in enumerate(order)}
+    plain = TraceEngine(structure("llama")).generate(prompt)
+    other = TraceEngine(structure_of(shuffled, "llama", made.placing)).generate([renamed[token] for token in prompt])
+    assert other == [renamed[token] for token in plain]
+
+
+# Folders
+
+
+@every_form
+def test_a_folder_is_a_stock_model(form: str, folder: Callable[[str], Path]) -> None:
+    place = folder(form)
+    model = transformers.AutoModelForCausalLM.from_pretrained(place)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    assert type(model).__module__.startswith("transformers.models.")
+    prompt = (place / "prompt.txt").read_text()
+    given = tokenizer([prompt, PROMPT], return_tensors="pt", padding=True)     # a batch, filled up on the left
+    first, second = tokenizer.batch_decode(model.generate(**given)[:, given.input_ids.shape[1] - 1 :])
+    assert first.strip().splitlines()[:2] == ["0: @3 -5", "1: @2 5"]
+    assert first.strip().splitlines()[-1] == "4: halt"
+    assert second.split("halt")[0].split() == "0: @1 2 1: @2 -2 2:".split()
+    line = transformers.pipeline("text-generation", model=model, tokenizer=tokenizer)(prompt)[0]["generated_text"]
+    assert line.endswith("2: @1 0\n4:")
+    assert line.startswith(prompt)
+
+
+@every_form
+def test_the_weights_in_a_folder_are_the_formula(form: str, folder: Callable[[str], Path]) -> None:
+    place = folder(form)
+    made, found = opened(place), weights_in(place)
+    assert np.array_equal(found.embedding, made.weights.embedding)
+    for ours, theirs in zip(made.weights.layers, found.layers, strict=True):
+        assert np.allclose(ours.query, theirs.query[: len(ours.query)], rtol=1e-6)
+        assert np.array_equal(ours.w1, theirs.w1[: len(ours.w1)])
+    assert structure_in(place).margin > 29
+
+
+@pytest.mark.soak
+@every_form
+def test_a_stranger_runs_the_page(form: str, folder: Callable[[str], Path]) -> None:
+    """The program of the folder's page, in a fresh process without Punchcard."""
+    page = (folder(form) / "README.md").read_text()
+    code = "import sys; sys.modules['punchcard'] = None\n" + page.split("```python\n")[1].split("```")[0]
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder(form), capture_output=True, text=True, check=True)
+    assert ran.stdout.strip().endswith("4: halt")
+
+
+@every_form
+def test_the_command_runs_a_folder(form: str, folder: Callable[[str], Path]) -> None:
+    ran = invoke("run", folder(form), "--on", "stock", "--json")
+    assert ran.exit_code == 0
+    told = json.loads(ran.stdout)
+    assert (told["agrees"], told["halted"], told["steps"], told["memory"][2]) == (True, True, 9, 15)
+    same = run_checkpoint(folder(form), engine="transformers", max_steps=4)
+    assert (" ".join(same.words), same.agrees) == (" ".join(told["trace"].split()[:12]), True)
+    shown = invoke("run", folder(form), "--on", "stock", "--trace").stdout.splitlines()
+    assert shown[0] == told["trace"]
+    assert shown[1] == "halted at 4: after 9 instructions, 28 tokens"
+    assert shown[-1] == "check    agrees with the interpreter"
+
+
+def test_a_wrong_token_is_found(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    """Tokens of two numbers exchanged: the model writes the wrong one, and the command says which."""
+    from safetensors.numpy import load_file, save_file
+
+    place = tmp_path / "broken"
+    shutil.copytree(folder("llama"), place)
+    tensors = load_file(place / "model.safetensors")
+    words = opened(place).text.vocabulary()
+    one, two = words.index("10"), words.index("11")
+    tensors["lm_head.weight"][[one, two]] = tensors["lm_head.weight"][[two, one]]
+    save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
+    ran = invoke("run", place, "--on", "stock")
+    assert ran.exit_code == 1
+    assert "check    token 13 is '11', the interpreter's is '10'" in ran.stdout
+
+
+# Claims
+
+
+@every_form
+def test_every_gap_is_a_claim(form: str, folder: Callable[[str], Path], tmp_path: Path) -> None:
+    ran = invoke("prove", folder(form), "--on", "stock", "-o", tmp_path / "certificate.json")
+    assert ran.exit_code == 0, ran.output
+    assert "claims shown" in ran.stdout
+    told = json.loads((tmp_path / "certificate.json").read_text())
+    assert told["proven"]
+    names = [claim["name"] for claim in told["claims"]]
+    assert names == ["columns", *(f"layer 1, head {i}" for i in (1, 2, 3, 4)), "layer 2, head 1", "layer 3, head 1",
+                     "layer 3, head 2", "units", "entries", "logits", "sizes"]
+    assert ("LayerNorm" in told["promises"][0]) == (form == "gpt2")
+
+
+@every_form
+def test_a_changed_weight_fails_a_claim(form: str, folder: Callable[[str], Path], tmp_path: Path) -> None:
+    """Each claim can fail: weights of every kind are changed, and the name of what does not hold is given."""
+    from safetensors.numpy import load_file, save_file
+
+    shutil.copytree(folder(form), tmp_path / "changed")
+    tensors = load_file(tmp_path / "changed" / "model.safetensors")
+    rng = np.random.default_rng(7)
+    for name, tensor in tensors.items():
+        place = tuple(rng.integers(size) for size in tensor.shape)
+        kept = tensor[place].copy()
+        tensor[place] += 1.0
+        save_file(tensors, tmp_path / "changed" / "model.safetensors", metadata={"format": "pt"})
+        ran = invoke("prove", tmp_path / "changed", "--on", "stock")
+        assert ran.exit_code == 1, name
+        assert "violated: " in ran.stdout
+        tensor[place] = kept
+    save_file(tensors, tmp_path / "changed" / "model.safetensors", metadata={"format": "pt"})
+    assert invoke("prove", tmp_path / "changed", "--on", "stock").exit_code == 0
+
+
+def test_units_that_leave_no_bits_are_found() -> None:
+    """By exact arithmetic on all that they read: a step at the wrong place is flat, one with a wrong height is not."""
+    found = structure("llama")
+    assert check_bits(found) > 100
+    last = found.layers[-1]
+    for unit in (0, 5, 20):
+        changed = last.w2.copy()
+        changed[:, unit] *= 2
+        broken = replace(found, layers=(*found.layers[:-1], replace(last, w2=changed)))
+        with pytest.raises(WeightsError, match="what its units add is not 0 or 2"):
+            check_bits(broken)
+
+
+# Texts
+
+
+def test_a_prompt_is_read_back() -> None:
+    program = punchcard.load(EXAMPLES / "multiply.subleq")
+    text = SubleqText(8, len(program.memory), len(program.instructions))
+    assert text.program(text.prompt(program)).instructions == program.instructions
+    trace = list(text.expected(program.with_values({"a": 6, "b": 2})))
+    end = text.decoded(program, trace)
+    assert (end.halted, end.state.memory[2], end.steps) == (True, 12, len(trace) // 3)
+    assert text.decoded(program, trace[:4]).steps == 1
+
+
+@pytest.mark.parametrize(("prompt", "message"), [
+    ("", "the prompt is empty"),
+    ("0: 1 2 3\n@0 1", "a prompt ends with the label of the first instruction"),
+    ("0: 1 2", "'0: 1 2': an instruction has three operands"),
+    ("0: halt @1 3 0:", "the prompt has no cell 0, but later ones"),
+    ("0: halt @0 99 0:", "'99' is not a token of this checkpoint: numbers are -16 to 15"),
+    ("0: halt @77 1 0:", "'@77' is not a token of this checkpoint: addresses are @0 to @5"),
+    ("x: halt @0 1 0:", "'x:' is not a token of this checkpoint: labels are 0: to 8:"),
+    ("0 halt 0:", "'0' where a label such as 0: is expected"),
+])
+def test_a_prompt_that_is_wrong(prompt: str, message: str) -> None:
+    with pytest.raises(ProgramError) as raised:
+        TEXT.program(prompt)
+    assert message in str(raised.value)
+
+
+def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    for make, error, message in (
+        (lambda: Checkpoint("gpt2", TEXT, "bfloat16"), PrecisionError, "bfloat16 is too narrow for a stock checkpoint"),
+        (lambda: Checkpoint("gpt2", TEXT, "float16"), PrecisionError, "float16 is too narrow for a stock checkpoint"),
+        (lambda: Checkpoint("bert", TEXT), PunchcardError, "unknown form 'bert': there are gpt2, llama"),
+        (lambda: Checkpoint("gpt2", TEXT, positions=9), SizeError, "positions=9: a context has 64 to 65536 positions"),
+        (lambda: SubleqText(17, 4, 4), SizeError, "words have 4 to 16 bits (--bits)"),
+        (lambda: SubleqText(4, 9, 4), SizeError, "memory=9: operands are words that are not negative"),
+        (lambda: opened(tmp_path), StorageError, "is not a stock checkpoint: it has no machine.json"),
+        (lambda: run_checkpoint(folder("gpt2"), engine="table"), PunchcardError, "(did you mean 'tables'?)"),
+    ):
+        with pytest.raises(error) as raised:
+            make()
+        assert message in str(raised.value)
+    assert_refused("--set cannot be used with --on stock", "run", folder("gpt2"), "--on", "stock", "--set", "a=1")
+    assert_refused("has no form as a stock checkpoint: there are subleq", "export", "--machine", "fleq", "--to", "gpt2",
+                   "-o", tmp_path / "none")
+    assert_refused("tokens, the context 64 positions: use --positions", "export", EXAMPLES / "primes.subleq", "--bits", "8",
+                   "--positions", "64", "--to", "gpt2", "-o", tmp_path / "none")
+
+
+@pytest.mark.soak
+def test_a_context_that_is_too_long_is_refused_with_the_longest() -> None:
+    """And the longest holds."""
+    with pytest.raises(PrecisionError) as raised:
+        Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", 20_000).check_context()
+    most = int(str(raised.value).split("up to ")[1].split()[0])
+    assert Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", most).holds()
+    assert not Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", most + 1).holds()
+    assert Checkpoint("gpt2", SubleqText(8, 8, 8), "float64", 20_000).holds()
