@@ -31,7 +31,7 @@ FLOORS = (
     ("machines",),
     ("viewer", "export", "proof"),
     ("python",),
-    ("calculator", "linalg", "learning", "benchmark"),
+    ("calculator", "linalg", "learning", "benchmark", "language_models"),
     ("api",),
     ("cli",),
     ("__main__", "__init__"),

@@ -56,35 +56,30 @@ def text_tokens(tokenizer: Any, size: int) -> list[bytes | None]:
     """
     special, added = special_tokens(tokenizer), tokenizer.added_tokens_decoder
     scheme = _scheme(tokenizer, set(special))
-    found: list[bytes | None] = []
     count = min(size, len(tokenizer))
-    for number, piece in enumerate(tokenizer.convert_ids_to_tokens(list(range(count)))):
-        if number in special or piece is None:
-            found.append(None)
-        elif number in added:
-            found.append(str(added[number].content).encode())
-        else:
-            found.append(_bytes(scheme, piece))
-    return found + [None] * (size - count)
+    numbers = [None if number in special else number for number in range(count)]
+    return [None if number is None else _bytes(scheme, tokenizer, number, added) for number in numbers] + [None] * (size - count)
 
 
-def _bytes(scheme: Callable[[str], bytes], piece: str) -> bytes | None:
+def _bytes(scheme: Callable[[str], bytes], tokenizer: Any, number: int, tokens_added: Mapping[int, Any]) -> bytes | None:
+    """A token that was added to a vocabulary is its text; all others are written by the scheme."""
+    added = tokens_added.get(number)
+    piece = tokenizer.convert_ids_to_tokens(number)
     try:
-        return scheme(piece)
+        return None if piece is None else str(added.content).encode() if added is not None else scheme(piece)
     except (KeyError, UnicodeEncodeError):
         return None
 
 
 def _scheme(tokenizer: Any, special: set[int]) -> Callable[[str], bytes]:
     """The scheme in which the tokens of every sample are the sample; a space at its beginning may be added."""
-    seen = ""
+    seen, added = "", tokenizer.added_tokens_decoder
     for scheme in SCHEMES:
         for sample in SAMPLES:
             numbers = [number for number in tokenizer.encode(sample, add_special_tokens=False) if number not in special]
-            pieces = tokenizer.convert_ids_to_tokens(numbers)
-            spelt = [_bytes(scheme, piece) for piece in pieces]
+            spelt = [_bytes(scheme, tokenizer, number, added) for number in numbers]
             if None in spelt or b"".join(filter(None, spelt)) not in (sample.encode(), b" " + sample.encode()):
-                seen = seen or f"{sample!r} becomes {pieces[:8]!r}"
+                seen = seen or f"{sample!r} becomes {tokenizer.convert_ids_to_tokens(numbers)[:8]!r}"
                 break
         else:
             return scheme

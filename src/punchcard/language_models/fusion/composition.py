@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.arguments import checked
 from punchcard.errors import FusionError
+from punchcard.export.folder import made
 from punchcard.export.targets import require
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
@@ -95,16 +98,72 @@ def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
 
 
 @checked
+def load_base(path: str | Path) -> tuple[Any, Any]:
+    """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
+    downloaded, and no code of the folder is executed."""
+    require("hf")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = Path(path)
+    if not place.exists():
+        raise FusionError(f"there is no {str(path)!r}: give a folder with a model and its tokenizer, or a .gguf file")
+    is_file = place.is_file()
+    given = {"gguf_file": place.name} if is_file else {}
+    folder = str(place.parent if is_file else place)
+    try:
+        with _quiet():
+            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **given)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **given)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
+    if is_file:  # its weights are plain numbers now, and can be saved
+        model.hf_quantizer, model.is_quantized = None, False
+        del model.config.quantization_config
+    return model.eval(), tokenizer
+
+
+@checked
+def save_fused(model: Any, tokenizer: Any, folder: str | Path) -> list[str]:
+    """Write a fused model to a folder, with its tokenizer and the file that opens it without Punchcard."""
+    place = made(folder)
+    with _quiet():
+        model.save_pretrained(place)
+        tokenizer.save_pretrained(place)
+    return sorted(path.name for path in place.iterdir())
+
+
+@checked
 def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
     """A fused model that was saved, and its tokenizer. No code of the folder is executed: the package's own is."""
     require("hf")
     from transformers import AutoTokenizer
 
-    from punchcard.language_models.fusion.fused_model import FusedForCausalLM
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
 
     try:
-        model = FusedForCausalLM.from_pretrained(folder)
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError, KeyError) as error:
+        kind = json.loads((Path(folder) / "config.json").read_text()).get("model_type")
+    except (OSError, ValueError, AttributeError) as error:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
-    return model, tokenizer
+    if kind != FusedConfig.model_type:
+        raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
+    try:
+        with _quiet():
+            model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FusionError(f"{str(folder)!r} cannot be read as a fused model: {error}; write it again") from None
+    return model.eval(), tokenizer
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of transformers."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

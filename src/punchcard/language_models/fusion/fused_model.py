@@ -260,86 +260,172 @@ def loops_of(stream: CardStream) -> Any:
     return ScratchpadLoops(stream)
 
 
+class NotHard(Exception):
+    """A head takes from several columns, or another column than expected changes: the layer must be computed in full."""
+
+
+class LayerView:
+    """A layer, prepared for cards of which few columns change: keys and queries of all others are known beforehand.
+
+    best      for each head and column, the largest score among the columns that are not active
+    itself    whether that is the column's own: then it takes from itself; else it takes nothing, which is checked
+    sources   the columns from which others take nothing
+    """
+
+    def __init__(self, layer: CardLayer, card: Tensor, active: Tensor) -> None:
+        self.layer, self.active = layer, active
+        self.w1, self.w2 = layer.w1.to_sparse(), layer.w2.to_sparse()
+        self.passive = torch.ones(len(card), dtype=torch.bool)
+        self.passive[active] = False
+        self.keys = [card @ key.T for key in layer.key]
+        self.queries = [card @ query.T for query in layer.query]
+        self.sources = torch.zeros(len(card), dtype=torch.bool)
+        found = [self._winners(head, card) for head in range(len(layer.key))]
+        self.best, self.itself = [best for best, _ in found], [itself for _, itself in found]
+
+    def _winners(self, head: int, card: Tensor) -> tuple[Tensor, Tensor]:
+        keys = torch.where(self.passive)[0]
+        asked, which = self.queries[head].unique(dim=0, return_inverse=True)
+        offered = self.keys[head][keys].T.contiguous()
+        tops = [(self.layer.temperature[head] * (some @ offered)).topk(2) for some in asked.split(256)]
+        values, places = (torch.cat(each)[which] for each in zip(*tops, strict=True))
+        winner = keys[places[:, 0]]
+        itself = winner == torch.arange(len(card))
+        others = winner[self.passive & ~itself].unique()
+        self.sources[others] = True
+        if bool((values[:, 0] - values[:, 1] < HARD)[self.passive].any()) or bool(self._value(head, card[others]).any()):
+            raise NotHard
+        return values[:, 0], itself
+
+    def _value(self, head: int, columns: Tensor) -> Tensor:
+        return columns @ self.layer.value[head].T
+
+    def _fed(self, columns: Tensor) -> Tensor:
+        """The feed-forward part, for columns that lie in rows here."""
+        hidden = torch.relu(self.w1 @ columns.T + self.layer.b1)
+        return columns + (self.w2 @ hidden + self.layer.b2).T
+
+    def undisturbed(self, card: Tensor, some: Tensor | None = None, won: Sequence[Tensor] = ()) -> Tensor:
+        """What the heads bring to some columns, or all, from themselves: not where an active column has won."""
+        columns = card if some is None else card[some]
+        brought = torch.zeros_like(columns)
+        for head, itself in enumerate(self.itself):
+            takes = itself.clone()
+            takes[won[head] if won else self.active] = False
+            takes = takes if some is None else takes[some]
+            brought[takes] += self._value(head, columns[takes])
+        return brought
+
+    def settled(self, card: Tensor) -> Tensor:
+        """Which columns stay as they are, while no active column wins there."""
+        return ~self.passive | (self._fed(card + self.undisturbed(card)) == card).all(1)
+
+    def after(self, card: Tensor, unsettled: Tensor) -> tuple[Tensor, Tensor]:
+        """The columns that may change in this layer, and what they become."""
+        own, brought, won = card[self.active], [], []
+        for head, temperature in enumerate(self.layer.temperature):
+            keys = self.keys[head].clone()
+            keys[self.active] = own @ self.layer.key[head].T
+            top = (temperature * ((own @ self.layer.query[head].T) @ keys.T)).topk(2)
+            lead = temperature * (self.queries[head] @ keys[self.active].T) - self.best[head][:, None]
+            if bool((top.values[:, 0] - top.values[:, 1] < HARD).any()) or bool((lead.abs() < HARD)[self.passive].any()):
+                raise NotHard
+            brought.append((self.active, self._value(head, card[top.indices[:, 0]])))
+            columns, whose = torch.where((lead > 0) & self.passive[:, None])
+            brought.append((columns, self._value(head, own[whose])))
+            won.append(torch.cat([self.active, columns]))
+        some = torch.cat([self.active, unsettled, *won]).unique()
+        taken = card[some] + self.undisturbed(card, some, won)
+        for columns, values in brought:
+            taken.index_add_(0, torch.searchsorted(some, columns), values)
+        return some, self._fed(taken)
+
+    def check(self, columns: Tensor, card: Tensor) -> None:
+        """Columns that are not active keep their keys and queries, and nobody else takes from them."""
+        if bool(self.sources[columns].any()):
+            raise NotHard
+        for head in range(len(self.layer.key)):
+            for known, weights in ((self.keys[head], self.layer.key[head]), (self.queries[head], self.layer.query[head])):
+                if not torch.equal(known[columns], card[columns] @ weights.T):
+                    raise NotHard
+
+
 class ScratchpadLoops:
     """The equation, of which only what can change is computed.
 
-    Keys and queries change in the `active` columns alone. So for each other column and each head the best of the other
-    columns is known; in a loop it is compared with the active ones. A column that took what it took before, and that itself
-    is as it was, comes out as before: the first loops are made in full, until that is no change at all. Of equal scores, of
-    a softmax that is not hard, and of keys that change elsewhere, the whole layer is computed.
+    Keys and queries change in the `active` columns alone. For every other column the best of the others is known; in a loop
+    it is compared with the active ones. A column that takes nothing, and that no layer changes, is left alone. Where a head
+    is not hard, or another column's keys change, all columns are computed.
     """
 
     def __init__(self, stream: CardStream) -> None:
         self.stream = stream
         self.active = torch.tensor(stream.sizes["active"])
-        self.known: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+        self.views: list[LayerView] | None = None
+        self.version: tuple[Any, ...] = ()
+        self.restless: dict[int, Tensor] = {}
 
     @torch.no_grad()
     def run(self, skill: int, words: Tensor, columns: Sequence[int]) -> tuple[Tensor, int, bool]:
         """The words in some columns after a run that begins with these words in the window; loops; whether it came to its end."""
         sizes, rows = self.stream.sizes, slice(self.stream.sizes["word_row"], self.stream.sizes["word_row"] + WORD)
-        card = self.stream.cards[skill].float()
+        card = self.stream.cards[skill].T.float().contiguous()
         context = sizes["skills"][skill]["context"]
-        card[rows, context : context + len(words)] += words.T
+        card[context : context + len(words), rows] += words
+        unsettled = {column: len(self.stream.layers) for column in self._prepared(skill, card).tolist()}
+        unsettled |= dict.fromkeys(range(context, context + len(words)), len(self.stream.layers))
         for loop in range(1, sizes["most_loops"] + 1):
             for number, layer in enumerate(self.stream.layers):
-                card = self._layer(number, layer, card)
+                try:
+                    card = self._step(number, card, unsettled)
+                except NotHard:
+                    self.views = None
+                if self.views is None:
+                    card = self._in_full(layer, card)
             for kind, pattern in enumerate(sizes["ends"]):
                 wanted = torch.tensor(pattern["bits"])
-                entries = card[pattern["rows"] : pattern["rows"] + len(wanted), pattern["column"]]
+                entries = card[pattern["column"], pattern["rows"] : pattern["rows"] + len(wanted)]
                 if bool((((entries - wanted).abs() < 0.5) | (wanted == 0)).all()):
-                    return card[rows, list(columns)].T, loop, kind < sizes["proper"]
-        return card[rows, list(columns)].T, sizes["most_loops"], False
+                    return card[list(columns), rows], loop, kind < sizes["proper"]
+        return card[list(columns), rows], sizes["most_loops"], False
 
-    def _layer(self, number: int, layer: CardLayer, card: Tensor) -> Tensor:
-        """A layer: active columns by the equation, others by whether an active column wins."""
-        changed = [self.active]
-        brought = torch.zeros_like(card)
-        brought[:, self.active] = layer.taken(card, self.active)
-        for head in range(len(layer.key)):
-            best, winner = self._static(number, layer, head, card)
-            rivals = (layer.key[head] @ card[:, self.active]).T @ (layer.query[head] @ card)
-            lead, which = (layer.temperature[head] * rivals).max(0)
-            lead = lead - best
-            if bool((lead.abs() < HARD)[self._others(card)].any()):
-                return self._in_full(layer, card)
-            won = torch.where((lead > 0) & self._others(card))[0]
-            offered = layer.value[head] @ card[:, self.active]
-            brought[:, won] += offered[:, which[won]]
-            changed.append(won)
-            given = layer.value[head] @ card[:, winner.unique()]
-            if bool(given.any()):  # what the others take is not nothing
-                return self._in_full(layer, card)
-        some = torch.cat(changed).unique()
-        following = card.clone()
-        following[:, some] = layer.fed(card[:, some] + brought[:, some])
-        return following
+    def _prepared(self, skill: int, card: Tensor) -> Tensor:
+        """Prepare the layers, if that is not done; the columns of this card that a layer would change."""
+        version = tuple((each._version, each.data_ptr()) for each in self.stream.layers.parameters())
+        if version != self.version:
+            self.version, self.restless = version, {}
+            try:
+                self.views = [LayerView(layer, card, self.active) for layer in self.stream.layers]
+            except NotHard:
+                self.views = None
+        if self.views is None:
+            return torch.zeros(0, dtype=torch.long)
+        if skill not in self.restless:
+            settled = torch.stack([view.settled(card) for view in self.views]).all(0)
+            self.restless[skill] = torch.where(~settled)[0]
+        return self.restless[skill]
 
-    def _others(self, card: Tensor) -> Tensor:
-        others = torch.ones(card.shape[1], dtype=torch.bool)
-        others[self.active] = False
-        return others
-
-    def _static(self, number: int, layer: CardLayer, head: int, card: Tensor) -> tuple[Tensor, Tensor]:
-        """Of every column the best score among the columns that are not active, and whose it is."""
-        found = self.known.get((number, head))
-        if found is None:
-            keys, queries = layer.key[head] @ card, layer.query[head] @ card
-            keys[:, self.active] = 0
-            parts = []
-            for some in torch.arange(card.shape[1]).split(512):
-                scores = layer.temperature[head] * (keys.T @ queries[:, some])
-                scores[self.active] = -torch.inf
-                parts.append(scores.topk(2, dim=0))
-            best = torch.cat([part.values for part in parts], 1)
-            if bool((best[0] - best[1] < HARD).any()):
-                best[0] = torch.nan
-            found = self.known[number, head] = best[0], torch.cat([part.indices for part in parts], 1)[0]
-        return found
+    def _step(self, number: int, card: Tensor, unsettled: dict[int, int]) -> Tensor:
+        """A layer. A column that has changed is computed until no layer has changed it."""
+        if self.views is None:
+            return card
+        some, following = self.views[number].after(card, torch.tensor(list(unsettled), dtype=torch.long))
+        moved = (following != card[some]).any(1)
+        card[some] = following
+        for column in list(unsettled):
+            unsettled[column] -= 1
+            if not unsettled[column]:
+                del unsettled[column]
+        changed = some[moved & self.views[number].passive[some]]
+        unsettled |= dict.fromkeys(changed.tolist(), len(self.views))
+        for view in self.views if len(changed) else ():
+            view.check(changed, card)
+        return card
 
     def _in_full(self, layer: CardLayer, card: Tensor) -> Tensor:
-        every = torch.arange(card.shape[1])
-        return torch.cat([layer.fed(card[:, some] + layer.taken(card, some)) for some in every.split(512)], 1)
+        """All columns, as the equation has them."""
+        every, turned = torch.arange(len(card)), card.T
+        return torch.cat([layer.fed(turned[:, some] + layer.taken(turned, some)).T for some in every.split(512)])
 
 
 class FusedForCausalLM(PreTrainedModel, GenerationMixin):

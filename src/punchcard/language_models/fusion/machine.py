@@ -14,7 +14,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import LEAST_STACK
 from punchcard.transformer.weights import active_columns
 
-LEAST_MEMORY, MOST_MEMORY = 1 << 12, 1 << 16
+LEAST_MEMORY, MOST_MEMORY = 1 << 11, 1 << 16
 POSITION_BITS = 20
 MOST_LOOPS = 2_000_000
 PROPER = 1

@@ -110,8 +110,8 @@ HELPER void reply(const char *answer, const char *written, int spaced, const cha
     says(rest);
 }
 
-/* A question, and what was written of the answer. An answer is due after "A:" or "Answer:", and in the assistant's turn of a
- * chat, which the special tokens around the names of roles show. */
+/* A question, and what was written of the answer. An answer is due after "A:", "Answer:" or "Output:", and in the assistant's
+ * turn of a chat, which the special tokens around the names of roles show. */
 
 typedef struct { const char *start, *end, *written; int spaced; } turn;
 
@@ -150,6 +150,7 @@ HELPER int asked(turn *found)
     for (at = TEXT_END; at > start && !end; at--) {
         if (at[-1] == ':') {
             int length = ends(start, at, "answer:");
+            if (!length) length = ends(start, at, "output:");
             if (!length) length = ends(start, at, "a:");
             if (length && (at - length == start || is_space(at[-length - 1]))) { end = at - length; found->spaced = 1; }
         } else if (at[-1] == '\n' || at[-1] == SPECIAL) {
@@ -182,6 +183,51 @@ HELPER int asked(turn *found)
     found->end = end;
     while (found->start < end && is_space(*found->start)) found->start++;
     return found->start < end;
+}
+
+/* Reading a question from left to right. */
+
+static const char *at, *stop;
+
+HELPER void skip_spaces(void) { while (at < stop && is_space(*at)) at++; }
+
+/* Go behind a word, or some words, if they come next. */
+HELPER int eat(const char *words)
+{
+    skip_spaces();
+    int length = begins(at, stop, words);
+    if (!length || (is_letter(at[length - 1]) && at + length < stop && is_letter(at[length]))) return 0;
+    at += length;
+    return 1;
+}
+
+/* Begin to read a question: its last bytes may be ? . or ! */
+HELPER void read_question(const turn *now)
+{
+    at = now->start;
+    stop = now->end;
+    while (stop > at && (is_space(stop[-1]) || stop[-1] == '?' || stop[-1] == '.' || stop[-1] == '!')) stop--;
+}
+
+/* A number in decimal digits, below a million; -1 if there is none. */
+HELPER int eat_number(void)
+{
+    int value = 0, count = 0;
+    skip_spaces();
+    for (; at < stop && is_digit(*at); at++, count++)
+        if (count < 6) value = (value << 3) + (value << 1) + (*at - '0');
+    return count && count < 7 ? value : -1;
+}
+
+/* A number that is not negative, in digits, behind `to`; where it ends. */
+HELPER char *put_number(char *to, int value)
+{
+    char digits[12];
+    int count = 0;
+    do digits[count++] = (char)('0' + value % 10); while (value /= 10);
+    while (count) *to++ = digits[--count];
+    *to = 0;
+    return to;
 }
 
 #endif

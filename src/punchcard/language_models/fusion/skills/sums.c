@@ -21,7 +21,6 @@ typedef struct { int negative; integer top, bottom; } fraction;
 
 static fraction values[MOST_VALUES];
 static int used, bad, operators;
-static const char *at, *stop;
 
 /* Integers */
 
@@ -212,8 +211,6 @@ static const named OPERATORS[] = {
     {"modulo", '%'}, {"mod", '%'}, {0, 0},
 };
 
-static void spaces(void) { while (at < stop && (*at == ' ' || *at == '\n')) at++; }
-
 /* The operator at `at`, and how long it is. A word has spaces around it. */
 static char operator_at(int *length)
 {
@@ -240,7 +237,7 @@ static fraction *read_number(void)
     set_one(&a->bottom);
     for (; at < stop && (is_digit(*at) || (*at == '.' && !point && at > from && at + 1 < stop && is_digit(at[1]))); at++) {
         if (*at == '.') { point = 1; continue; }
-        if (at - from > MOST_DIGITS) { bad = 1; return a; }
+        if (at - from - point >= MOST_DIGITS) { bad = 1; return a; }
         if (point) { a->bottom.length++; a->bottom.digit[a->bottom.length - 1] = 1; a->bottom.digit[a->bottom.length - 2] = 0; }
     }
     if (at == from || (at - from > 1 && from[0] == '0' && from[1] != '.')) bad = 1;      /* 007 is a name, not a number */
@@ -254,7 +251,7 @@ static fraction *operand(void)
 {
     fraction *a = &values[used];
     int length = 0;
-    spaces();
+    skip_spaces();
     if (at == stop) { bad = 1; return a; }
     if ((*at == '-' || (length = begins(at, stop, "\xe2\x88\x92"))) && at + 1 < stop && at[1] != ' ') {
         at += length ? length : 1;
@@ -265,7 +262,7 @@ static fraction *operand(void)
     if (*at != '(') return read_number();
     at++;
     a = expression(1);
-    spaces();
+    skip_spaces();
     if (at < stop && *at == ')') at++; else bad = 1;
     return a;
 }
@@ -280,7 +277,7 @@ static fraction *expression(int least)
     a = operand();
     for (;;) {
         int length;
-        spaces();
+        skip_spaces();
         if (bad || at >= stop) break;
         char kind = operator_at(&length);
         if (!kind || rank(kind) < least) break;
@@ -306,7 +303,7 @@ static fraction *value_of(const char *from, const char *to)
     stop = to;
     bad = operators = 0;
     fraction *a = expression(1);
-    spaces();
+    skip_spaces();
     return bad || at != stop ? 0 : a;
 }
 
@@ -367,7 +364,8 @@ static int is_a_name(const char *from, const char *to)
     for (const char *c = from; c <= to; c++) {
         if (c < to && is_digit(*c)) { length++; continue; }
         if (c < to && ((*c != '-' && *c != '/') || (sign && *c != sign))) return 0;
-        if (!length || count == 4) return 0;
+        if (!length) return 0;
+        if (count == 4) return 1;
         if (c < to) sign = *c;
         group[count++] = length;
         length = 0;
@@ -383,12 +381,14 @@ static int is_a_name(const char *from, const char *to)
 static int stands_alone(const char *start, const char *from)
 {
     static const char *const CHANGING[] = {"of", "by", "log", "ln", "sin", "cos", "tan", "sqrt", "root", "half", "double",
-                                           "twice", "negative", "over", "per", "to", "than", "base", "version", "not", 0};
+                                           "twice", "negative", "over", "per", "to", "than", "base", "version", "not", "room",
+                                           "page", "pages", "line", "lines", "section", "verse", "route", 0};
     const char *c = from;
     while (c > start && c[-1] == ' ') c--;
     if (c > start && c == from && !is_space(c[-1]) && c[-1] != '$' && c[-1] != '=') return 0;
     if (c > start && (c[-1] == '<' || c[-1] == '>' || c[-1] == '|' || c[-1] == '&' || c[-1] == '!' || c[-1] == '~'))
         return 0;
+    if (c - start > 2 && c[-3] == '\xe2' && c[-2] >= '\x88' && c[-2] <= '\x8b') return 0;                  /* ∑ ∫ √ and others */
     for (int i = 0; CHANGING[i]; i++) {
         int length = ends(start, c, CHANGING[i]);
         if (length && (c - length == start || !is_letter(c[-length - 1]))) return 0;
@@ -450,7 +450,7 @@ static int equation(void)
     if (from == start && card_read) return 0;                            /* longer than what was read */
     const char *first = from;
     while (first < to && *first == ' ') first++;
-    if ((*first == '-' && first[1] == ' ') || is_a_name(from, to) || !stands_alone(start, from)) return 0;
+    if ((*first == '-' && first[1] == ' ') || is_a_name(from, to) || !stands_alone(start, first)) return 0;
     fraction *a = value_of(first, to);
     if (!a || !operators || !written_out(a)) return 0;
     reply(answer, end, end[-1] != '=' || (to > start && to[-1] == ' '), DIGITS_);
@@ -514,8 +514,8 @@ static void question(const turn *now)
     static const char *const ASKED[] = {"what is", "what's", "how much is", "calculate", "compute", "evaluate", "work out",
                                         "solve", "which is", "which number is", "is", 0};
     static const char *const BEFORE[] = {"the value of", "the result of", "the answer to", 0};
-    const char *to = now->end, *from = now->start, *c;
-    while (to > from && (is_space(to[-1]) || to[-1] == '?' || to[-1] == '.' || to[-1] == '!')) to--;
+    read_question(now);
+    const char *to = stop, *from = at, *c;
     if (to > from && to[-1] == '=') to--;
     while (to > from && to[-1] == ' ') to--;
     for (c = now->start; c < to; c++) {
