@@ -1,4 +1,4 @@
-"""Measures what a program inside SmolLM2-135M-Instruct does: sums of 1 to 20 digits, text that it leaves alone, and its cost.
+"""Measures what a program inside SmolLM2-135M-Instruct does: sums, text that it leaves alone, and its cost.
 
     python -m benchmarks.fusion                        all, with 200 sums of each kind: hours on two cores
     python -m benchmarks.fusion --count 20 sums        20 of each kind; also: text, cost

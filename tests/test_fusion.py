@@ -2,99 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 import punchcard
 from punchcard.errors import FusionError, ProgramError
+from punchcard.language_models.fusion.composition import open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
-from punchcard.language_models.fusion.fused_model import FusedForCausalLM, Opinion, ScratchpadLoops
+from punchcard.language_models.fusion.fused_model import ScratchpadLoops
 from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import SKILLS, load_skill, shipped
 from punchcard.language_models.fusion.skills.build import built
 from punchcard.language_models.fusion.writing import Writer
-from punchcard.language_models.tokens import byte_characters
 from punchcard.machines.riscv.languages import elf
+from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
 
 transformers = pytest.importorskip("transformers")
-
-MERGED = ("12", " 4", " Yes", " No", "straw", "berry", " Wed", "nes", "day")
-LONG = "a token that has more than sixteen bytes"
-SPECIAL = ("<|im_start|>", "<|im_end|>")
-TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-            "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-
-
-@cache
-def tokenizer() -> Any:
-    """A byte-level tokenizer: every byte, a few words, one token that is too long, and two special ones."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-    made = Tokenizer(models.BPE(vocab={character: i for i, character in enumerate(byte_characters())}, merges=[]))
-    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    made.add_tokens([AddedToken(word, normalized=False) for word in (*MERGED, LONG)])
-    found_one = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token=SPECIAL[0], eos_token=SPECIAL[1], pad_token=SPECIAL[1], chat_template=TEMPLATE)
-    found_one.padding_side = "left"
-    return found_one
-
-
-def base(kind: str = "llama") -> Any:
-    """A small decoder with random weights."""
-    torch.manual_seed(7)
-    tokens = len(tokenizer())
-    ends = {"bos_token_id": tokens - 2, "eos_token_id": tokens - 1, "pad_token_id": tokens - 1}
-    sizes = {"vocab_size": tokens + 3, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, **ends}
-    classes = {"llama": "Llama", "gpt2": "GPT2", "qwen2": "Qwen2", "phi": "Phi"}
-    name = classes[kind]
-    if kind == "gpt2":
-        sizes = {"vocab_size": tokens + 3, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, **ends}
-    else:
-        sizes["intermediate_size"] = 64
-        if kind != "phi":
-            sizes["num_key_value_heads"] = 2
-    return getattr(transformers, f"{name}{'LMHeadModel' if kind == 'gpt2' else 'ForCausalLM'}")(
-        getattr(transformers, f"{name}Config")(**sizes)).eval()
-
-
-@cache
-def fused(*skills: str) -> FusedForCausalLM:
-    return punchcard.fuse(base(), tokenizer(), list(skills or ("sums",)))
-
-
-def written(model: Any, text: str, most: int = 12, **options: Any) -> str:
-    """What a model writes after a text."""
-    given = tokenizer()(text, return_tensors="pt")
-    with torch.no_grad():
-        tokens = model.generate(**given, max_new_tokens=most, do_sample=False, **options)
-    return str(tokenizer().decode(tokens[0, given["input_ids"].shape[1]:]))
-
-
-def opinion(text: str, *skills: str) -> Opinion:
-    """What the programs say of a text's end."""
-    stream = fused(*skills).card
-    tokens = torch.tensor([tokenizer().encode(text)])
-    keys, values = stream.offered(tokens, 0, None)
-    return stream.opinions(keys, values, torch.tensor([tokens.shape[1] - 1]))[0]
-
-
-def said(text: str, *skills: str) -> str | None:
-    """The text that comes next, "" where digits or letters are forbidden, None without an opinion."""
-    heard = opinion(text, *skills)
-    return text_of(heard) if heard.kind == 1 else "" if heard.kind else None
-
-
-def text_of(heard: Opinion) -> str:
-    """The bytes that a program says come next."""
-    bits = (heard.said.reshape(-1, 8) > 0).long()
-    return bytes((bits << torch.arange(8)).sum(1).tolist()).rstrip(b"\0").decode(errors="replace")
-
 
 # The model
 
@@ -166,7 +96,7 @@ card_context: .space 4096
 card_next: .space 16
 card_opinion: .space 4
 """
-"""A skill of 11 instructions, in a small memory: the newest token comes next again."""
+"""A skill of ten instructions, in a small memory: the newest token comes next again."""
 DAMAGES = (("tokens", 0.0, 0.0), ("temperature", 0.0, 0.0), ("layers.0.w1", 0.0, 0.0), ("tokens", 1.0, 1.0),
            ("layers.1.value", 0.0, 0.0), ("layers.2.w2", 1.0, 0.3), ("layers.0.key", 1.0, 1.0), ("layers.2.b1", 1.0, 2.0))
 """Weights, what they are multiplied by, and the noise that is added."""
@@ -182,7 +112,7 @@ def test_zeroed_and_noised_weights_break_the_answers(name: str, factor: float, n
     window = stream.windows(*(each[0, 0] for each in stream.offered(torch.tensor([tokenizer().encode("xy")]), 0, None)),
                             torch.tensor([1]))[0]
     heard = stream.opinion(window)
-    assert (heard.kind, text_of(heard), heard.loops) == (1, "y", 14)
+    assert (heard.kind, text_of(heard), heard.loops) == (1, "y", 11)
     torch.manual_seed(1)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -204,7 +134,7 @@ def test_the_equation_gives_what_the_engine_gives(tmp_path: Path) -> None:
     found, expected = loops.run(0, words, columns), KeptRunner(stream).run(0, words, columns)
     assert loops.views is not None  # computed in part: only what can change
     assert torch.equal(found[0], expected[0])
-    assert found[1:] == expected[1:] == (14, True)
+    assert found[1:] == expected[1:] == (11, True)
 
 
 # Tokens
@@ -232,7 +162,8 @@ def test_executables_are_what_the_sources_give(name: str) -> None:
 
 
 def test_bad_input() -> None:
-    bert = transformers.BertConfig(vocab_size=99, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    bert = transformers.BertConfig(vocab_size=99, **sizes)
     for model, words in ((torch.nn.Linear(1, 1), "give a model of transformers"), (fused(), "fused already"),
                          (transformers.BertForMaskedLM(bert), "not a decoder")):
         with pytest.raises(FusionError, match=words):
@@ -282,9 +213,7 @@ def test_a_vocabulary_without_bytes() -> None:
 
 
 def test_saved_and_opened(tmp_path: Path) -> None:
-    """With Punchcard; the other way is in `test_fusion_alone.py`."""
-    from punchcard.language_models.fusion.composition import open_fused, save_fused
-
+    """With Punchcard."""
     files = save_fused(fused(), tokenizer(), tmp_path / "model")
     assert {"config.json", "model.safetensors", "fused_model.py", "tokenizer.json"} <= set(files)
     model, own = open_fused(tmp_path / "model")
@@ -296,3 +225,25 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     assert lines[0].loops["sums"] > 100
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
+
+
+ALONE = """
+import sys
+sys.modules["punchcard"] = None
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder = sys.argv[1]
+model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+given = tokenizer("xy", return_tensors="pt")
+print(tokenizer.decode(model.generate(**given, max_new_tokens=2, do_sample=False)[0]), type(model.card.looped).__name__)
+"""
+
+
+def test_a_folder_opens_without_punchcard(tmp_path: Path) -> None:
+    source = tmp_path / "echo.s"
+    source.write_text(ECHO)
+    save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
+    environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    ran = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path / "model")], env=environment, capture_output=True,
+                         text=True)
+    assert ran.stdout.split() == ["xyyy", "ScratchpadLoops"], ran.stderr

@@ -52,8 +52,8 @@ __all__ = [
     "Calculation", "Controls", "FleqMachine", "FleqProgram", "Image", "LoopedTransformer", "Machine", "Precision",
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "boot", "build", "calc", "check", "circuit", "command_line",
-    "disassemble", "export", "fuse", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict", "program",
-    "prove", "resume", "run", "verify", "view",
+    "disassemble", "export", "fuse", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict",
+    "program", "prove", "resume", "run", "verify", "view",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from punchcard.errors import FusionError
 
 SAMPLES = ("12 + 30 = 42", "What is 7 times 8?\nAnswer: 56.", "(a-b) / c, x^2; \"q\" 100%", "naïve façade × 3 €")
+Scheme: TypeAlias = Callable[[str], bytes]
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -39,7 +40,7 @@ def _plain(piece: str) -> bytes:
     return piece.encode()
 
 
-SCHEMES: tuple[Callable[[str], bytes], ...] = (_byte_level, _sentence_piece, _plain)
+SCHEMES: tuple[Scheme, ...] = (_byte_level, _sentence_piece, _plain)
 
 
 def special_tokens(tokenizer: Any) -> dict[int, str]:
@@ -58,10 +59,11 @@ def text_tokens(tokenizer: Any, size: int) -> list[bytes | None]:
     scheme = _scheme(tokenizer, set(special))
     count = min(size, len(tokenizer))
     numbers = [None if number in special else number for number in range(count)]
-    return [None if number is None else _bytes(scheme, tokenizer, number, added) for number in numbers] + [None] * (size - count)
+    found = [None if number is None else _bytes(scheme, tokenizer, number, added) for number in numbers]
+    return found + [None] * (size - count)
 
 
-def _bytes(scheme: Callable[[str], bytes], tokenizer: Any, number: int, tokens_added: Mapping[int, Any]) -> bytes | None:
+def _bytes(scheme: Scheme, tokenizer: Any, number: int, tokens_added: Mapping[int, Any]) -> bytes | None:
     """A token that was added to a vocabulary is its text; all others are written by the scheme."""
     added = tokens_added.get(number)
     piece = tokenizer.convert_ids_to_tokens(number)
@@ -71,7 +73,7 @@ def _bytes(scheme: Callable[[str], bytes], tokenizer: Any, number: int, tokens_a
         return None
 
 
-def _scheme(tokenizer: Any, special: set[int]) -> Callable[[str], bytes]:
+def _scheme(tokenizer: Any, special: set[int]) -> Scheme:
     """The scheme in which the tokens of every sample are the sample; a space at its beginning may be added."""
     seen, added = "", tokenizer.added_tokens_decoder
     for scheme in SCHEMES:
@@ -83,5 +85,5 @@ def _scheme(tokenizer: Any, special: set[int]) -> Callable[[str], bytes]:
                 break
         else:
             return scheme
-    raise FusionError(f"the tokens of {type(tokenizer).__name__} have no bytes: {seen}, which do not spell it; use a tokenizer "
-                      "that keeps the text as it is (byte-level, or SentencePiece with bytes)")
+    raise FusionError(f"the tokens of {type(tokenizer).__name__} have no bytes: {seen}, which do not spell it; use a "
+                      "tokenizer that keeps the text as it is (byte-level, or SentencePiece with bytes)")

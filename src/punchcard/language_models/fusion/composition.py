@@ -69,9 +69,21 @@ def fuse(
             stream.get_parameter(name).copy_(torch.from_numpy(array))
         for number, skill in enumerate(skills):
             stream.cards[number] = machine.punch(skill.program).to(torch.int8)
+    register()
     fused.generation_config = model.generation_config
     fused.eval()
     return fused
+
+
+def register() -> None:
+    """Let `AutoModelForCausalLM` of this process know fused models without code from their folders."""
+    require("hf")
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+
+    AutoConfig.register(FusedConfig.model_type, FusedConfig, exist_ok=True)
+    AutoModelForCausalLM.register(FusedConfig, FusedForCausalLM, exist_ok=True)
 
 
 def _check_base(model: Any) -> None:
@@ -80,21 +92,22 @@ def _check_base(model: Any) -> None:
 
     kind = type(model).__name__
     if not isinstance(model, PreTrainedModel):
-        raise FusionError(f"model is a {kind}: give a model of transformers, as AutoModelForCausalLM.from_pretrained loads it")
+        raise FusionError(f"model is a {kind}: give a model of transformers, as AutoModelForCausalLM loads it")
     if getattr(model.config, "model_type", "") == "punchcard-fused":
         raise FusionError(f"model is a {kind}, which is fused already: fuse its `language_model` with all skills in a list")
-    if getattr(model.config, "is_encoder_decoder", False) or not model.can_generate() or model.get_output_embeddings() is None:
+    writes = model.can_generate() and model.get_output_embeddings() is not None
+    if getattr(model.config, "is_encoder_decoder", False) or not writes:
         raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
 
 
 def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
     """Refuse a tokenizer of another model, as far as sizes show it."""
     if not hasattr(tokenizer, "convert_ids_to_tokens"):
-        raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, as AutoTokenizer loads it")
+        raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, of AutoTokenizer")
     count = len(tokenizer)
     if not LEAST_SHARE * vocabulary <= count <= vocabulary:
-        raise FusionError(f"the tokenizer has {count} tokens, and the model has rows for {vocabulary}: it is not the model's "
-                          "own tokenizer")
+        raise FusionError(f"the tokenizer has {count} tokens, and the model has rows for {vocabulary}: it is not the "
+                          "model's own tokenizer")
 
 
 @checked
@@ -146,6 +159,7 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FusedConfig.model_type:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
+    register()
     try:
         with _quiet():
             model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)

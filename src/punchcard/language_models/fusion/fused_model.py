@@ -54,7 +54,7 @@ class FusedConfig(PreTrainedConfig):
             options["tie_word_embeddings"] = bool(getattr(base, "tie_word_embeddings", False))
             for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
                 options.setdefault(name, getattr(base, name, None))
-            options.setdefault("attn_implementation", getattr(base, "_attn_implementation", None))  # else the base's is reset
+            options.setdefault("attn_implementation", getattr(base, "_attn_implementation", None))  # keeps the base's
         super().__init__(**options)
 
     def get_text_config(self, *args: Any, **options: Any) -> Any:
@@ -197,7 +197,8 @@ class CardStream(nn.Module):
     def _heard(self, number: int, window: Tensor, row: int, place: int) -> Opinion:
         skill = self.sizes["skills"][number]
         words = self.bits // WORD
-        names = {name: count for name, count in (("next", words), ("never", 8), ("opinion", 1)) if skill.get(name) is not None}
+        sizes = (("next", words), ("never", 8), ("opinion", 1))
+        names = {name: count for name, count in sizes if skill.get(name) is not None}
         columns = [column for name, count in names.items() for column in range(skill[name], skill[name] + count)]
         if self.looped is None:
             self.looped = loops_of(self)
@@ -209,7 +210,7 @@ class CardStream(nn.Module):
             self._has_warned = True
             warnings.warn(f"{skill['name']}: the program has not ended after {loops} loops, or came to a fault: it has no "
                           "opinion there", stacklevel=2)
-        if kind not in (0, SAYS, FORBIDS) or (kind == SAYS and "next" not in parts) or (kind == FORBIDS and "never" not in parts):
+        if {SAYS: "next", FORBIDS: "never"}.get(kind) not in parts:
             kind = 0
         never = (parts.get("never", -torch.ones(8, WORD)).reshape(-1) + 1) / 2
         return Opinion(number, row, place, kind, parts.get("next", blank).reshape(-1), never, loops)
@@ -367,7 +368,7 @@ class ScratchpadLoops:
 
     @torch.no_grad()
     def run(self, skill: int, words: Tensor, columns: Sequence[int]) -> tuple[Tensor, int, bool]:
-        """The words in some columns after a run that begins with these words in the window; loops; whether it came to its end."""
+        """Words in some columns after a run that begins with these words in the window; loops; whether it ended."""
         sizes, rows = self.stream.sizes, slice(self.stream.sizes["word_row"], self.stream.sizes["word_row"] + WORD)
         card = self.stream.cards[skill].T.float().contiguous()
         context = sizes["skills"][skill]["context"]

@@ -26,8 +26,8 @@ def machine_for(skills: Sequence[Skill]) -> RiscvMachine:
     first = skills[0].program
     for skill in skills[1:]:
         if skill.program.base != first.base:
-            raise ProgramError(f"{skill.name} begins at {skill.program.base:#x} and {skills[0].name} at {first.base:#x}: link "
-                               "them for the same address")
+            raise ProgramError(f"{skill.name} begins at {skill.program.base:#x} and {skills[0].name} at {first.base:#x}: "
+                               "link them for the same address")
     needed = max(skill.program.needed_words for skill in skills) + LEAST_STACK // 4
     memory = max(LEAST_MEMORY, 1 << (needed - 1).bit_length())
     if memory > MOST_MEMORY:

@@ -40,7 +40,7 @@ class KeptRunner:
         self.cache = EngineCache()
 
     def run(self, skill: int, words: Tensor, columns: Sequence[int]) -> tuple[Tensor, int, bool]:
-        """The words in some columns after a run that begins with these words in the window; loops; whether it came to its end."""
+        """Words in some columns after a run that begins with these words in the window; loops; whether it ended."""
         self._renew()
         given = words.numpy()
         card = self._packed(skill, given) if bool(((words == 0) | (words == 2)).all()) else self._dense(skill, words)

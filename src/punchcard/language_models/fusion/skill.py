@@ -57,7 +57,7 @@ class Skill:
                  if f"card_{name}" in self.program.symbols}
         for name, column in found.items():
             if column + SYMBOLS[name] // WORD_BYTES > layout.region("memory").stop:
-                raise ProgramError(f"{self.program.where}card_{name} does not fit the memory: it takes {SYMBOLS[name]} bytes")
+                raise ProgramError(f"{self.program.where}card_{name} takes {SYMBOLS[name]} bytes, beyond the memory")
         return {"name": self.name, **found}
 
 
