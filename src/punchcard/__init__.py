@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from punchcard.errors import PunchcardError
     from punchcard.export.circuit_builder import circuit
     from punchcard.export.layer import as_layer
+    from punchcard.language_models.fusion.composition import fuse
     from punchcard.learning import learn, predict
     from punchcard.machines.base import Machine
     from punchcard.machines.fleq.isa import FleqProgram
@@ -51,8 +52,8 @@ __all__ = [
     "Calculation", "Controls", "FleqMachine", "FleqProgram", "Image", "LoopedTransformer", "Machine", "Precision",
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "boot", "build", "calc", "check", "circuit", "command_line",
-    "disassemble", "export", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict", "program",
-    "prove", "resume", "run", "verify", "view",
+    "disassemble", "export", "fuse", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict",
+    "program", "prove", "resume", "run", "verify", "view",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
@@ -66,6 +67,7 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.export",
     "punchcard.export.circuit_builder:circuit",
     "punchcard.export.layer:as_layer",
+    "punchcard.language_models.fusion.composition:fuse",
     "punchcard.learning:learn predict",
     "punchcard.linalg",
     "punchcard.machines.base:Machine",

@@ -121,6 +121,10 @@ class DisguiseError(PunchcardError):
     """A disguise of a model that changes what the model computes."""
 
 
+class FusionError(PunchcardError):
+    """A language model, tokenizer or folder that a program cannot be fused with."""
+
+
 class ProofError(PunchcardError):
     """A machine cannot be proven: a package is missing, or what it declares does not make a claim."""
 

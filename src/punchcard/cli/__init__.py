@@ -15,6 +15,7 @@ from punchcard.cli.bench import bench
 from punchcard.cli.boot import boot
 from punchcard.cli.calc import calc
 from punchcard.cli.export import export
+from punchcard.cli.fuse import chat, fuse
 from punchcard.cli.ground_truth import ground_truth
 from punchcard.cli.info import info
 from punchcard.cli.learn import learn, predict
@@ -59,7 +60,8 @@ class Commands(Group):
         made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
-        return {str(command.name): command for command in (*made, boot, calc, learn, predict, sweep, ground_truth)}
+        others = (boot, calc, learn, predict, fuse, chat, sweep, ground_truth)
+        return {str(command.name): command for command in (*made, *others)}
 
 
 def _refuse_twice(command: click.Command) -> None:

@@ -1,1 +1,17 @@
-"""Computers inside language models: stock checkpoints whose prompt is a program."""
+"""Computers and language models: any program inside a pretrained one, and stock checkpoints whose prompt is a program.
+
+    fused = punchcard.fuse(model, tokenizer, "sums")
+
+Modules are imported on first use; they need the extra `punchcard[hf]`.
+"""
+
+from __future__ import annotations
+
+from punchcard.lazy import lazy_names
+
+__getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models", (
+    "punchcard.language_models.fusion",
+    "punchcard.language_models.fusion.composition:fuse open_fused",
+    "punchcard.language_models.stock",
+    "punchcard.language_models.tokens",
+))

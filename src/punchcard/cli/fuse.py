@@ -1,0 +1,87 @@
+"""The commands `fuse` and `chat`: a program inside a language model, and a talk with it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from punchcard.cli.terminal import log, out, remark
+from punchcard.errors import printable
+
+if TYPE_CHECKING:
+    from punchcard.language_models.fusion.writing import Writer
+
+
+@click.command()
+@click.argument("programs", nargs=-1, required=True, metavar="SKILL...")
+@click.option("--base", required=True, metavar="FOLDER",
+              help="The language model: a folder with its tokenizer, or a .gguf file.")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
+@click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
+              help="Loops per token after which a program has no opinion.")
+def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> None:
+    """Put programs inside a pretrained language model. Nothing is trained.
+
+    SKILL is sums, letters, dates or computer, or a file (.c, .s, .elf) that keeps the contract of skill.h. Several are asked
+    in their order.
+
+    For example: punchcard fuse sums letters --base SmolLM2 -o smol-with-sums
+    """
+    from punchcard.language_models.fusion.composition import fuse as fused_with
+    from punchcard.language_models.fusion.composition import load_base, save_fused
+
+    model, tokenizer = load_base(base)
+    for name in save_fused(fused_with(model, tokenizer, list(programs), max_loops=max_loops), tokenizer, output):
+        out(f"{output}/{name}")
+
+
+@click.command()
+@click.argument("folder")
+@click.option("--prompt", help="Continue this text, and end.  [default: a chat, a line a message]")
+@click.option("--tokens", type=click.IntRange(1), default=128, show_default=True, help="Tokens of an answer at most.")
+@click.option("--card", is_flag=True, help="Show, for each token, what was on the card, what it answered, and its loops.")
+def chat(folder: str, prompt: str | None, tokens: int, card: bool) -> None:
+    """Talk with a fused model.
+
+    An answer ends where the model ends it. What the program on the card wrote is underlined on a terminal.
+    """
+    from punchcard.language_models.fusion.composition import open_fused
+    from punchcard.language_models.fusion.writing import Writer
+
+    writer = Writer(*open_fused(folder))
+    if prompt is not None:
+        _write(writer, list(writer.tokenizer.encode(prompt)), tokens, card=card)
+        return
+    messages: list[dict[str, str]] = []
+    if sys.stdin.isatty():
+        remark("type a message; Ctrl-D ends the chat")
+    for line in sys.stdin:
+        if line.strip():
+            messages.append({"role": "user", "content": line.strip()})
+            said = _write(writer, writer.prompt(messages), tokens, card=card)
+            messages.append({"role": "assistant", "content": said})
+
+
+def _write(writer: Writer, prompt: list[int], most: int, *, card: bool) -> str:
+    """An answer, printed as it is written; the text."""
+    said, styled = "", sys.stdout.isatty()
+    for each in writer.write(prompt, most):
+        if card:
+            log(_about(each))
+        if each.token in writer.ends:
+            break
+        said += each.text
+        shown = printable(each.text, keep="\n\t")
+        click.echo(click.style(shown, underline=True) if styled and each.opinion == "says" else shown, nl=False)
+        sys.stdout.flush()
+    click.echo()
+    return said
+
+
+def _about(each: Any) -> str:
+    """One line about a token: the card's view of it."""
+    loops = ", ".join(f"{name} {count:,} loops" for name, count in each.loops.items())
+    whose = f"{each.skill} {each.opinion}{f' {each.said!r}' if each.said else ''}" if each.skill else "no opinion"
+    return f"{each.text!r:>12}  {whose:<24} {loops:<24} read ...{''.join(each.read)!r}"

@@ -1,0 +1,183 @@
+"""`fuse`: a language model and programs become one model, with weights set by formula beside the trained ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punchcard.arguments import checked
+from punchcard.errors import FusionError
+from punchcard.export.folder import made
+from punchcard.export.targets import require
+from punchcard.language_models.fusion.embedding import card_bytes, embedding
+from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
+from punchcard.language_models.fusion.skill import load_skill
+from punchcard.machines.riscv.program import RiscvProgram
+
+if TYPE_CHECKING:
+    from punchcard.language_models.fusion.fused_model import FusedForCausalLM
+
+LEAST_SHARE = 0.75
+"""So much of a model's vocabulary its own tokenizer has at least; the rest pads it to a round number."""
+
+
+@checked
+def fuse(
+    model: Any, tokenizer: Any, program: str | Path | RiscvProgram | Sequence[str | Path | RiscvProgram], *,
+    max_loops: int = MOST_LOOPS,
+) -> FusedForCausalLM:
+    """Put programs inside a pretrained language model. No weight of the model is changed, and none is trained.
+
+        fused = punchcard.fuse(model, tokenizer, "sums")
+        fused.generate(**tokenizer("12 + 30 =", return_tensors="pt"))
+
+    model       a decoder of `transformers`, such as `AutoModelForCausalLM` loads
+    tokenizer   its tokenizer
+    program     a skill: the name of a shipped one (sums, letters, dates, computer), a file (.c, .s, .elf) or a program that
+                keeps the contract of skill.h. Several are asked in their order, and the first with an opinion is heard
+    max_loops   loops after which a program that has not ended has no opinion
+
+    Returns a model of `transformers`: `generate`, `save_pretrained` and pipelines work as with any other.
+    """
+    require("hf")
+    import torch
+
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+
+    _check_base(model)
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    _check_tokenizer(tokenizer, vocabulary)
+    if max_loops < 1:
+        raise FusionError(f"max_loops={max_loops}: it must be 1 or more")
+    programs = [program] if isinstance(program, str | Path | RiscvProgram) else list(program)
+    if not programs:
+        raise FusionError("program=[]: give one skill or more")
+    skills = [load_skill(each) for each in programs]
+    machine = machine_for(skills)
+    tokens = embedding(card_bytes(tokenizer, vocabulary))
+    config = FusedConfig(base=model.config, card=sizes_of(machine, skills, vocabulary, max_loops), dtype=model.config.dtype)
+    fused = FusedForCausalLM(config, model)
+    stream = fused.card
+    with torch.no_grad():
+        for held, given in ((stream.tokens, tokens.tokens), (stream.threshold, tokens.threshold),
+                            (stream.reward, tokens.reward), (stream.temperature, torch.tensor(128.0))):
+            held.copy_(given)
+        for name, array in machine.weights.state():
+            stream.get_parameter(name).copy_(torch.from_numpy(array))
+        for number, skill in enumerate(skills):
+            stream.cards[number] = machine.punch(skill.program).to(torch.int8)
+    register()
+    fused.generation_config = model.generation_config
+    fused.eval()
+    return fused
+
+
+def register() -> None:
+    """Let `AutoModelForCausalLM` of this process know fused models without code from their folders."""
+    require("hf")
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+
+    AutoConfig.register(FusedConfig.model_type, FusedConfig, exist_ok=True)
+    AutoModelForCausalLM.register(FusedConfig, FusedForCausalLM, exist_ok=True)
+
+
+def _check_base(model: Any) -> None:
+    """Refuse what does not write one token after the other."""
+    from transformers import PreTrainedModel
+
+    kind = type(model).__name__
+    if not isinstance(model, PreTrainedModel):
+        raise FusionError(f"model is a {kind}: give a model of transformers, as AutoModelForCausalLM loads it")
+    if getattr(model.config, "model_type", "") == "punchcard-fused":
+        raise FusionError(f"model is a {kind}, which is fused already: fuse its `language_model` with all skills in a list")
+    writes = model.can_generate() and model.get_output_embeddings() is not None
+    if getattr(model.config, "is_encoder_decoder", False) or not writes:
+        raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
+
+
+def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
+    """Refuse a tokenizer of another model, as far as sizes show it."""
+    if not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, of AutoTokenizer")
+    count = len(tokenizer)
+    if not LEAST_SHARE * vocabulary <= count <= vocabulary:
+        raise FusionError(f"the tokenizer has {count} tokens, and the model has rows for {vocabulary}: it is not the "
+                          "model's own tokenizer")
+
+
+@checked
+def load_base(path: str | Path) -> tuple[Any, Any]:
+    """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
+    downloaded, and no code of the folder is executed."""
+    require("hf")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = Path(path)
+    if not place.exists():
+        raise FusionError(f"there is no {str(path)!r}: give a folder with a model and its tokenizer, or a .gguf file")
+    is_file = place.is_file()
+    given = {"gguf_file": place.name} if is_file else {}
+    folder = str(place.parent if is_file else place)
+    try:
+        with _quiet():
+            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **given)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **given)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
+    if is_file:  # its weights are plain numbers now, and can be saved
+        model.hf_quantizer, model.is_quantized = None, False
+        del model.config.quantization_config
+    return model.eval(), tokenizer
+
+
+@checked
+def save_fused(model: Any, tokenizer: Any, folder: str | Path) -> list[str]:
+    """Write a fused model to a folder, with its tokenizer and the file that opens it without Punchcard."""
+    place = made(folder)
+    with _quiet():
+        model.save_pretrained(place)
+        tokenizer.save_pretrained(place)
+    return sorted(path.name for path in place.iterdir())
+
+
+@checked
+def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
+    """A fused model that was saved, and its tokenizer. No code of the folder is executed: the package's own is."""
+    require("hf")
+    from transformers import AutoTokenizer
+
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+
+    try:
+        kind = json.loads((Path(folder) / "config.json").read_text()).get("model_type")
+    except (OSError, ValueError, AttributeError) as error:
+        raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
+    if kind != FusedConfig.model_type:
+        raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
+    register()
+    try:
+        with _quiet():
+            model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FusionError(f"{str(folder)!r} cannot be read as a fused model: {error}; write it again") from None
+    return model.eval(), tokenizer
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of transformers."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

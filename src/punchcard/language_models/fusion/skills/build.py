@@ -1,0 +1,33 @@
+"""Makes the executables in `bin/` from the sources beside this file:
+
+    python -m punchcard.language_models.fusion.skills.build
+
+They are compiled for RV32I with the package's own start-up files and arithmetic, so that they hold nothing but what is in
+this repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from punchcard.files import write_whole
+from punchcard.language_models.fusion.skill import SKILLS, STACK
+from punchcard.machines.riscv.languages import c, toolchain
+
+FLAGS = ("-Os", "-g0", "-Wall", "-Wextra", "-Werror", "-Wl,-z,max-page-size=16")
+
+
+def built(name: str) -> bytes:
+    """The executable of a shipped skill."""
+    tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
+    source = SKILLS / f"{name}.c"
+    return c.built(tools, source.read_text(), source.name, flags=FLAGS, folder=SKILLS, stack=STACK)
+
+
+def main() -> None:
+    for source in sorted(SKILLS.glob("*.c")):
+        write_whole(SKILLS / "bin" / f"{source.stem}.elf", built(source.stem))
+
+
+if __name__ == "__main__":
+    main()

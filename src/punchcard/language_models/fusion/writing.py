@@ -1,0 +1,88 @@
+"""A fused model writing, token by token: what it wrote, whose token it was, and how many loops it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from punchcard.language_models.fusion.embedding import card_bytes
+
+if TYPE_CHECKING:
+    from punchcard.language_models.fusion.fused_model import FusedForCausalLM, Opinion
+
+KINDS = ("nothing", "says", "forbids")
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Written:
+    """One token.
+
+    token, text    its number, and what it is as text
+    skill          the program that had an opinion; "": none, the base wrote it
+    opinion        "says": this token; "forbids": not those; "nothing"
+    said           the text that the program wanted
+    read           the last tokens that were on the card, the newest last
+    loops          of each program that ran, by name
+    """
+
+    token: int
+    text: str
+    skill: str
+    opinion: str
+    said: str
+    read: tuple[str, ...]
+    loops: dict[str, int]
+
+
+class Writer:
+    """Writes with a fused model, always its best token."""
+
+    def __init__(self, model: FusedForCausalLM, tokenizer: Any) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.shown = card_bytes(tokenizer, model.card.sizes["vocabulary"])
+        self.names = [skill["name"] for skill in model.card.sizes["skills"]]
+        self.ends = set(self._ends())
+
+    def _ends(self) -> list[int]:
+        found = self.model.generation_config.eos_token_id
+        return [] if found is None else [found] if isinstance(found, int) else list(found)
+
+    def prompt(self, messages: list[dict[str, str]]) -> list[int]:
+        """The tokens of a chat, in the tokenizer's template; without one the last message, and where the answer goes."""
+        if getattr(self.tokenizer, "chat_template", None):
+            text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            return list(self.tokenizer.encode(text, add_special_tokens=False))
+        return list(self.tokenizer.encode(f"Q: {messages[-1]['content']}\nA:"))
+
+    @torch.no_grad()
+    def write(self, tokens: list[int], most: int) -> Iterator[Written]:
+        """The tokens that come next, `most` of them at most, until the model ends the text."""
+        heard: list[Opinion] = []
+        given, cache, context = torch.tensor([tokens]), None, list(tokens)
+        self.model.card.observers.append(heard.append)
+        try:
+            for _ in range(most):
+                heard.clear()
+                out = self.model(input_ids=given, past_key_values=cache, use_cache=True, logits_to_keep=1)
+                cache, token = out.past_key_values, int(out.logits[0, -1].argmax())
+                yield self._written(token, context, heard)
+                if token in self.ends:
+                    return
+                context.append(token)
+                given = torch.tensor([[token]])
+        finally:
+            self.model.card.observers.remove(heard.append)
+
+    def _written(self, token: int, context: list[int], heard: list[Opinion]) -> Written:
+        last = heard[-1]
+        bits = last.said.reshape(-1, 8)
+        said = bytes(sum(1 << i for i, bit in enumerate(byte.tolist()) if bit > 0) for byte in bits).rstrip(b"\0")
+        return Written(
+            token, self.tokenizer.decode([token]), self.names[last.skill] if last.kind else "", KINDS[last.kind],
+            said.decode(errors="replace") if last.kind == 1 else "",
+            tuple(self.shown[number].decode(errors="replace") for number in context[-SHOWN:]),
+            {self.names[each.skill]: each.loops for each in heard})

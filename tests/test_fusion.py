@@ -1,0 +1,249 @@
+"""Programs inside language models: the fused model answers, the base is untouched, and the weights compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+import punchcard
+from punchcard.errors import FusionError, ProgramError
+from punchcard.language_models.fusion.composition import open_fused, save_fused
+from punchcard.language_models.fusion.embedding import card_bytes, embedding
+from punchcard.language_models.fusion.fused_model import ScratchpadLoops
+from punchcard.language_models.fusion.runner import KeptRunner
+from punchcard.language_models.fusion.skill import SKILLS, load_skill, shipped
+from punchcard.language_models.fusion.skills.build import built
+from punchcard.language_models.fusion.writing import Writer
+from punchcard.machines.riscv.languages import elf
+from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
+from tests.riscv_runs import GCC
+
+transformers = pytest.importorskip("transformers")
+
+# The model
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2", "phi"])
+def test_any_decoder(kind: str) -> None:
+    """The program answers in each, and where it has no opinion the logits are the base's, bit by bit."""
+    plain = base(kind)
+    given = tokenizer()("A sentence without a sum; 12 + 30 =", return_tensors="pt")
+    with torch.no_grad():
+        before = plain(**given).logits
+        model = punchcard.fuse(plain, tokenizer(), "sums")
+        after = model(**given).logits
+    assert torch.equal(before[:, :-1], after[:, :-1])
+    assert not torch.equal(before[:, -1], after[:, -1])
+    assert written(model, "12 + 30 =", 3).startswith(" 42")
+
+
+def test_generation_of_every_kind() -> None:
+    """Batches with left padding, beams, sampling, several answers, cropping by assisted decoding: all answer."""
+    model = fused()
+    texts = ["2 + 2 =", "What is 123456789 * 1000000007?\nAnswer:", "100 - 58 ="]
+    given = tokenizer()(texts, return_tensors="pt", padding=True)
+    for options in ({}, {"num_beams": 3}, {"do_sample": True, "top_k": 0}, {"do_sample": True, "num_return_sequences": 2}):
+        tokens = model.generate(**given, max_new_tokens=20, **{"do_sample": False, **options})
+        answers = [tokenizer().decode(row[given["input_ids"].shape[1]:]) for row in tokens]
+        each = len(answers) // len(texts)
+        for number, answer in enumerate((" 4", f" {123456789 * 1000000007}", " 42")):
+            for text in answers[number * each : (number + 1) * each]:
+                assert text.startswith(answer), (options, text)
+                assert not text[len(answer):][:1].isdigit()
+    assert written(model, "12 * 12 =", 8, assistant_model=base()).startswith(" 144")
+    assert written(model, "12 * 12 =", 8, use_cache=False).startswith(" 144")
+
+
+def test_a_cache_that_the_card_has_not_filled_is_refused() -> None:
+    model, given = fused(), tokenizer()("12 + 30", return_tensors="pt")
+    cache = model.language_model(**given, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="the card has read 0 of them"):
+        model(input_ids=given["input_ids"][:, :1], past_key_values=cache)
+    with pytest.raises(ValueError, match="needs input_ids"):
+        model(inputs_embeds=torch.zeros(1, 2, 32))
+
+
+def test_the_unembedding_is_one_at_the_beginnings_of_a_text() -> None:
+    shown = card_bytes(tokenizer(), len(tokenizer()))
+    table = embedding(shown)
+    for text in (b" 42", b"12", b"strawberry", b"x"):
+        bits = embedding([text.ljust(16, b"\0")]).tokens[0]
+        ones = torch.relu(table.tokens @ bits - table.threshold)
+        assert {shown[i] for i in torch.where(ones == 1)[0].tolist()} == {t for t in set(shown) if text.startswith(t)}
+        assert set(ones.unique().tolist()) <= {0.0, 1.0}
+    assert fused().card.added(opinion("12 + 30 =")).argmax() == tokenizer().convert_tokens_to_ids(" 4")  # the longest wins
+
+
+ECHO = """
+.globl card_context, card_next, card_opinion
+_start: la t0, card_context
+        lui t1, 1                       # 4096
+        add t0, t0, t1
+        lw t1, -16(t0)                  # the newest token
+        la t0, card_next
+        sw t1, 0(t0)
+        li t1, 1
+        sw t1, 16(t0)
+        ecall
+        .balign 4
+card_context: .space 4096
+card_next: .space 16
+card_opinion: .space 4
+"""
+"""A skill of ten instructions, in a small memory: the newest token comes next again."""
+DAMAGES = (("tokens", 0.0, 0.0), ("temperature", 0.0, 0.0), ("layers.0.w1", 0.0, 0.0), ("tokens", 1.0, 1.0),
+           ("layers.1.value", 0.0, 0.0), ("layers.2.w2", 1.0, 0.3), ("layers.0.key", 1.0, 1.0), ("layers.2.b1", 1.0, 2.0))
+"""Weights, what they are multiplied by, and the noise that is added."""
+
+
+@pytest.mark.parametrize(("name", "factor", "noise"), [
+    *DAMAGES[:2], *(pytest.param(*each, marks=pytest.mark.soak) for each in DAMAGES[2:])])
+def test_zeroed_and_noised_weights_break_the_answers(name: str, factor: float, noise: float, tmp_path: Path) -> None:
+    """The weights compute, not the host. A damaged machine gets a few loops more than the program takes."""
+    source = tmp_path / "echo.s"
+    source.write_text(ECHO)
+    stream = punchcard.fuse(base(), tokenizer(), source, max_loops=16).card
+    window = stream.windows(*(each[0, 0] for each in stream.offered(torch.tensor([tokenizer().encode("xy")]), 0, None)),
+                            torch.tensor([1]))[0]
+    heard = stream.opinion(window)
+    assert (heard.kind, text_of(heard), heard.loops) == (1, "y", 11)
+    torch.manual_seed(1)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held = stream.get_parameter(name)
+        held.copy_(factor * held + noise * torch.randn_like(held))
+        offered = stream.offered(torch.tensor([tokenizer().encode("xy")]), 0, None)
+        heard = stream.opinion(stream.windows(*(each[0, 0] for each in offered), torch.tensor([1]))[0])
+        assert (heard.kind, text_of(heard)) != (1, "y") or int(stream.added(heard).argmax()) != tokenizer().encode("y")[0]
+
+
+def test_the_equation_gives_what_the_engine_gives(tmp_path: Path) -> None:
+    """The loops of `fused_model.py`, which run without Punchcard, against those of the compiled engine."""
+    source = tmp_path / "echo.s"
+    source.write_text(ECHO)
+    stream = punchcard.fuse(base(), tokenizer(), source).card
+    words = 2.0 * torch.randint(0, 2, (1024, 32))
+    columns = list(range(stream.sizes["skills"][0]["next"], stream.sizes["skills"][0]["opinion"] + 1))
+    loops = ScratchpadLoops(stream)
+    found, expected = loops.run(0, words, columns), KeptRunner(stream).run(0, words, columns)
+    assert loops.views is not None  # computed in part: only what can change
+    assert torch.equal(found[0], expected[0])
+    assert found[1:] == expected[1:] == (11, True)
+
+
+# Tokens
+
+
+def test_a_token_that_is_too_long_is_never_guessed() -> None:
+    """What is before it is not read: it may change the meaning."""
+    assert said(f"12 + 30 = 42. {LONG} 2 + 2 =") == " 4"
+    assert said(f"3 + {LONG}2 =") is None
+    shown = card_bytes(tokenizer(), len(tokenizer()) + 3)
+    assert shown[tokenizer().convert_tokens_to_ids(LONG)] == b"\2"
+    assert shown[-1] == b"\2"  # rows that no token has
+    assert shown[tokenizer().eos_token_id] == b"\1<|im_end|>\1"
+
+
+# Skills
+
+
+@pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
+@pytest.mark.parametrize("name", shipped())
+def test_executables_are_what_the_sources_give(name: str) -> None:
+    program, ready = load_skill(SKILLS / f"{name}.c").program, load_skill(name).program
+    assert set(program.symbols) >= {"card_context", "card_opinion"}
+    assert ready.segments == elf.load(built(name), name).segments
+
+
+def test_bad_input() -> None:
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    bert = transformers.BertConfig(vocab_size=99, **sizes)
+    for model, words in ((torch.nn.Linear(1, 1), "give a model of transformers"), (fused(), "fused already"),
+                         (transformers.BertForMaskedLM(bert), "not a decoder")):
+        with pytest.raises(FusionError, match=words):
+            punchcard.fuse(model, tokenizer(), "sums")
+    small = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1))
+    with pytest.raises(FusionError, match="it is not the model's own tokenizer"):
+        punchcard.fuse(small, tokenizer(), "sums")
+    with pytest.raises(FusionError, match="give the model's tokenizer"):
+        punchcard.fuse(base(), "gpt2", "sums")
+    with pytest.raises(ProgramError, match=r"'sumz' is not a skill \(did you mean 'sums'\?\)"):
+        punchcard.fuse(base(), tokenizer(), "sumz")
+    with pytest.raises(FusionError, match="give one skill or more"):
+        punchcard.fuse(base(), tokenizer(), [])
+
+
+def test_a_program_without_the_contract(tmp_path: Path) -> None:
+    source = tmp_path / "silent.s"
+    source.write_text("_start: ecall\n")
+    with pytest.raises(ProgramError, match="needs the variable card_context"):
+        punchcard.fuse(base(), tokenizer(), source)
+
+
+def test_a_program_that_does_not_end_has_no_opinion(tmp_path: Path) -> None:
+    """And says so once."""
+    source = tmp_path / "endless.s"
+    source.write_text(".data\n.balign 4\n.globl card_context\ncard_context: .space 4096\ncard_next: .space 16\n"
+                      "card_opinion: .word 0\n.text\n_start: la t0, card_opinion\nli t1, 1\nsw t1, 0(t0)\nstay: j stay\n")
+    model = punchcard.fuse(base(), tokenizer(), source, max_loops=50)
+    given = tokenizer()("12 + 30 =", return_tensors="pt")
+    with pytest.warns(UserWarning, match="endless: the program has not ended after 50 loops"):
+        logits = model(**given).logits
+    assert torch.equal(logits, model.language_model(**given).logits)
+
+
+def test_a_vocabulary_without_bytes() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({"[UNK]": 0, "sum": 1}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    words = transformers.PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]")
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=2, n_embd=8, n_layer=1, n_head=1))
+    with pytest.raises(FusionError, match="have no bytes"):
+        punchcard.fuse(model, words, "sums")
+
+
+# Files
+
+
+def test_saved_and_opened(tmp_path: Path) -> None:
+    """With Punchcard."""
+    files = save_fused(fused(), tokenizer(), tmp_path / "model")
+    assert {"config.json", "model.safetensors", "fused_model.py", "tokenizer.json"} <= set(files)
+    model, own = open_fused(tmp_path / "model")
+    for name, held in fused().state_dict().items():
+        assert torch.equal(held, model.state_dict()[name]), name
+    lines = list(Writer(model, own).write(own.encode("12 + 30 ="), 4))
+    assert "".join(each.text for each in lines).startswith(" 42")
+    assert [each.opinion for each in lines[:3]] == ["says", "says", "forbids"]
+    assert lines[0].loops["sums"] > 100
+    with pytest.raises(FusionError, match="is not a fused model"):
+        open_fused(tmp_path)
+
+
+ALONE = """
+import sys
+sys.modules["punchcard"] = None
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder = sys.argv[1]
+model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+given = tokenizer("xy", return_tensors="pt")
+print(tokenizer.decode(model.generate(**given, max_new_tokens=2, do_sample=False)[0]), type(model.card.looped).__name__)
+"""
+
+
+def test_a_folder_opens_without_punchcard(tmp_path: Path) -> None:
+    source = tmp_path / "echo.s"
+    source.write_text(ECHO)
+    save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
+    environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    ran = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path / "model")], env=environment, capture_output=True,
+                         text=True)
+    assert ran.stdout.split() == ["xyyy", "ScratchpadLoops"], ran.stderr

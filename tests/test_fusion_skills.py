@@ -1,0 +1,130 @@
+"""The shipped skills on the card: right answers, against oracles of Python, and no opinion on anything else."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+
+import pytest
+from benchmarks.sums import PHRASINGS, SIGNS, sums
+
+import punchcard
+from punchcard.language_models.fusion.skill import shipped
+from tests.cases import EXAMPLES
+from tests.fused_models import base, fused, opinion, said, text_of, tokenizer
+from tests.fusion_negatives import NEGATIVES
+from tests.riscv_runs import GCC
+
+pytest.importorskip("transformers")
+
+DOCS = EXAMPLES.parent / "docs"
+DIGITS = (1, 2, 3, 4, 8, 16, 20, 40)
+SUMS = {
+    "12 + 30 =": " 42", "12+30=": "42", "12 + 30 = 4": "2", "12 + 30 = 42": "", "12 + 30 = 42.": "", "2^10 =": " 1024",
+    "2 ** 3 ** 2 =": " 512", "-2^2 =": " -4", "2^-2 =": " 0.25", "17 % 5 =": " 2", "17 mod 5 =": " 2",
+    "(1 + 2) * (3 + 4) =": " 21",
+    "1 - 2 - 3 =": " -4", "7 / 2 =": " 3.5", "10/3=": "3.3333333333", "2 / 3 =": " 0.6666666667", "1/3*3 =": " 1",
+    "0.1 + 0.2 =": " 0.3",
+    "2.50 * 2 =": " 5", "1 / 3000000000000000 =": " 0.0000000000000", "5 - 8 equals": " -3",
+    "100 divided by 8 is equal to": " 12.5",
+    "3 × 4 =": " 12", "12 ÷ 4 =": " 3", "5 − 3 =": " 2", "3 x 4 =": " 12", "-5 + 3 =": " -2", "so 3 + 4 =": " 7",
+    "2) 3 + 4 =": " 7",
+    "1 + 2 = 3, 3 + 4 =": " 7", "What is 12 plus 30?\nA:": " 42", "Calculate (2+3)*4.\nAnswer:": " 20",
+    "What's 7 times 8? Answer:": " 56",
+    "How much is 2 to the power of 5?\nA: 3": "2", "Is 9.11 > 9.9?\nA:": " No", "Is 9.9 greater than 9.11?\nA:": " Yes",
+    "Is 2 + 2 = 4?\nA:": " Yes", "Which is larger, 9.11 or 9.9?\nA:": " 9.9", "Which is smaller: 9.11 or 9.9?\nA:": " 9.11",
+    "What is the value of 6 * 7?\nA:": " 42",
+}
+LETTERS = {
+    "How many r's are in strawberry?\nA:": " 3", "How many times does the letter r appear in 'strawberry'?\nAnswer:": " 3",
+    "How many s are there in the word mississippi? A:": " 4", "How many letters are in strawberry?\nA: 1": "0",
+    "Count the letter e in eerie.\nA:": " 3",
+    "How many z's are in strawberry?\nA:": " 0", "How many z's are in strawberry?\nA: 0": "",
+    "Reverse the word strawberry.\nA:": " yrrebwarts",
+    "Reverse stressed\nA: des": "serts", "Spell cat.\nA:": " c-a-t", 'Spell "cat" backwards.\nA:': " t-a-c",
+    "Sort the letters of banana.\nA:": " aaabnn",
+}
+PROGRAM = "Run this SUBLEQ program: 9 -1 3 10 -1 6 0 0 -1 72 105"
+LINES = PROGRAM.replace(" 10", "\n10")
+COMPUTER = {f"{PROGRAM}\nOutput:": " Hi", f"{PROGRAM}\nOutput: H": "i", f"Q: {LINES}\nA:": " Hi"}
+
+
+@pytest.mark.parametrize(("skill", "cases"), [("sums", SUMS), ("letters", LETTERS), ("computer", COMPUTER)])
+def test_answers(skill: str, cases: dict[str, str]) -> None:
+    found = {text: said(text, *shipped()) for text in cases}
+    assert found == cases
+
+
+def chat(message: str) -> str:
+    messages = [{"role": "user", "content": message}]
+    return str(tokenizer().apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def test_answers_in_a_chat() -> None:
+    for message, answer in (("What is 12 plus 30?", "42"), ("12*12", "144"), ("6 * 7 = ?", "42"), ("6 * 7 =", "42"),
+                            ("How many r's are in strawberry?", "3"), ("Is 2024 a leap year?", "Yes")):
+        assert said(chat(message), *shipped()) == answer, message
+    assert said(chat("What is 12 plus 30?") + "42", *shipped()) == ""
+    assert said(chat("What is 12 plus 30?") + "42<|im_end|>", *shipped()) is None
+    assert said("<|im_start|>user\nWhat is 12 plus 30?", *shipped()) is None  # it is the user's turn
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.soak)])
+def test_random_sums(count: int) -> None:
+    """Of every size, sign and phrasing, also with the beginning of the answer written."""
+    draw = random.Random(3)
+    for digits in DIGITS:
+        for sign in SIGNS:
+            for phrasing in range(len(PHRASINGS)):
+                for each in sums(digits, sign, phrasing, count, seed=5):
+                    text = chat(each.text) if each.is_chat else each.text
+                    answer = each.answer if each.is_chat else f" {each.answer}"
+                    assert said(text, *shipped()) == answer[:16], each
+                    written = draw.randrange(1, len(answer) + 1)
+                    assert said(text + answer[:written], *shipped()) == answer[written : written + 16], (each, written)
+
+
+@pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
+def test_the_skill_of_the_page_on_language_models() -> None:
+    """`examples/skills/roman.c`, of which the page shows the function main."""
+    source = EXAMPLES / "skills" / "roman.c"
+    program = source.read_text()
+    assert program[program.index("int main") :] in (DOCS / "language-models.md").read_text()
+    stream = punchcard.fuse(base(), tokenizer(), source).card
+    for text, answer in {"What is 2026 in Roman numerals?\nA:": " MMXXVI",
+    "What is 3888 in Roman numerals?\nA: MMM": "DCCCLXXXVIII",
+                         "What is 4000 in Roman numerals?\nA:": None}.items():
+        heard = opinion(text, stream=stream)
+        assert (text_of(heard) if heard.kind else None) == answer
+
+
+def test_random_dates() -> None:
+    draw = random.Random(4)
+    first, last = date(1583, 1, 1).toordinal(), date(9999, 12, 31).toordinal()
+    for _ in range(12):
+        one, other = (date.fromordinal(draw.randrange(first, last)) for _ in range(2))
+        forms = (str(one), f"{one:%B} {one.day}, {one.year}", f"{one.day} {one:%B} {one.year}")
+        asked = f"What day of the week {draw.choice(('is', 'was'))} {draw.choice(forms)}?\nA:"
+        assert said(asked, *shipped()) == f" {one:%A}", asked
+        asked = f"How many days are between {one} and {other}?\nA:"
+        assert said(asked, *shipped()) == f" {abs((one - other).days)}", asked
+        leap = one.year % 4 == 0 and (one.year % 100 != 0 or one.year % 400 == 0)
+        assert said(f"Is {one.year} a leap year?\nA:", *shipped()) == (" Yes" if leap else " No")
+
+
+def test_no_opinion_on_what_only_looks_like_a_question() -> None:
+    assert len(NEGATIVES) == len(set(NEGATIVES)) >= 300
+    assert [text for text in NEGATIVES if said(text, *shipped()) is not None] == []
+
+
+def test_the_first_skill_with_an_opinion_is_heard() -> None:
+    """Each is asked in its order, and those after it are not."""
+    model, heard = fused("letters", "sums"), list[int]()
+    model.card.observers.append(lambda opinion: heard.append(opinion.skill))
+    try:
+        assert said("How many r's are in strawberry?\nA:", "letters", "sums") == " 3"
+        assert heard == [0]
+        assert said("12 + 30 =", "letters", "sums") == " 42"
+        assert heard == [0, 0, 1]
+    finally:
+        model.card.observers.pop()
