@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +23,11 @@ from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich import progress
+
+    from punchcard.viewer.session import Session
 
 PATIENCE = 1.0
 """Seconds before a run counts as long."""
@@ -78,9 +83,10 @@ class Progress:
 class RunProgress(Progress):
     """Follows a run: prints every loop that it watches, or says how far a long run has come."""
 
-    def __init__(self, machine: AnyMachine, program: Any, mark: Mark) -> None:
+    def __init__(self, machine: AnyMachine, program: Any, mark: Mark, source: Path | None = None) -> None:
+        """`source`: the program's file, whose lines a story quotes."""
         super().__init__(PATIENCE)
-        self._machine, self._program, self._card = machine, program, mark.raw_card
+        self._machine, self._program, self._card, self._source = machine, program, mark.raw_card, source
         self._begun, self._begin = 0, 0.0
 
     def watch(self, loop: int, card: Any) -> None:
@@ -89,6 +95,20 @@ class RunProgress(Progress):
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
         log(f"loop {loop:>5}  {did}")
+
+    def narrate(self, loop: int, card: Any) -> None:
+        """The same in sentences, one for each half layer."""
+        before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
+        for layer, half, sentence in self._session.loop_story(loop - 1, before, card):
+            log(f"loop {loop}, layer {layer}, {half}: {sentence}")
+
+    @cached_property
+    def _session(self) -> Session:
+        from punchcard.viewer.session import Session, session_of
+
+        if self._source is None:
+            return Session(self._machine, self._program)
+        return session_of(self._machine, self._program, self._source)
 
     def made(self, loops: int) -> None:
         """Called by the engine every now and then; time counts from the first call, when compiling is over."""

@@ -225,6 +225,8 @@ class ProgramCommand(click.Command):
             if first < last:
                 args = [*args[:first], shlex.join(args[first:last]) if last - first > 1 else args[first], *args[last:]]
         ctx.meta[WORDS] = list(args)
+        own = args.index("--") if "--" in args else len(args)
+        args = [f"{word}=loops" if word == "--trace" and at < own else word for at, word in enumerate(args)]
         return super().parse_args(ctx, self._with_arguments(ctx, args))
 
     def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:

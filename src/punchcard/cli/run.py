@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from punchcard.machines.checkpoint import Checkpoint
     from punchcard.machines.result import Report
 
+TRACES = ("loops", "story")
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
@@ -45,14 +46,15 @@ TRACED_DENSELY = 512
 @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
 @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
-@click.option("--trace", is_flag=True, help="Print what each loop does.")
+@click.option("--trace", type=click.Choice(TRACES), metavar="[=story]",
+              help="Print what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
-    engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
+    engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: str | None,
     as_json: bool, stats: str | None, check: bool, no_check: bool, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
@@ -86,7 +88,7 @@ def run(
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
                           check="lockstep" if check else False if no_check else None)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
-    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
+    report = _run(saved, checkpoint, file, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
 
     from punchcard.cli import display
 
@@ -100,8 +102,8 @@ def run(
                                name=str(file or resume))
 
 
-def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool,
-         forgets: bool) -> Report[Any]:
+def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace: str | None, input_: str | None,
+         silent: bool, forgets: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
@@ -111,9 +113,10 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
         interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
-        RunProgress(saved.machine, saved.program, saved.mark) as progress,
+        RunProgress(saved.machine, saved.program, saved.mark, file) as progress,
     ):
-        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted,
+        watch = {None: None, "loops": progress.watch, "story": progress.narrate}[trace]
+        controls = Controls(watch=watch, interrupted=interrupted,
                             progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)

@@ -20,6 +20,7 @@ from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.story import Condition, Place, Quote
 from punchcard.words.word import Word
 
 EVERY_CELL = ("constants", "memory")
@@ -102,6 +103,8 @@ class Reading:
 class SubleqDesign(Design[SubleqSizes]):
     """What the three designs have in common: how they halt, and what the paper says of them."""
 
+    column_pointers: ClassVar[tuple[str, ...]] = (
+        "command.a", "command.b", "command.c", "position", "pointer.a", "pointer.b", "pointer.c", "program_counter")
     idle: ClassVar[int] = 1
     """The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing."""
     halting_register: ClassVar[str]
@@ -170,6 +173,24 @@ class SubleqDesign(Design[SubleqSizes]):
         """The pattern that is on the card once the EOF instruction has been read."""
         bits = tuple(1 if sizes.minus_one_column >> i & 1 else -1 for i in range(sizes.pointer_bits))
         return (Pattern(self.halting_register, "scratchpad", bits),)
+
+
+SCRATCHPAD = Place(0)
+
+
+def pointer_to(rows: str, *, before: bool = False) -> Quote:
+    """The name of the column that rows of the scratchpad point to."""
+    return Quote(SCRATCHPAD, rows, names=True, before=before)
+
+
+def halts(rows: str) -> Quote:
+    """Pointer b of the instruction in the scratchpad: only EOF's is the column -1."""
+    return Quote(SCRATCHPAD, rows, "unsigned")
+
+
+def is_halt(name: str) -> Condition:
+    """Whether what `halts` quotes is EOF's."""
+    return Condition(name, "==", SubleqSizes.minus_one_column)
 
 
 def common_blocks(sizes: SubleqSizes) -> dict[str, RowBlock]:
