@@ -179,7 +179,8 @@ def test_the_formulas_tell_where_nobody_does() -> None:
 def test_what_a_sentence_may_say() -> None:
     """Cases by conditions; a value that cannot be read satisfies none."""
     class Nothing:
-        loop, instruction = 3, None
+        loop: int = 3
+        instruction: str | None = None
 
         def at(self, column: int, *, before: bool) -> list[float]:
             return [0.0] * layout.width

@@ -126,15 +126,18 @@ def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace:
 
 
 def load_and_build(
-    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = (), arguments: tuple[str, ...] = ()
+    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = (),
+    arguments: tuple[str, ...] = (), *, is_viewed: bool = False,
 ) -> tuple[Any, AnyMachine]:
-    """The program in a file with the values of `--set`, called with arguments, and a machine for it."""
+    """The program in a file with the values of `--set`, called with arguments, and a machine for it, or for a view of it."""
     program, kind, language, options = registry.load_with(file, given)
     if settings:
         program = with_settings(program, settings, kind, language)
     if arguments:
         program = with_arguments(program, arguments, kind)
-    return program, kind.machine_class().for_program(program, **options)
+    machine = kind.machine_class()
+    usual = machine.view_options(program) if is_viewed else {}
+    return program, machine.for_program(program, **{**usual, **options})
 
 
 def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:

@@ -111,6 +111,15 @@ class ExploreReply(TypedDict):
     message: str | None
 
 
+class ChoiceReply(TypedDict):
+    """An option of the machine: its name, what a person calls it, its value now, and those that there are."""
+
+    name: str
+    label: str
+    now: str | int
+    options: list[str | int]
+
+
 class AboutReply(ExploreReply):
     """All that does not change in a run.
 
@@ -123,6 +132,7 @@ class AboutReply(ExploreReply):
     ports          whether the program reads input and writes output
     input          what it is given to read, as text
     pointers       the bands whose numbers are columns
+    choices        what the page may choose about the machine: the server is asked build(NAME=VALUE, ...)
     """
 
     title: str
@@ -140,6 +150,7 @@ class AboutReply(ExploreReply):
     ports: bool
     input: str
     pointers: list[str]
+    choices: list[ChoiceReply]
 
 
 class StateReply(ExploreReply):

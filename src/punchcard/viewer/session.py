@@ -35,6 +35,7 @@ from punchcard.viewer.inspector import LoopInspector, differ
 from punchcard.viewer.protocol import (
     AboutReply,
     AttentionReply,
+    ChoiceReply,
     ExplainReply,
     ExploreReply,
     FormulasReply,
@@ -72,6 +73,9 @@ class Session:
     source      the text of the program's file, to be shown; default: a listing of the program
     name        what the program is called
     """
+
+    choices: Sequence[ChoiceReply] = ()
+    """Other machines that the page may ask for, where whoever serves it can build them."""
 
     def __init__(self, machine: Machine[Any, Any], program: object, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
@@ -157,7 +161,7 @@ class Session:
             "counter": None if self.counter is None else self.counter.plain(layout),
             "columns_shown": shown, "column_names": names, **self.end_reply(),
             "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
-            "pointers": list(machine.design.column_pointers),
+            "choices": list(self.choices), "pointers": list(machine.design.column_pointers),
         }
 
     def _program(self) -> ProgramReply:

@@ -157,12 +157,17 @@ class SubleqDesign(Design[SubleqSizes]):
     counter_offset: ClassVar[int] = 0
 
     def display_values(self, sizes: SubleqSizes, layout: Layout, cells: Sequence[str]) -> list[DisplayValue]:
-        """The program counter, as an instruction's number; the instruction's pointers, as columns; the named cells."""
+        """The program counter, as an instruction's number; the pointers, as names of columns; the named cells."""
         found = [DisplayValue("program counter", "machine", self.counter_register, 0, kind="unsigned",
                        offset=-sizes.instruction_column - self.counter_offset)]
+        names = ("",) * sizes.memory_column + tuple(cells)
+        if len(cells) == sizes.memory:
+            names += tuple(f"instruction {i}" for i in range(sizes.instructions))
         for name in ("pointer.a", "pointer.b", "pointer.c", "store_address", "store"):
             if name.split(".")[0] in {block.name for block in layout.blocks}:
-                found.append(DisplayValue(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned"))
+                labels = names if name in self.column_pointers else ()
+                found.append(DisplayValue(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned",
+                                          labels=labels))
         return found + [DisplayValue(name, "memory", "memory", sizes.memory_column + i, pending=self.pending)
                         for i, name in enumerate(cells)]
 
