@@ -17,6 +17,7 @@ from punchcard.cli.calc import calc
 from punchcard.cli.export import export
 from punchcard.cli.info import info
 from punchcard.cli.learn import learn, predict
+from punchcard.cli.playground import playground
 from punchcard.cli.prove import prove
 from punchcard.cli.run import run
 from punchcard.cli.terminal import Group
@@ -57,7 +58,7 @@ class Commands(Group):
         made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
-        return {str(command.name): command for command in (*made, boot, calc, learn, predict)}
+        return {str(command.name): command for command in (*made, playground, boot, calc, learn, predict)}
 
 
 def _refuse_twice(command: click.Command) -> None:
