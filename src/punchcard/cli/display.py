@@ -17,7 +17,7 @@ from rich.text import Text
 
 from punchcard.cli.terminal import log, out, print_json, remark
 from punchcard.errors import printable
-from punchcard.formatting import plural
+from punchcard.formatting import plural, short_number
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
@@ -145,15 +145,17 @@ def report_fields(program: Any, machine: AnyMachine, report: Report[Any], checkp
 
 def show_report(
     program: Any, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
+    shows_rate: bool = True,
 ) -> int:
     """Print the result of a run, and return the exit status.
 
-    `checkpoint` is the file that the run was kept in, `name` the one that it came from.
+    `checkpoint` is the file that the run was kept in, `name` the one that it came from. `shows_rate` is False for a run
+    whose time is not the engine's.
     """
     result = report.result
     status = (result.status or 0) if report.ok else 1
     if not as_json and not machine.has_ports:
-        for line in (machine.format_result(program, result), *report.lines(machine)):
+        for line in (machine.format_result(program, result), *report.lines(machine, shows_rate=shows_rate)):
             out(line)
     for why in _why_not(program, machine, report):
         remark(f"{name}: {why}" if machine.has_ports else why)
@@ -162,6 +164,15 @@ def show_report(
         command = click.get_current_context().command_path  # the machine may come from a script
         remark(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
     return status
+
+
+def what_ran(machine: AnyMachine, report: Report[Any], *, shows_rate: bool) -> str:
+    """A line for a terminal, below what a program wrote: that was a transformer."""
+    rate = report.rate() if shows_rate else None
+    speed = f", {short_number(rate)} a second" if rate is not None else ""
+    layers = plural(len(machine.weights.layers), "layer")
+    return (f"{plural(report.result.loops, 'loop')} of a transformer with {layers} and {machine.layout.columns:,} columns"
+            f"{speed}")
 
 
 def _why_not(program: Any, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:

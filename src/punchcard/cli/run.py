@@ -19,7 +19,7 @@ import click
 
 from punchcard.cli.keyboard import polled_input
 from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
-from punchcard.cli.terminal import input_file, interruptible, print_json
+from punchcard.cli.terminal import input_file, interruptible, print_json, remark
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
@@ -41,7 +41,8 @@ TRACED_DENSELY = 512
 @arguments_option
 @click.option("--max-steps", type=click.IntRange(0),
               help="Stop after this many instructions.  [default: set by the machine]")
-@click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
+@click.option("--engine", metavar="NAME",
+              help="The engine that applies the model: auto, dense, scratchpad or lowered.  [default: auto]")
 @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
 @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
@@ -60,6 +61,11 @@ def run(
     """Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.
+
+    \b
+    Examples:
+      punchcard run examples/multiply.subleq --set a=12
+      punchcard run examples/riscv/primes.c --no-check
     """
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
@@ -98,8 +104,10 @@ def run(
             write_whole(stats, json.dumps(fields) + "\n")
         if as_json:
             print_json(fields)
+    if saved.machine.has_ports and not as_json and sys.stderr.isatty():
+        remark(display.what_ran(saved.machine, report, shows_rate=not (check or trace)))
     return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                               name=str(file or resume))
+                               name=str(file or resume), shows_rate=not (check or trace))
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace: str | None, input_: str | None,

@@ -34,7 +34,8 @@ def gallery() -> list[dict[str, Any]]:
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".subleq"):
             text = file.read_text(encoding="utf-8")
-            title, look = (line.removeprefix(";").strip() for line in text.splitlines()[:2])
+            title, look, text = text.split("\n", 2)
+            title, look = (line.removeprefix(";").strip() for line in (title, look))
             bits = next(bits for bits in BITS if f"{bits} bits" in title)
             found.append({"title": title.removesuffix(f", {bits} bits"), "look": look, "bits": bits, "text": text})
     return found

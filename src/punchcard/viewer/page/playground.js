@@ -20,7 +20,7 @@ export class Playground {
       data.bits.map((bits) => make("option", { value: bits }, `${bits}-bit words`)));
     this.look = make("p", { class: "look" });
     this.text = make("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "The program",
-      rows: 12, keydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); } });
+      rows: 10, keydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); } });
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
     this.link = make("button", { type: "button", click: () => this.copy() }, "copy link");
     this.stage = make("div", { class: "stage" });
@@ -47,7 +47,8 @@ export class Playground {
     return this.run();
   }
 
-  load({ text, look, bits }) {
+  load({ text, look, bits, title }) {
+    this.title = { text, title };
     this.text.value = text;
     this.bits.value = bits;
     this.look.textContent = look;
@@ -71,12 +72,15 @@ export class Playground {
       history.replaceState(null, "", this.hash);
       const place = make("div", {});
       this.stage.replaceChildren(place);
-      this.view = await this.show(place, sourceOf(runOf(program, template, bits, "your program")));
+      this.view = await this.show(place, sourceOf(runOf(program, template, bits, this.name())));
     } catch (error) {
       this.fail(error);
     }
     return this.view;
   }
+
+  /** What the program is called: as in the gallery, until somebody changes it. */
+  name() { return this.title?.text === this.text.value ? this.title.title : "your program"; }
 
   fail(error) {
     this.problem.hidden = false;
