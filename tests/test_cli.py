@@ -49,14 +49,35 @@ def test_run_options() -> None:
     assert data["memory"]["product"] == 65 + 11, "b is not positive, so a is added once"
 
 
+def test_help_is_in_the_order_of_use() -> None:
+    """Commands with their whole summaries; options in groups, and those of a machine or a language if they are asked for."""
+    text = " ".join(invoke("--help").stdout.split())
+    assert "run Run a program on a looped transformer, and compare it with an interpreter." in text
+    assert text.index(" run Run") < text.index(" view Step") < text.index(" calc Compute") < text.index(" asm Assemble")
+    general, of_c, every = (" ".join(invoke("run", *words, "--help").stdout.split()) for words in ((), ("x.c",), ("--all",)))
+    assert all(title in general for title in ("The program:", "The machine:", "The run:", "Output:"))
+    assert "--cflags" not in general
+    assert all(name in general for name in ENGINES)
+    assert "--cflags" in of_c
+    assert "--tape" not in of_c
+    assert "--tape" in every
+
+
+def test_a_rate_is_shown_where_it_means_something() -> None:
+    long = ("run", EXAMPLES / "primes.subleq", "--design", "two-layer", "--set", "n=30")
+    assert " steps a second" in invoke(*long).stdout
+    assert " steps a second" not in invoke(*long, "--max-steps", "1500").stdout
+    assert " steps a second" not in invoke(*long, "--check").stdout
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines(engine: str) -> None:
     result = invoke("run", MULTIPLY, "--engine", engine, "--design", "two-layer")
     assert (result.exit_code, result.stderr) == (0, "")
     data = json.loads(invoke("run", MULTIPLY, "--engine", engine, "--design", "two-layer", "--json").stdout)
     assert (data["memory"]["product"], data["agrees"]) == (63, True)
-    assert f"engine {data['engine']}, " in result.stdout
-    assert " steps a second" in result.stdout
+    assert f"engine {data['engine']}" in result.stdout
+    assert " steps a second" not in result.stdout, "28 loops are the time of starting"
     assert data["engine"] == engine or engine == "auto"
     assert data["steps_per_second"] == pytest.approx(data["loops"] / data["seconds"])
     assert (data["compile_seconds"] > 0) == (data["engine"] == "lowered") == ("compiled in " in result.stdout)

@@ -34,7 +34,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_every_view_has_a_place_and_a_command() -> None:
     """A page names each view where it stands, and says below how one opens it oneself."""
-    text = (ROOT / "docs" / "views.md").read_text()
+    text = "".join((ROOT / "docs" / page).read_text() for page in ("views.md", "lesson.md"))
     assert sorted(views.MARK.findall(text)) == sorted(views.SHOWN)
     for command in views.SHOWN.values():
         assert f"    punchcard view {' '.join(command)}\n" in text

@@ -19,12 +19,15 @@ sys.path.insert(0, str(ROOT))
 
 from docs.site import notebooks, reference, views  # noqa: E402
 
+from punchcard.viewer.playground import playground_html  # noqa: E402
+
 OUTSIDE = re.compile(r"(?<=\]\()\.\./([^)#\s]+)")
 LANGUAGES = {".py": "python", ".c": "c"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     made: dict[str, str | bytes] = {"changelog.md": changelog(), **reference.pages(), **notebooks.pages(), **views.files()}
+    made["playground.html"] = playground_html()
     made["extra.css"] = (ROOT / "docs" / "site" / "extra.css").read_text()
     for page in ROOT.glob("docs/*.md"):
         made |= {place_of(name): shown(name) for name in OUTSIDE.findall(page.read_text()) if name != "CHANGELOG.md"}

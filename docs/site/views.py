@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 SHOWN = {
     "multiply": ["examples/multiply.subleq", "--design", "two-layer", "--bits", "8"],
     "newton": ["examples/newton.fleq"],
+    "lesson": ["examples/multiply.subleq"],
     "hello": ["examples/von_neumann/hello.asq", "--memory", "64"],
 }
 """By name, what is viewed. A page has `<!-- view: NAME -->` where it stands."""
@@ -35,6 +36,6 @@ def files() -> dict[str, str | bytes]:
 def put_in(markdown: str) -> str:
     """The view in place of its mark, and a way to open it alone."""
     return MARK.sub(lambda found: (
-        f'<iframe src="views/{found[1]}.html" title="{SHOWN[found[1]][0]}, loop by loop" loading="lazy" '
+        f'<iframe name="{found[1]}" src="views/{found[1]}.html" title="{SHOWN[found[1]][0]}, loop by loop" loading="lazy" '
         'style="width:100%;height:46rem;border:1px solid #8884;border-radius:.4rem"></iframe>\n\n'
         f'<p><a href="views/{found[1]}.html" target="_blank">Open it alone</a></p>'), markdown)

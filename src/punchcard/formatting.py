@@ -16,6 +16,14 @@ def plural(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def short_number(number: float) -> str:
+    """A large number in three digits: `940`, `12.3 k`, `14 M`."""
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
 def join_some(parts: Sequence[str], most: int = 8) -> str:
     """Some of many: `a 7, b 9 and 4 more`."""
     more = len(parts) - most

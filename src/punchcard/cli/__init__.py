@@ -19,6 +19,7 @@ from punchcard.cli.fuse import chat, fuse
 from punchcard.cli.ground_truth import ground_truth
 from punchcard.cli.info import info
 from punchcard.cli.learn import learn, predict
+from punchcard.cli.playground import playground
 from punchcard.cli.prove import prove
 from punchcard.cli.run import run
 from punchcard.cli.sweep import sweep
@@ -60,8 +61,30 @@ class Commands(Group):
         made = [make(registry) for make in (run, view, debug, info, prove, export, asm, disasm, bench)]
         for command in made:
             _refuse_twice(command)
-        others = (boot, calc, learn, predict, fuse, chat, sweep, ground_truth)
-        return {str(command.name): command for command in (*made, *others)}
+        others = (playground, boot, calc, learn, predict, fuse, chat, sweep, ground_truth)
+        found = {str(command.name): command for command in (*made, *others)}
+        return {name: found[name] for names in GROUPS.values() for name in names}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In groups, each command with the whole first sentence of its help."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=400)) for name in names])
+
+
+GROUPS = {
+    "Run a program, and look at it": ("run", "view", "debug", "playground"),
+    "Other things to run": ("calc", "learn", "predict", "boot"),
+    "Inside language models": ("fuse", "chat"),
+    "The machine": ("info", "prove", "bench", "export"),
+    "Many machines": ("sweep", "ground-truth"),
+    "Programs as text": ("asm", "disasm"),
+}
+"""The commands in the order in which people need them."""
 
 
 def _refuse_twice(command: click.Command) -> None:

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,13 +17,17 @@ from rich.text import Text
 
 from punchcard.cli.terminal import log, out, print_json, remark
 from punchcard.errors import printable
-from punchcard.formatting import plural
+from punchcard.formatting import plural, short_number
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich import progress
+
+    from punchcard.viewer.session import Session
 
 PATIENCE = 1.0
 """Seconds before a run counts as long."""
@@ -78,9 +83,10 @@ class Progress:
 class RunProgress(Progress):
     """Follows a run: prints every loop that it watches, or says how far a long run has come."""
 
-    def __init__(self, machine: AnyMachine, program: object, mark: Mark) -> None:
+    def __init__(self, machine: AnyMachine, program: object, mark: Mark, source: Path | None = None) -> None:
+        """`source`: the program's file, whose lines a story quotes."""
         super().__init__(PATIENCE)
-        self._machine, self._program, self._card = machine, program, mark.raw_card
+        self._machine, self._program, self._card, self._source = machine, program, mark.raw_card, source
         self._begun, self._begin = 0, 0.0
 
     def watch(self, loop: int, card: Any) -> None:
@@ -89,6 +95,20 @@ class RunProgress(Progress):
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
         log(f"loop {loop:>5}  {did}")
+
+    def narrate(self, loop: int, card: Any) -> None:
+        """The same in sentences, one for each half layer."""
+        before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
+        for layer, half, sentence in self._session.loop_story(loop - 1, before, card):
+            log(f"loop {loop}, layer {layer}, {half}: {sentence}")
+
+    @cached_property
+    def _session(self) -> Session:
+        from punchcard.viewer.session import Session, session_of
+
+        if self._source is None:
+            return Session(self._machine, self._program)
+        return session_of(self._machine, self._program, self._source)
 
     def made(self, loops: int) -> None:
         """Called by the engine every now and then; time counts from the first call, when compiling is over."""
@@ -125,15 +145,17 @@ def report_fields(program: object, machine: AnyMachine, report: Report[Any], che
 
 def show_report(
     program: object, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
+    shows_rate: bool = True,
 ) -> int:
     """Print the result of a run, and return the exit status.
 
-    `checkpoint` is the file that the run was kept in, `name` the one that it came from.
+    `checkpoint` is the file that the run was kept in, `name` the one that it came from. `shows_rate` is False for a run
+    whose time is not the engine's.
     """
     result = report.result
     status = (result.status or 0) if report.ok else 1
     printed = not as_json and not machine.has_ports
-    lines = [machine.format_result(program, result), *report.lines(machine)] if printed else []
+    lines = [machine.format_result(program, result), *report.lines(machine, shows_rate=shows_rate)] if printed else []
     remarks = [f"{name}: {why}" if machine.has_ports else why for why in _why_not(program, machine, report)]
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
@@ -144,6 +166,15 @@ def show_report(
     for line in remarks:
         remark(line)
     return status
+
+
+def what_ran(machine: AnyMachine, report: Report[Any], *, shows_rate: bool) -> str:
+    """A line for a terminal, below what a program wrote: that was a transformer."""
+    rate = report.rate() if shows_rate else None
+    speed = f", {short_number(rate)} a second" if rate is not None else ""
+    layers = plural(len(machine.weights.layers), "layer")
+    return (f"{plural(report.result.loops, 'loop')} of a transformer with {layers} and {machine.layout.columns:,} columns"
+            f"{speed}")
 
 
 def _why_not(program: object, machine: AnyMachine, report: Report[Any]) -> Iterator[str]:

@@ -225,6 +225,10 @@ class ProgramCommand(click.Command):
             if first < last:
                 args = [*args[:first], shlex.join(args[first:last]) if last - first > 1 else args[first], *args[last:]]
         ctx.meta[WORDS] = list(args)
+        if {"--help", "-h"} & set(args):
+            args = [word for word in args if word != ALL]
+        own = args.index("--") if "--" in args else len(args)
+        args = [f"{word}=loops" if word == "--trace" and at < own else word for at, word in enumerate(args)]
         return super().parse_args(ctx, self._with_arguments(ctx, args))
 
     def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -238,18 +242,43 @@ class ProgramCommand(click.Command):
         return [*before, *(f"--argument={word}" for word in after[len(file) :]), "--", *file]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """General options; then those of the FILE or the --machine on the command line; then the rest."""
-        words = {mark for word in ctx.meta.get(WORDS, []) for mark in (word, Path(word).suffix.lower())}
-        general, asked, others = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
+        """Options in groups; then those of the FILE or the --machine on the command line; with --all, the rest."""
+        given = ctx.meta.get(WORDS, [])
+        words = {mark for word in given for mark in (word, Path(word).suffix.lower())}
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, RUN, ASKED, OTHERS)}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
-                marks = parameter.marks if isinstance(parameter, OwnedOption) else None
-                (general if marks is None else asked if marks & words else others).append(record)
-        rest = f"Options for {'other' if asked else 'some'} machines and languages"
-        for title, records in (("Options", general), ("Options for this FILE or --machine", asked), (rest, others)):
-            if records:
+                groups[_group_of(parameter, words)].append(record)
+        more = bool(groups[OTHERS]) and ALL not in given
+        if more:
+            del groups[OTHERS]
+        for title in (PROGRAM, MACHINE, ASKED, RUN, OUTPUT, OTHERS):
+            if groups.get(title):
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(groups[title])
+        if more:
+            what = "other machines and languages" if groups[ASKED] else "some machines and languages"
+            formatter.write_paragraph()
+            formatter.write_text(f"There are more options, for {what}: {ctx.command_path} FILE --help shows those of a "
+                                 f"FILE, and {ctx.command_path} --help {ALL} shows all.")
+
+
+PROGRAM, MACHINE, RUN, OUTPUT = "The program", "The machine", "The run", "Output"
+ASKED, OTHERS = "For this FILE or --machine", "For other machines and languages"
+ALL = "--all"
+"""Beside --help: options of every machine and language."""
+GROUPS: Mapping[str, frozenset[str]] = {
+    PROGRAM: frozenset(["settings", "arguments", "input_"]),
+    MACHINE: frozenset(["design", "dtype", "kind_name", OPTION.removeprefix("--").replace("-", "_")]),
+    OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output"]),
+}
+"""Which options belong together, by the names of their parameters; any other is about the run."""
+
+
+def _group_of(parameter: click.Option, words: set[str]) -> str:
+    if isinstance(parameter, OwnedOption):
+        return ASKED if parameter.marks & words else OTHERS
+    return next((title for title, names in GROUPS.items() if parameter.name in names), RUN)
 
 
 def given_options(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import click
 from punchcard.cli.keyboard import polled_input
 from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
 from punchcard.cli.stock import run_stock
-from punchcard.cli.terminal import input_file, interruptible, print_json
+from punchcard.cli.terminal import input_file, interruptible, print_json, remark
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
 from punchcard.machines.kind import Kind, Language
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from punchcard.machines.comparison import Check
     from punchcard.machines.result import Report
 
+TRACES = ("loops", "story")
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
@@ -42,12 +43,14 @@ TRACED_DENSELY = 512
 @arguments_option
 @click.option("--max-steps", type=click.IntRange(0),
               help="Stop after this many instructions.  [default: set by the machine]")
-@click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
+@click.option("--engine", metavar="NAME",
+              help="The engine that applies the model: auto, dense, scratchpad or lowered.  [default: auto]")
 @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
 @click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
 @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
-@click.option("--trace", is_flag=True, help="Print what each loop does.")
+@click.option("--trace", type=click.Choice(TRACES), metavar="[=story]",
+              help="Print what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
@@ -55,17 +58,23 @@ TRACED_DENSELY = 512
 @click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
-    engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
+    engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: str | None,
     as_json: bool, stats: str | None, check: bool, no_check: bool, on: str | None, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
     FILE is a program: {extensions}. With --resume no FILE is needed.
+
+    \b
+    Examples:
+      punchcard run examples/multiply.subleq --set a=12
+      punchcard run examples/riscv/primes.c --no-check
     """
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
     if on is not None:
-        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace, as_json=as_json, check=not no_check)
+        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace is not None,
+                         as_json=as_json, check=not no_check)
     compared: bool | Check | None = "lockstep" if check else False if no_check else None
     if resume is not None:
         saved, checkpoint = _saved(resume, registry), checkpoint or resume
@@ -92,7 +101,7 @@ def run(
             raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
         check_writable(stats)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
-    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
+    report = _run(saved, checkpoint, file, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
 
     from punchcard.cli import display
 
@@ -102,12 +111,14 @@ def run(
             write_whole(stats, json.dumps(fields) + "\n")
         if as_json:
             print_json(fields)
+    if saved.machine.has_ports and not as_json and sys.stderr.isatty():
+        remark(display.what_ran(saved.machine, report, shows_rate=not (check or trace)))
     return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
-                               name=str(file or resume))
+                               name=str(file or resume), shows_rate=not (check or trace))
 
 
-def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool,
-         forgets: bool) -> Report[Any]:
+def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace: str | None, input_: str | None,
+         silent: bool, forgets: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
@@ -117,9 +128,10 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
     with (
         input_file(input_ if ports else None, len(saved.mark.traffic.read)) as source,
         interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
-        RunProgress(saved.machine, saved.program, saved.mark) as progress,
+        RunProgress(saved.machine, saved.program, saved.mark, file) as progress,
     ):
-        controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted,
+        watch = {None: None, "loops": progress.watch, "story": progress.narrate}[trace]
+        controls = Controls(watch=watch, interrupted=interrupted,
                             progress=None if trace or ports else progress.made)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
@@ -129,15 +141,18 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
 
 
 def load_and_build(
-    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = (), arguments: tuple[str, ...] = ()
+    file: Path, given: Mapping[str, Any], registry: Registry, settings: tuple[str, ...] = (),
+    arguments: tuple[str, ...] = (), *, is_viewed: bool = False,
 ) -> tuple[Any, AnyMachine]:
-    """The program in a file with the values of `--set`, called with arguments, and a machine for it."""
+    """The program in a file with the values of `--set`, called with arguments, and a machine for it, or for a view of it."""
     program, kind, language, options = registry.load_with(file, given)
     if settings:
         program = with_settings(program, settings, kind, language)
     if arguments:
         program = with_arguments(program, arguments, kind)
-    return program, kind.machine_class().for_program(program, **options)
+    machine = kind.machine_class()
+    usual = machine.view_options(program) if is_viewed else {}
+    return program, machine.for_program(program, **{**usual, **options})
 
 
 def open_machine(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:

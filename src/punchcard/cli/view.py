@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,14 @@ import click
 
 from punchcard.cli.options import arguments_option, given_options, program_command, set_option
 from punchcard.cli.run import load_and_build
-from punchcard.cli.terminal import out, remark
+from punchcard.cli.terminal import handling, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable, read_whole
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
+    from punchcard.machines.base import AnyMachine
+    from punchcard.viewer.protocol import ChoiceReply
     from punchcard.viewer.session import Session
 
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
@@ -42,7 +45,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
 @click.option("--html", metavar="FILE", help="Write a page with the run inside to this file, and start no server.")
 @click.option("--loops", type=click.IntRange(0), metavar="N",
-              help="With --html: number of loops in the file.  [default: 64; with --model: all]")
+              help="With --html: number of loops in the file.  [default: 64, or up to the first output; with --model: all]")
 @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
 @click.option("--model", is_flag=True,
               help="With --html: put the model into the file; the page computes each card itself.")
@@ -64,12 +67,13 @@ def view(
         given["dtype"] = "float64"  # what a page computes in
     session = open_session(registry, file, input_=input_, **given)
     if html is None:
-        _serve(session, port or 0, opens=not no_open)
+        session.choices = _choices(session.machine)
+        _serve(session, port or 0, lambda chosen: _rebuilt(registry, file, input_, {**given, **chosen}), opens=not no_open)
         return
-    from punchcard.viewer.html import write_html
+    from punchcard.viewer.html import loops_held, write_html
 
     size = write_html(html, session, first=first, last=last, model=model)
-    out(f"{html}: {size:,} bytes")
+    out(f"{html}: {size:,} bytes, {loops_held(session, first, last, model=model)}")
 
 
 @program_command(required=True)
@@ -88,7 +92,7 @@ def debug(registry: Registry, file: Path, **given: Any) -> None:
 def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], arguments: tuple[str, ...],
                  max_steps: int | None, input_: str | None, **given: Any) -> Session:
     """The session of a program in a file, on a machine for it."""
-    program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
+    program, machine = load_and_build(file, given_options(given), registry, settings, arguments, is_viewed=True)
     if input_ is not None and not machine.has_ports:
         raise PunchcardError(f"--input is not for {machine.kind.name} programs: they read nothing")
 
@@ -113,21 +117,38 @@ def _recorded(html: str | None, loops: int | None, record: str | None, *, model:
     return int(match[1]), int(match[2])
 
 
-def _serve(session: Session, port: int, *, opens: bool) -> None:
+def _choices(machine: AnyMachine) -> list[ChoiceReply]:
+    """The menus of the page: designs and sizes, with those that the machine has now."""
+    now = {"design": machine.design.name, **machine.options}
+    return [{"name": name, "label": name.replace("_", " "), "now": now[name],
+             "options": values if now[name] in values else [now[name], *values]}
+            for name, values in machine.view_choices().items()]
+
+
+def _rebuilt(registry: Registry, file: Path, input_: str | None, given: dict[str, Any]) -> Session:
+    """The same run on another machine. What a page chooses are names and numbers as text."""
+    names = {f"given_{name}" if f"given_{name}" in given else name: value for name, value in given.items()}
+    session = open_session(registry, file, input_=input_, **names)
+    session.choices = _choices(session.machine)
+    return session
+
+
+def _serve(session: Session, port: int, build: Callable[[Mapping[str, Any]], Session], *, opens: bool) -> None:
     from punchcard.viewer.server import ViewServer
 
-    server = ViewServer(session, port)
+    server = ViewServer(session, port, build)
     out(server.address)
     sys.stdout.flush()
     remark("press Ctrl-C to stop")
     if opens:
         _open(server.address)
-    try:
-        server.serve_forever(poll_interval=0.1)
-    except KeyboardInterrupt:
-        remark("stopped")
-    finally:
-        server.server_close()
+    with handling(signal.default_int_handler, signal.SIGINT, signal.SIGTERM):  # how people end it: a success
+        try:
+            server.serve_forever(poll_interval=0.1)
+        except KeyboardInterrupt:
+            remark("stopped")
+        finally:
+            server.server_close()
 
 
 def _open(address: str) -> None:

@@ -211,6 +211,16 @@ class Machine(ABC, Generic[Program, State]):
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{**cls.sizes_for(program), **given})
 
+    @classmethod
+    def view_options(cls, program: Program) -> dict[str, Any]:
+        """Options of the machine that a view shows a program on, where nobody says more. Default: the usual ones."""
+        return {}
+
+    @classmethod
+    def view_choices(cls) -> dict[str, list[Any]]:
+        """Options that a page offers as menus, with their values. Default: the designs."""
+        return {"design": list(cls.designs)} if len(cls.designs) > 1 else {}
+
     def in_format(self, dtype: FormatName) -> Self:
         """Build the same machine in another number format, with constants chosen for that format."""
         return self.builder()(**self.options, design=self.design.name, precision=self._precision_in(dtype))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from punchcard.card.layout import Card, Cards, Layout, Pattern
+from punchcard.machines.story import Story
 from punchcard.transformer.build import Part
 from punchcard.transformer.precision import Precision
 
@@ -20,6 +21,7 @@ class Design(ABC, Generic[Sizes]):
     idle      loops of a run that ended by a halting pattern in which nothing is executed
     paper     what the paper states of such a machine, for `info`
     exact     whether all its numbers are integers, so that no sum may be rounded
+    column_pointers   rows whose numbers are columns: a view shows the names of the columns
     """
 
     name: ClassVar[str]
@@ -27,6 +29,7 @@ class Design(ABC, Generic[Sizes]):
     idle: ClassVar[int] = 0
     paper: ClassVar[Mapping[str, str | int]] = {}
     exact: ClassVar[bool] = True
+    column_pointers: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def layout(self, sizes: Sizes) -> Layout:
@@ -53,6 +56,10 @@ class Design(ABC, Generic[Sizes]):
 
     def halting(self, sizes: Sizes) -> tuple[Pattern, ...]:
         """The patterns that the card shows once a program has halted."""
+        return ()
+
+    def story(self, sizes: Sizes, layout: Layout) -> Story:
+        """What each half layer does, in a sentence (see `machines/story.py`). Default: told by the formulas."""
         return ()
 
     def __repr__(self) -> str:

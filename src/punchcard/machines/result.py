@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from punchcard.machines.base import AnyMachine
 
+LOOPS_FOR_A_RATE = 2000
+"""Of a shorter run, steps a second are the time of starting."""
 State = TypeVar("State")
 Reason: TypeAlias = Literal["halted", "reboot", "fault", "steps", "interrupted", "stopped"]
 
@@ -221,9 +223,17 @@ class Report(Generic[State]):
         error = f", largest error of an instruction {self.max_step_error:.2g}" if self.max_step_error is not None else ""
         return f"agrees with the interpreter{error}"
 
-    def lines(self, machine: AnyMachine) -> Iterator[str]:
-        """How the run ended, what ran it, and whether the interpreter agrees, line by line."""
-        result, layout, rate = self.result, machine.layout, self.result.steps_per_second
+    def rate(self) -> float | None:
+        """Steps a second, where that means something: not of a short run, nor of one that compares every instruction."""
+        enough = self.result.loops - self.result.begun >= LOOPS_FOR_A_RATE
+        return self.result.steps_per_second if enough and self.bound is None else None
+
+    def lines(self, machine: AnyMachine, *, shows_rate: bool = True) -> Iterator[str]:
+        """How the run ended, what ran it, and whether the interpreter agrees, line by line.
+
+        `shows_rate`: False for a run that was compared, or traced, after every loop.
+        """
+        result, layout, rate = self.result, machine.layout, self.rate() if shows_rate else None
         ending = {"halted": "halted", "interrupted": "interrupted"}.get(result.reason, "stopped without halting")
         yield (f"{ending} after {plural(result.steps, 'instruction')} in {plural(result.loops, 'loop')} of a transformer "
                f"with {plural(len(machine.weights.layers), 'layer')}, {layout.width} rows and {layout.columns} columns")

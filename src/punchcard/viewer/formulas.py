@@ -13,6 +13,7 @@ from punchcard.machines.base import Machine
 from punchcard.transformer.build import Part
 from punchcard.transformer.formula_text import FormulaText, RowNames, assignment_text, head_text, row_names
 from punchcard.viewer.protocol import FormulaReply, FormulasReply, HeadReply, WeightsPart, WeightsReply
+from punchcard.viewer.story import Storyteller
 
 
 class Formulas:
@@ -21,8 +22,8 @@ class Formulas:
     A machine's weights may be kept on disk without them: then the formulas are worked out anew, from sizes alone.
     """
 
-    def __init__(self, machine: Machine[Any, Any]) -> None:
-        self._machine = machine
+    def __init__(self, machine: Machine[Any, Any], story: Storyteller) -> None:
+        self._machine, self._story = machine, story
         self.row_names = row_names(machine.layout)
         self._names = RowNames(machine.layout)
         self._worded: dict[int, list[FormulaText]] = {}
@@ -42,8 +43,9 @@ class Formulas:
         """All formulas of a layer."""
         worded = self.worded(layer)
         temperatures = self._machine.weights.layers[layer].temperature
-        heads: list[HeadReply] = [{"about": head_text(head, self._names), "temperature": float(t), "gap": float(head.gap)}
-                                  for head, t in zip(self.parts[layer].heads, temperatures, strict=True)]
+        each_head = enumerate(zip(self.parts[layer].heads, temperatures, strict=True))
+        heads: list[HeadReply] = [{"about": head_text(head, self._names), "temperature": float(t), "gap": float(head.gap),
+                                   "carries": self._story.carries(layer, number)} for number, (head, t) in each_head]
         return {"layer": layer, "heads": heads, "formulas": [each.text for each in worded],
                 "rows": [each.rows for each in worded], "details": [each.details for each in worded]}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
+import time
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from punchcard.viewer.session import Session
 from punchcard.viewer.stages import SMALL, entries_of
 
 DEFAULT_LOOPS = 64
+MOST_BY_DEFAULT = 256
+"""Loops that are recorded to reach the first output."""
 MOST_LOOPS = 100_000
 MATRIX_COLUMNS = 32
 """Beyond so many columns a recorded file has who takes from whom, and no matrices."""
@@ -39,7 +42,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
     session.timeline.patience = math.inf  # nobody waits for a single loop
-    found = _computed(session, last) if model else _recorded(session, first, first + DEFAULT_LOOPS if last is None else last)
+    found = _computed(session, last) if model else _recorded(session, *_recorded_range(session, first, last))
     return page.document(f"{session.name} – Punchcard", found)
 
 
@@ -49,6 +52,43 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
     text = html_of(session, first=first, last=last, model=model).encode()
     write_whole(path, text)
     return len(text)
+
+
+@checked
+def loops_held(session: Session, first: int = 0, last: int | None = None, *, model: bool = False) -> str:
+    """Which loops of a run its file holds, in words."""
+    end = session.timeline.end
+    if model and last is None:
+        return "all loops" if end is None else f"all {end.loops:,} loops"
+    if not model:
+        first, last = _recorded_range(session, first, last)
+    held = session.place((last or 0) * session.per_loop)[0]
+    return f"loops {first:,} to {held:,}" + ("" if end is None else f" of {end.loops:,}")
+
+
+def _recorded_range(session: Session, first: int, last: int | None) -> tuple[int, int]:
+    """The first and the last loop of a recorded file.
+
+    Where nobody says it: 64 loops, or up to the first output; where that is far away, the loops before it.
+    """
+    if last is not None:
+        return first, last
+    usual = first + DEFAULT_LOOPS
+    written = _first_output(session) if session.machine.has_ports and first == 0 else None
+    if written is None:
+        return first, usual
+    return (0, max(usual, written)) if written <= MOST_BY_DEFAULT else (written - DEFAULT_LOOPS, written)
+
+
+def _first_output(session: Session) -> int | None:
+    """After how many loops something has been written; None if nothing is soon."""
+    moment: int | None = 0
+    stop = time.monotonic() + SECONDS
+    while moment is not None and time.monotonic() < stop:
+        moment = session.find("port", moment, seconds=1.0)
+        if moment is not None and session.timeline.served(moment // session.per_loop).traffic.written:
+            return moment // session.per_loop
+    return None
 
 
 def _constant(session: Session, last: int | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -91,7 +131,10 @@ def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
             reply["matrix"] = None
         attention[f"{loop}/{layer}/{head}"] = reply
     weights = {f"{layer}/{head}/": session.weights(layer, head=head) for layer, head in heads}
+    session.explore(SECONDS)
     about, formulas = _constant(session, last)
+    end = session.timeline.end
+    about |= {"first_loop": first, "all_loops": None if end is None else end.loops}
     return {"kind": "recorded", "about": about, "states": states, "attention": attention, "weights": weights,
             "formulas": formulas}
 
@@ -133,7 +176,7 @@ def _computed(session: Session, last: int | None) -> dict[str, Any]:
         facts.setdefault(reached, {})["message"] = end.message
     card = entries_of(session.timeline.served(0).card).astype(np.float64)
     return {"kind": "computed", "about": about, "model": model_data(machine.weights), "card": encoded(card),
-            "loops": facts, "formulas": formulas}
+            "loops": facts, "formulas": formulas, "story": session.storyteller.plain()}
 
 
 def _facts(session: Session, reached: int) -> dict[int, dict[str, Any]]:

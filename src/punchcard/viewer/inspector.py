@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from punchcard.card.formats import AnyArray, as_array
+from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.engines import check_finite
 from punchcard.errors import PunchcardError
@@ -47,6 +48,13 @@ class HeadAttention(NamedTuple):
     """Of all columns of the card, by taking columns; without the temperature."""
 
 
+class _GivenLoop(NamedTuple):
+    """The cards before and after a loop of a run that somebody else makes."""
+
+    card: Card
+    after: Card
+
+
 class LoopInspector:
     """The loops of one run."""
 
@@ -62,6 +70,7 @@ class LoopInspector:
         self.timeline = Timeline(machine, program, given, max_steps, near=near)
         self._kept: BoundedCache[LoopStages] = BoundedCache(LOOPS_KEPT)
         self._wanted: set[int] = set()
+        self._given: _GivenLoop | None = None
 
     @cached_property
     def columns_shown(self) -> Columns:
@@ -94,6 +103,19 @@ class LoopInspector:
                 raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be shown beside those that always are")
             self._wanted |= new
             self._kept.clear()
+
+    def give(self, card: Card, after: Card) -> None:
+        """Look into a loop of a run that somebody else makes: the cards before and after it."""
+        self._given = _GivenLoop(card, after)
+        self._kept.clear()
+
+    def card_at(self, loop: int) -> Card:
+        """The card as a loop begins."""
+        return self._given.card if self._given is not None else self.timeline.served(loop).card
+
+    def _card_after(self, loop: int) -> Card:
+        """The card as the engine leaves it after a loop."""
+        return self._given.after if self._given is not None else self.timeline.mark(loop + 1).raw_card
 
     def has_ended(self, loop: int) -> bool:
         """Whether the run is known to make no loop of this number."""
@@ -146,8 +168,8 @@ class LoopInspector:
 
     def _small_loop(self, loop: int) -> LoopStages:
         """The equation in all columns. If no host takes part, that is the next card, too."""
-        found = self._in_full(entries_of(self.timeline.served(loop).card))
-        if (self.exact and not self.machine.has_ports and loop + 1 < self.timeline.last
+        found = self._in_full(entries_of(self.card_at(loop)))
+        if (self._given is None and self.exact and not self.machine.has_ports and loop + 1 < self.timeline.last
                 and loop >= self.timeline.known):
             try:
                 card = PackedCard.of(self.layout, found.stages[-1], self.machine.precision.name)
@@ -159,14 +181,14 @@ class LoopInspector:
 
     def _large_loop(self, loop: int) -> LoopStages:
         """Some columns: those that the loop changes, those that are shown, and those that they need."""
-        card, after = self.timeline.served(loop).card, self.timeline.mark(loop + 1)
-        changed = differing_columns(card, after.raw_card)
+        card, after = self.card_at(loop), self._card_after(loop)
+        changed = differing_columns(card, after)
         asked = np.array(sorted(self._wanted), np.intp)
         wanted = np.unique(np.concatenate([self.columns_shown, self._active, changed, asked]))
         try:
             found = self._subset.loop(card, wanted)
             if not self._by_host(found) and not np.allclose(
-                    found.stages[-1], entries_of(after.raw_card, found.columns), rtol=1e-6, atol=1e-6):
+                    found.stages[-1], entries_of(after, found.columns), rtol=1e-6, atol=1e-6):
                 raise NeedsAllColumns("the end of the loop is not what the engine has")
         except NeedsAllColumns as why:
             if self.layout.columns > MOST_IN_FULL:
@@ -212,7 +234,7 @@ class LoopInspector:
         if self.small:
             scores, weights = equation.attention(self.machine.weights.layers[layer], head, card, part)
             return HeadAttention(inside.columns, weights, scores)
-        self._subset.take(self.timeline.served(loop).card)
+        self._subset.take(self.card_at(loop))
         with equation.silent():
             return HeadAttention(*self._subset.weights_of(layer, head, card, inside.columns, part))
 

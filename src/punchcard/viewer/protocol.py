@@ -65,11 +65,15 @@ class LayoutReply(TypedDict):
 
 
 class HeadReply(TypedDict):
-    """A head. `about` is what `attend` was given; both it and `gap` are null until the layer's formulas are asked for."""
+    """A head. `about` is what `attend` was given; both it and `gap` are null until the layer's formulas are asked for.
+
+    `carries` are the bands of rows that it moves something of.
+    """
 
     about: str | None
     temperature: float
     gap: float | None
+    carries: list[str]
 
 
 class LayerReply(TypedDict):
@@ -107,6 +111,15 @@ class ExploreReply(TypedDict):
     message: str | None
 
 
+class ChoiceReply(TypedDict):
+    """An option of the machine: its name, what a person calls it, its value now, and those that there are."""
+
+    name: str
+    label: str
+    now: str | int
+    options: list[str | int]
+
+
 class AboutReply(ExploreReply):
     """All that does not change in a run.
 
@@ -118,6 +131,8 @@ class AboutReply(ExploreReply):
     shown          the values on the card, as `machines.display_values.DisplayValue.plain` gives them
     ports          whether the program reads input and writes output
     input          what it is given to read, as text
+    pointers       the bands whose numbers are columns
+    choices        what the page may choose about the machine: the server is asked build(NAME=VALUE, ...)
     """
 
     title: str
@@ -134,6 +149,8 @@ class AboutReply(ExploreReply):
     column_names: dict[int, str]
     ports: bool
     input: str
+    pointers: list[str]
+    choices: list[ChoiceReply]
 
 
 class StateReply(ExploreReply):
@@ -143,6 +160,7 @@ class StateReply(ExploreReply):
     entries          base64 of float64, `width` numbers for each of them
     changed          [row, column] of the shown entries that differ from the moment before
     values           the values by name, in the order of `about.shown`; a list, since two may have the same name
+    story            what the half layer before this moment did, in a sentence
     program_counter  of the loop that the moment belongs to; or null if there is none
     instruction      the text of the instruction there;  `line`: its line in the source, from 1; of a routine without one
                      the line that uses it
@@ -158,6 +176,7 @@ class StateReply(ExploreReply):
     entries: str
     changed: list[tuple[int, int]]
     values: list[str]
+    story: str
     program_counter: int | None
     instruction: str | None
     line: int | None

@@ -38,7 +38,7 @@ REQUEST_SECONDS = 10.0
 """Seconds for a request, from the moment at which it is waited for, and for its reply."""
 MOST_WAITING = 64
 """Connections that wait for a request, or have not shown the token; a browser has about six."""
-API = "/api/"
+API, BUILD = "/api/", "build"
 FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "/": ("text/html; charset=utf-8", page.served),
     "/page.js": ("text/javascript; charset=utf-8", page.module),
@@ -68,6 +68,7 @@ class ViewServer(ThreadingHTTPServer):
 
     port    0 takes a free one; `address` says which
     token   how the path of every address begins
+    build   gives another session for a choice of the page (`Session.choices`); default: there is no choice
     """
 
     daemon_threads = True
@@ -75,8 +76,9 @@ class ViewServer(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that the system holds until they are accepted; a burst beyond it waits for seconds."""
 
-    def __init__(self, session: Session, port: int = 0) -> None:
-        self.session = session
+    def __init__(self, session: Session, port: int = 0,
+                 build: Callable[[Mapping[str, Any]], Session] | None = None) -> None:
+        self.session, self._build = session, build
         self.token = secrets.token_urlsafe(24)
         self._waiting: dict[socket.socket, None] = {}
         self._guard = threading.Lock()
@@ -95,6 +97,15 @@ class ViewServer(ThreadingHTTPServer):
     def address(self) -> str:
         """What to open in a browser. Who has it can look at the run."""
         return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    def choose(self, given: Mapping[str, Any]) -> None:
+        """Serve the run on another machine from now on; only what was offered can be chosen."""
+        offered = {choice["name"]: choice["options"] for choice in self.session.choices}
+        for name, value in given.items():
+            if name not in offered or value not in offered[name]:
+                raise PunchcardError(f"{name}={value!r} is not a choice of this page")
+        if self._build is not None:
+            self.session = self._build(given)
 
     def knows(self, token: str) -> bool:
         """Whether this is the token; the time that it takes does not say how much of it is right."""
@@ -213,6 +224,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.startswith(API):
             raise _Refused(HTTPStatus.NOT_FOUND, f"there is nothing at {path[:60]!r}")
         name, given = path.removeprefix(API), self._question()
+        if name == BUILD and self.server.session.choices:
+            self.server.choose(given)
+            return "application/json", b"{}"
         if name not in QUESTIONS:
             raise _Refused(HTTPStatus.NOT_FOUND, f"unknown question {name[:40]!r}{did_you_mean(name, QUESTIONS)}: there are "
                                                  f"{', '.join(QUESTIONS)}")

@@ -12,7 +12,7 @@ The replies are those of `protocol.py`. Cards between loops come from `timeline.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ from punchcard.viewer.inspector import LoopInspector, differ
 from punchcard.viewer.protocol import (
     AboutReply,
     AttentionReply,
+    ChoiceReply,
     ExplainReply,
     ExploreReply,
     FormulasReply,
@@ -46,6 +47,7 @@ from punchcard.viewer.protocol import (
     layout_reply,
 )
 from punchcard.viewer.stages import Columns, entries_of
+from punchcard.viewer.story import PUNCHED, HalfLayer, Storyteller
 from punchcard.viewer.timeline import PATIENCE
 from punchcard.viewer.turns import Turns
 
@@ -71,6 +73,9 @@ class Session:
     source      the text of the program's file, to be shown; default: a listing of the program
     name        what the program is called
     """
+
+    choices: Sequence[ChoiceReply] = ()
+    """Other machines that the page may ask for, where whoever serves it can build them."""
 
     def __init__(self, machine: Machine[Any, Any], program: object, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
@@ -125,7 +130,11 @@ class Session:
 
     @cached_property
     def formula_texts(self) -> Formulas:
-        return Formulas(self.machine)
+        return Formulas(self.machine, self.storyteller)
+
+    @cached_property
+    def storyteller(self) -> Storyteller:
+        return Storyteller(self.machine)
 
     def column_name(self, column: int) -> str:
         """What a column is called in this program."""
@@ -137,7 +146,8 @@ class Session:
         names = {column: name for column in shown if (name := self.column_name(column)) != layout.column_name(column)}
         layers: list[LayerReply] = [
             {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
-             "heads": [{"about": None, "temperature": float(t), "gap": None} for t in layer.temperature]}
+             "heads": [{"about": None, "temperature": float(t), "gap": None,
+                        "carries": self.storyteller.carries(number, head)} for head, t in enumerate(layer.temperature)]}
             for number, layer in enumerate(machine.weights.layers)]
         if not machine.keeps_weights:  # else the formulas take long to work out: `formulas` gives them on demand
             for number, layer in enumerate(layers):
@@ -151,6 +161,7 @@ class Session:
             "counter": None if self.counter is None else self.counter.plain(layout),
             "columns_shown": shown, "column_names": names, **self.end_reply(),
             "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
+            "choices": list(self.choices), "pointers": list(machine.design.column_pointers),
         }
 
     def _program(self) -> ProgramReply:
@@ -179,17 +190,57 @@ class Session:
         moment = loop * self.per_loop + stage
         shown, entries, changed = self.inspector.card(loop, stage)
         served, at_end, end = self.timeline.served(loop), self.inspector.has_ended(loop), self.end_reply()
-        number = self.counter_on(served.card)
-        listed = None if number is None else self.instructions.get(number)
+        number, listed = self._executed(served.card)
         return {
             "moment": moment, "loop": loop, "layer": stage // 2, "stage": stage % 2,
             "columns": shown.tolist(), "entries": encoded(entries), "changed": changed,
-            "values": self._values(shown, entries),
+            "values": self._values(shown, entries), "story": self.story(moment),
             "program_counter": number, "instruction": None if listed is None else listed.text,
             "line": listed.line if listed is not None else None if number is None or at_end else self._line_before(loop),
             "output": served.traffic.written.decode("utf-8", "replace"), "read": len(served.traffic.read),
             **end, "ended": end["ended"] if at_end else None, "message": end["message"] if at_end else None,
         }
+
+    def story(self, moment: int) -> str:
+        """What the half layer that led to a moment did, in a sentence."""
+        return self.told(moment)[0]
+
+    def told(self, moment: int) -> tuple[str, dict[str, str]]:
+        """The sentence of the half layer that led to a moment, and the values in it by name."""
+        loop, stage = self.place(moment)
+        if loop == stage == 0:
+            return PUNCHED, {}
+        return self._half_layer(loop, stage) if stage else self._half_layer(loop - 1, self.per_loop)
+
+    def loop_story(self, loop: int, before: Card, after: Card) -> Iterator[tuple[int, str, str]]:
+        """The sentences of a loop of a run that somebody else makes, by the cards before and after it.
+
+        Each with its layer, from 1, and whether it is of the "attention" or of the "ReLU layer".
+        """
+        self.inspector.give(before, after)
+        for number in range(1, self.per_loop + 1):
+            layer = (number - 1) // 2
+            if number % 2 == 0 or self.machine.weights.layers[layer].heads:
+                yield layer + 1, "attention" if number % 2 else "ReLU layer", self._half_layer(loop, number)[0]
+
+    def _half_layer(self, loop: int, number: int) -> tuple[str, dict[str, str]]:
+        """The sentence of the half layer that leads to a stage of a loop."""
+        try:
+            inside = self.inspector.stages(loop)
+        except PunchcardError as error:  # a loop between two cards that can be shown
+            return printable(f"This step cannot be shown: {error}"), {}
+        card, layer = self.inspector.card_at(loop), (number - 1) // 2
+        listed = self._executed(card)[1]
+        half = HalfLayer(
+            loop, None if listed is None else " ".join(listed.text.split()), inside.columns, inside.stages[number - 1],
+            inside.stages[number], lambda column: entries_of(card, np.array([column]))[:, 0].tolist(),
+            lambda head: self.inspector.attention(loop, layer, head), self.column_name)
+        return self.storyteller.tell(layer, number % 2 == 1, half)
+
+    def _executed(self, card: Card) -> tuple[int | None, ListedInstruction | None]:
+        """The program counter on a card, and the instruction there."""
+        number = self.counter_on(card)
+        return number, None if number is None else self.instructions.get(number)
 
     def card(self, moment: int) -> tuple[Columns, AnyArray]:
         """The columns that are shown at a moment, and all their rows."""

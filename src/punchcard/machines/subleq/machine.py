@@ -29,6 +29,9 @@ from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.transformer.build import compile_layers
 from punchcard.transformer.exactness import needed_bits
 
+VIEW_BITS = (8, 16)
+"""Words that a view tries, the last being the usual one."""
+VIEW_STEPS = 20_000
 MOST_SHOWN = 512
 """Cells that a view lists: each of them is computed in every step."""
 
@@ -75,6 +78,27 @@ class SubleqMachine(Machine[Program, State]):
     @classmethod
     def sizes_for(cls, program: Program) -> dict[str, Any]:
         return {"memory": len(program.memory), "instructions": len(program.instructions)}
+
+    @classmethod
+    def view_options(cls, program: Program) -> dict[str, Any]:
+        """Two layers, and the shortest words with which the program computes what it does with the usual ones."""
+        *shorter, usual = VIEW_BITS
+        end = cls._end(program, usual)
+        same = [bits for bits in shorter if end is not None and cls._end(program, bits) == end]
+        return {"design": "two-layer", "word_bits": min([usual, *same])}
+
+    @classmethod
+    def view_choices(cls) -> dict[str, list[Any]]:
+        return {**super().view_choices(), "word_bits": [*VIEW_BITS, 32]}
+
+    @staticmethod
+    def _end(program: Program, bits: int) -> State | None:
+        """The state in which the interpreter halts; None if it takes long, or a word does not fit."""
+        if any(not -(1 << bits - 1) <= word < 1 << bits - 1 for word in program.memory):
+            return None
+        oracle = SubleqInterpreter(program, bits, len(program.memory))
+        oracle.run(VIEW_STEPS)
+        return oracle.state if oracle.halted else None
 
     def title(self) -> str:
         cells, room = self.sizes.memory, self.sizes.instructions

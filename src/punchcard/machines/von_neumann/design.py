@@ -21,6 +21,7 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
 from punchcard.machines.design import Design, event_patterns
+from punchcard.machines.story import WARMS_UP, Condition, Place, Quote, Sentence, Story, name
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
 from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap
@@ -165,6 +166,32 @@ class VonNeumannDesign(Design[AddressMap]):
 
     def events(self, sizes: AddressMap) -> tuple[Pattern, ...]:
         return event_patterns(len(self.event_names))
+
+    def story(self, sizes: AddressMap, layout: Layout) -> Story:
+        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        first = layout.region("memory").start
+        operands = {"a": name(one), "b": name(two), "word_a": Quote(one, "memory"), "word_b": Quote(two, "memory")}
+        following = Quote(pad, "counter", offset=first, names=True)
+        outcome = {"difference": Quote(pad, "difference"), "next": following, "counter": Quote(pad, "counter", "unsigned")}
+        halts = Condition("counter", ">=", sizes.halts_from)
+        subtracts = "The ReLU layer subtracts {word_a} from {word_b}: the bits of {difference}."
+        cleans = "The ReLU layer makes clean bits of it: {cell} is {word}."
+        fetch = "fetch the three words of the instruction at {next}."
+        return (
+            (Sentence("Head 1 fetches mem[{a}] = {word_a} and head 2 mem[{b}] = {word_b} into difference.", operands, [
+                (WARMS_UP, "The first loop warms up: it subtracts 0, and goes to the first instruction.")]),
+             Sentence(f"{subtracts} It is positive, so {{next}} follows.", operands | outcome, [
+                 (halts, f"{subtracts} It is not positive, so the program halts."),
+                 (Condition("difference", "<=", 0), f"{subtracts} It is not positive, so the program goes to {{next}}.")])),
+            (Sentence(f"Head 1 stores {{difference}} in {{cell}}; heads 1, 2 and 3 {fetch}",
+                      outcome | {"cell": name(cell), "difference": Quote(pad, "difference", before=True)}, [
+                          (WARMS_UP, f"Heads 1, 2 and 3 {fetch}"),
+                          (halts, "Head 1 stores {difference} in {cell}. There is no next instruction.")]),
+             Sentence(f"{cleans} The scratchpad holds {{next_a}} {{next_b}} {{next_c}}.",
+                      {"cell": name(cell), "word": Quote(cell, "memory"),
+                       "counter": Quote(pad, "counter", "unsigned", before=True),
+                       **{f"next_{x}": Quote(pad, f"word.{x}") for x in "abc"}}, [(halts, cleans)])),
+        )
 
     def punch(self, sizes: AddressMap, layout: Layout, content: Sequence[int], card: Card) -> None:
         """Write the image's words, 0 in all other cells, all addresses, and the reset vector on a blank card."""

@@ -67,6 +67,7 @@ class DebugApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #place { height: 1; background: $primary; color: $text; padding: 0 1; text-style: bold; }
+    #story { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
     #message { height: 1; color: $warning; padding: 0 1; }
     #upper { height: 2fr; }
     #lower { height: 2fr; }
@@ -99,6 +100,7 @@ class DebugApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="place")
+        yield Static(id="story")
         with Horizontal(id="upper"):
             yield DataTable(id="source", cursor_type="row", show_header=False)
             yield DataTable(id="values", cursor_type="row", show_header=False)
@@ -141,6 +143,7 @@ class DebugApp(App[None]):
         """Everything as it is at this moment."""
         debugger = self.debugger
         self.query_one("#place", Static).update(Text(boxed(debugger.place())))
+        self.query_one("#story", Static).update(Text(boxed(debugger.state["story"])))
         self.query_one("#message", Static).update(Text(boxed(message)))
         self.query_one("#card", Static).update(card_text(debugger))
         self.query_one("#output", Static).update(output_text(debugger))

@@ -16,8 +16,9 @@ from typing import Any
 
 from punchcard.errors import printable
 
-PARTS = ("base64", "elements", "decode", "equation", "sources", "geometry", "arrows", "card", "time", "program", "heads",
-         "values", "column", "attention", "weights", "inspector", "keys", "view", "page")
+PARTS = ("base64", "elements", "decode", "equation", "story", "sources", "geometry", "arrows", "card", "time", "program",
+         "heads", "values", "column", "attention", "weights", "inspector", "keys", "view", "subleq",
+         "playground", "page")
 """The files of the module, each after those that it imports."""
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)

@@ -1,8 +1,13 @@
 /** Attention as arrows above the columns, from where a column takes; the figures stand there on hover and on focus. */
-import { columnName } from "./decode.js";
+import { bitsOf, columnName } from "./decode.js";
 import { draw, make, pretty, split } from "./elements.js";
+import { carried } from "./story.js";
 
 const MOST_ARROWS = 200;
+/** So many arrows have what they carry beside them. */
+const MOST_LABELS = 12;
+const COLOURS = 4;
+const MOST_BITS = 64;
 
 /** A move in words. */
 export function moveText(about, attention, [source, target, weight, score, gap]) {
@@ -21,26 +26,29 @@ export class Arrows {
   constructor(view, act) {
     this.view = view;
     this.act = act;
-    this.picture = draw("svg", { class: "arrows", role: "group", "aria-label": "Who takes from whom in the chosen head" });
+    this.picture = draw("svg", { class: "arrows", role: "group", "aria-label": "Who takes from whom, in all heads" });
     this.tip = make("div", { class: "tip", role: "tooltip", hidden: true });
     this.element = make("div", { class: "head" }, this.picture, this.tip);
   }
 
   draw(across, paint) {
-    const text = 0.72 * paint.text;
+    const text = 0.75 * paint.text;
     const names = across.places.map(({ column }) => this.name(column, across, text));
     const widest = Math.max(1, ...names.map((name) => name.length)) * 0.6 * text;
     const slanted = widest > across.column - 2;
-    const room = slanted ? Math.min(6 * text, widest * 0.72 + 0.8 * text) : 1.3 * text;
-    const bow = 4.2 * text;
+    const steep = across.column < 1.7 * text ? 0.95 : 0.72;
+    const room = slanted ? Math.min(7 * text, widest * steep + 0.8 * text) : 1.3 * text;
+    const bow = 6.4 * text;
     this.height = bow + room + 1.5 * text;
     const { picture } = this;
     picture.setAttribute("width", across.width);
     picture.setAttribute("height", this.height);
     const held = picture.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
+    const isNew = this.drawn !== this.view.moment;
+    this.drawn = this.view.moment;
     picture.replaceChildren(this.tips(), ...this.regions(across, text),
       ...this.names(across, names, text, slanted, bow + 1.5 * text + (slanted ? room - 3 : text)),
-      ...this.arcs(across, bow + 1.5 * text - 3, 1.4 * text + 12));
+      ...this.arcs(across, bow + 1.5 * text - 3, 2.7 * text, text, isNew));
     if (held !== undefined) picture.querySelector(`[data-place="${held}"]`)?.focus();
     this.tip.hidden = true;
   }
@@ -60,9 +68,9 @@ export class Arrows {
   fits(name, width, text) { return name.length <= Math.floor(width / (0.6 * text)); }
 
   tips() {
-    const head = draw("path", { d: "M0 0 L6 3 L0 6 z", class: "tipped" });
-    return draw("defs", {}, draw("marker", { id: `${this.view.id}-tip`, markerWidth: 6, markerHeight: 6, refX: 5, refY: 3,
-      orient: "auto", markerUnits: "userSpaceOnUse" }, head));
+    return draw("defs", {}, [...Array(COLOURS).keys()].map((colour) => draw("marker", { id: `${this.view.id}-tip${colour}`,
+      markerWidth: 7, markerHeight: 7, refX: 5, refY: 3, orient: "auto", markerUnits: "userSpaceOnUse" },
+    draw("path", { d: "M0 0 L6 3 L0 6 z", class: `tipped h${colour}` }))));
   }
 
   regions(across, text) {
@@ -79,39 +87,84 @@ export class Arrows {
   names(across, names, text, slanted, y) {
     let last = -Infinity;
     return across.places.flatMap(({ column, x, width }, i) => {
-      if (!names[i] || x - last < (slanted ? 1.2 * text : 0)) return [];
+      if (!names[i] || x - last < (slanted ? 1.15 * text : 0)) return [];
       last = x;
       const middle = x + width / 2;
-      const turn = slanted ? { transform: `rotate(-48 ${middle} ${y})` } : { "text-anchor": "middle" };
-      const looked = column === this.view.cell.column ? "name chosen" : "name";
+      const turn = slanted ? { transform: `rotate(${across.column < 1.7 * text ? -72 : -48} ${middle + (across.column < 1.7 * text ? 0.3 * text : 0)} ${y})` } : { "text-anchor": "middle" };
+      const looked = this.view.details && column === this.view.cell.column ? "name chosen" : "name";
       const choose = () => this.act.choose({ column });
       return [draw("text", { x: middle, y, "font-size": text, class: looked, click: choose, ...turn }, names[i])];
     });
   }
 
-  arcs(across, floor, ceiling) {
-    const { attention, about, moment } = this.view;
-    const { stage } = split(moment, about.layers.length);
-    const drawn = moves(attention).slice(0, MOST_ARROWS);
-    const thin = drawn.length > 10 ? 0.5 : 1;
-    return drawn.flatMap((move, number) => {
+  /** The moves of all heads that carry something; with details also those that are about to be made, and idle ones. */
+  shownMoves() {
+    const { attentions, about, moment, details, card } = this.view;
+    const { layer, stage } = split(moment, about.layers.length);
+    if (!stage && !details) return [];
+    return attentions.flatMap((attention, head) => moves(attention).map((move) => {
+      const what = card.column(move[0]);
+      const bands = what ? carried(card.bands, about.layers[layer].heads[head], what) : [];
+      return { attention, head, move, bands, isComing: !stage };
+    })).filter(({ bands }) => details || bands.length).slice(0, MOST_ARROWS);
+  }
+
+  /** What an arrow carries, as people read it: a word, a column's name, a few numbers. */
+  value({ bands, move: [source] }) {
+    const { about, card } = this.view;
+    const entries = card.column(source);
+    if (bands.length !== 1) return columnName(about, source);
+    const found = entries.subarray(bands[0].start, bands[0].start + bands[0].rows);
+    const number = found.length <= MOST_BITS ? bitsOf(found) : null;
+    if (number !== null) return card.wordText(bands[0], number);
+    const numbers = Array.from(found);
+    while (numbers.length > 1 && numbers.at(-1) === 0) numbers.pop();
+    const isInstruction = numbers.length > 3 && numbers.every((entry) => Math.abs(entry) === 1);
+    return isInstruction ? columnName(about, source) : numbers.slice(0, 3).map((entry) => pretty(entry, 3)).join(" ")
+      + (numbers.length > 3 ? " …" : "");
+  }
+
+  arcs(across, floor, ceiling, text, isNew) {
+    const drawn = this.shownMoves();
+    const thin = drawn.length > MOST_LABELS ? 0.5 : 1;
+    const boxes = [];
+    return drawn.flatMap((one, number) => {
+      const { attention, head, move, isComing } = one;
       const [source, target, weight] = move;
       const [from, to] = [across.at.get(source), across.at.get(target)];
       if (!from || !to) return [];
       const [a, b] = [from.x + from.width / 2, to.x + to.width / 2];
-      const lift = Math.min(floor - ceiling, 10 + Math.abs(b - a) * 0.24);
+      const lift = Math.min(floor - ceiling, 1.2 * text + Math.abs(b - a) * 0.2 + 0.5 * text * (head % 3) - (a < b ? 0 : 0.9 * text));
       const path = `M${a} ${floor - 1} C${a} ${floor - lift * 1.3} ${b} ${floor - lift * 1.3} ${b} ${floor - 3}`;
-      const told = moveText(about, attention, move);
+      const told = `head ${head + 1}: ${moveText(this.view.about, attention, move)}`;
       const show = () => this.look(move, told, (a + b) / 2, floor - lift);
       const hide = () => this.look(null);
-      const partly = weight < 0.995 && drawn.length <= 8;
-      const label = { x: (a + b) / 2, y: floor - lift - 2, "text-anchor": "middle", class: "weight" };
+      const colour = head % COLOURS;
+      const label = drawn.length <= MOST_LABELS && !isComing
+        ? this.label(one, [(a + b) / 2, floor - lift], boxes, { path, text, across, isNew, floor }) : [];
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
-        draw("path", { d: path, class: stage ? "arc" : "arc coming", "stroke-width": thin * (0.8 + 1.6 * weight),
-          "marker-end": `url(#${this.view.id}-tip)`, tabindex: 0, role: "img", "aria-label": told, "data-place": number,
-          focus: show, blur: hide }),
-        ...(partly ? [draw("text", label, pretty(weight))] : [])];
+        draw("path", { d: path, class: `arc h${colour}${isComing ? " coming" : ""}`, "stroke-width": thin * (1 + 1.4 * weight),
+          "marker-end": `url(#${this.view.id}-tip${colour})`, tabindex: 0, role: "img", "aria-label": told,
+          "data-place": number, focus: show, blur: hide }), ...label];
     });
+  }
+
+  /** What an arrow carries: it travels once along the arrow, and then stands above its middle. */
+  label(one, [x, y], boxes, { path, text, across, isNew, floor }) {
+    const words = this.value(one) + (one.move[2] < 0.995 ? ` × ${pretty(one.move[2], 2)}` : "");
+    const wide = words.length * 0.6 * text + 6;
+    const middle = Math.max(wide / 2, Math.min(across.width - wide / 2, x));
+    const box = { left: middle - wide / 2, right: middle + wide / 2, top: y - 0.6 * text };
+    const hits = (other) => box.left < other.right && box.right > other.left && Math.abs(box.top - other.top) < 1.6 * text;
+    for (let tries = 0; tries < 3 && boxes.some(hits); tries++) box.top += 1.3 * text;
+    if (boxes.some(hits) || box.top > floor - 1.6 * text) return [];
+    boxes.push(box);
+    const colour = `value h${one.head % COLOURS}`;
+    const chip = (attributes) => draw("g", attributes,
+      draw("rect", { x: -wide / 2, y: -0.75 * text, width: wide, height: 1.5 * text, rx: 0.75 * text }),
+      draw("text", { y: 0.36 * text, "text-anchor": "middle", "font-size": text }, words));
+    return [chip({ class: `${colour}${isNew ? " arriving" : ""}`, transform: `translate(${middle} ${box.top + 0.4 * text})` }),
+      ...(isNew ? [chip({ class: `${colour} travelling`, style: `offset-path:path("${path}")`, "aria-hidden": "true" })] : [])];
   }
 
   /** Show a move's figures, and its two columns on the card. */
@@ -122,6 +175,9 @@ export class Arrows {
       const half = this.tip.offsetWidth / 2;
       const wide = this.picture.getBoundingClientRect().width;
       this.tip.style.left = `${Math.max(half, Math.min(Math.max(half, wide - half), x))}px`;
+      // Above the arrow, or where that is cut off, below it.
+      const isBelow = y < this.tip.offsetHeight * 1.1;
+      this.tip.classList.toggle("below", isBelow);
       this.tip.style.top = `${Math.max(0, y)}px`;
     }
     this.act.look(move ? [move[0], move[1]] : null);

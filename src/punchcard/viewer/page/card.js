@@ -8,6 +8,8 @@ import { Arrows } from "./arrows.js";
 const PLENTY = 64;
 const MOST_DRAWN = 2000;
 const WORD = 64;
+/** A card of so many rows shows all its bands all the time, so that nothing moves but what changes. */
+const STEADY = 170;
 
 export class Card {
   constructor(view, act) {
@@ -15,6 +17,9 @@ export class Card {
     this.act = act;
     this.bands = bandsOf(view.about.layout);
     this.signed = signedBands(this.bands, view.about.shown);
+    this.isSteady = view.about.layout.width <= STEADY;
+    const pointers = new Set(view.about.pointers);
+    this.pointers = new Set(this.bands.filter((band) => pointers.has(band.name)));
     // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
     this.held = new Set();
     this.words = new Set();
@@ -37,7 +42,7 @@ export class Card {
 
   legend() {
     const sample = (name, text) => make("span", { class: `sample ${name}` }, text);
-    return make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"), sample("changed", "changed"));
+    return make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"), sample("changed", "new"));
   }
 
   footer() {
@@ -56,9 +61,9 @@ export class Card {
 
   /** The columns to draw: all, or those that were used in a moment that was shown. */
   columns() {
-    const { state, marks, attention, folding, cell } = this.view;
+    const { state, marks, attentions, folding, cell } = this.view;
     for (const [, column] of marks) this.used.add(column);
-    for (const [source, target, weight] of attention?.moves ?? []) {
+    for (const [source, target, weight] of attentions.flatMap((attention) => attention?.moves ?? [])) {
       if (source !== target && weight > 0.25) { this.used.add(source); this.used.add(target); }
     }
     const few = state.columns.length <= PLENTY;
@@ -71,7 +76,7 @@ export class Card {
   draw() {
     const { about, state, folding } = this.view;
     const paint = colours(this.element);
-    const text = 0.72 * paint.text;
+    const text = 0.75 * paint.text;
     this.index = new Map(state.columns.map((column, i) => [column, i]));
     const names = Math.min(13 * text, this.widest(text) + 1.6 * text);
     this.grid.style.setProperty("--labels", `${names}px`);
@@ -85,7 +90,7 @@ export class Card {
     this.widen.hidden = wide && !this.view.wide;
     const held = this.heldRows();
     const chosen = this.view.cell.band;
-    const values = (band) => wide && band.rows > 1 && band.rows <= WORD && this.isWord(band);
+    const values = (band) => wide && band.rows > 1 && band.rows <= WORD && (this.isSteady || this.isWord(band));
     const rules = { empty: (row) => !held.has(row), chosen, folding, values, closed: this.view.closed };
     this.down = placeBands(this.bands, rules, this.grid.clientHeight - this.arrows.height - 20, text);
     this.place(text);
@@ -112,7 +117,7 @@ export class Card {
   /** The same picture again, with other marks. */
   repaint() {
     const paint = colours(this.element);
-    this.paint(paint, 0.72 * paint.text);
+    this.paint(paint, 0.75 * paint.text);
   }
 
   entry(row, column) {
@@ -124,8 +129,24 @@ export class Card {
   heldRows() {
     const { entries } = this.view.state;
     const { width } = this.view.about.layout;
-    for (let i = 0; i < entries.length; i++) if (entries[i] !== 0) this.held.add(i % width);
+    if (this.isSteady && this.held.size < width) for (let row = 0; row < width; row++) this.held.add(row);
+    for (let i = 0; i < entries.length && !this.isSteady; i++) if (entries[i] !== 0) this.held.add(i % width);
     return this.held;
+  }
+
+  /** All entries of a column as they were before the step that is shown, if they are known; null if it is not shown. */
+  column(number) {
+    const { state, moment, remembered, about: { layout: { width } } } = this.view;
+    const from = remembered.get(moment - 1) ?? state;
+    const i = from.columns.indexOf(number);
+    return i < 0 ? null : from.entries.subarray(i * width, (i + 1) * width);
+  }
+
+  /** A word as people read it: a number, or the column that it names. */
+  wordText(band, number) {
+    const { about } = this.view;
+    if (this.pointers.has(band) && number < about.layout.columns) return columnName(about, Number(number));
+    return String(this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number).replace("-", "−");
   }
 
   word(band, column) {
@@ -147,9 +168,9 @@ export class Card {
 
   /** The names of the bands, beside the picture. */
   place(text) {
-    const { cell } = this.view;
+    const { cell, details } = this.view;
     this.labels.replaceChildren(...this.down.places.map(({ band, y, height }) => make("div", {
-      class: `label${band.name === cell.band ? " chosen" : ""}${this.view.closed.has(band.name) ? " closed" : ""}`,
+      class: `label${details && band.name === cell.band ? " chosen" : ""}${this.view.closed.has(band.name) ? " closed" : ""}`,
       title: `${band.name}: ${band.block.about || `${band.rows} rows`}. Click to fold it (z).`,
       click: () => this.act.close(band.name),
       style: `top:${y}px;height:${height}px;font-size:${text}px` }, make("span", {}, band.name))));
@@ -165,6 +186,7 @@ export class Card {
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
     const pen = this.canvas.getContext("2d");
     pen.scale(scale, scale);
+    this.findFresh();
     this.cross(pen, paint);
     for (const place of down.places) this.band(pen, paint, place, text);
     for (const fold of across.folded) {
@@ -177,9 +199,9 @@ export class Card {
 
   /** The row and column of the chosen cell, and the two columns of an arrow that is looked at. */
   cross(pen, paint) {
-    const { cell, looked } = this.view;
+    const { cell, looked, details } = this.view;
     pen.fillStyle = paint.current;
-    const place = this.across.at.get(cell.column);
+    const place = details ? this.across.at.get(cell.column) : null;
     if (place) pen.fillRect(place.x, 0, place.width, this.down.height);
     for (const column of looked ?? []) {
       const other = this.across.at.get(column);
@@ -201,67 +223,76 @@ export class Card {
     for (const fold of gaps) for (let x = 0; x < this.across.width; x += 8) pen.fillRect(x, fold + 2, 3, 1);
     pen.globalAlpha = 1;
     for (const { column, base, x, width } of this.across.places) {
+      const fresh = this.fresh.get(column);
       for (const { row, y: up } of lines) {
         const value = entries[base + row];
-        if (value === 0) continue;
-        // A −1 is also lower than a +1, so that the two can be told apart without colour.
-        const high = value === -1 ? tall * 0.5 : tall;
-        pen.globalAlpha = Math.abs(value) === 1 ? 1 : 0.12 + 0.88 * (Math.abs(value) / most) ** 0.6;
-        pen.fillStyle = value > 0 ? paint.plus : paint.minus;
-        const from = Math.round(2 * (up + (size - high) / 2)) / 2;
-        pen.fillRect(x + gap / 2, from, width - gap, high);
+        if (value !== 0) this.entryMark(pen, paint, { value, x: x + gap / 2, up, wide: width - gap, size, tall, most },
+          fresh?.has(row) ? paint.changed : paint.ink);
       }
       pen.globalAlpha = 1;
       if (top) this.number(pen, paint, band, column, [x + width / 2, y + top / 2 + 0.5, width], text);
     }
   }
 
-  /** A word as a number above its bits, where there is room. */
+  /** +1 is a punched mark, -1 a faint dash; another number is written, or where there is no room a bar on a scale. */
+  entryMark(pen, paint, { value, x, up, wide, size, tall, most }, colour) {
+    pen.fillStyle = colour;
+    pen.globalAlpha = 1;
+    if (value === 1) {
+      pen.beginPath();
+      pen.roundRect(x, up + (size - tall) / 2, wide, tall, Math.min(2, tall / 2));
+      pen.fill();
+    } else if (value === -1) {
+      pen.globalAlpha = colour === paint.ink ? 0.38 : 0.9;
+      pen.fillRect(x + wide * 0.28, Math.round(2 * (up + size / 2)) / 2 - 0.5, wide * 0.44, 1);
+    } else if (size >= 9 && wide >= 26) {
+      pen.font = `${Math.min(size, 12)}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.fillText(pretty(value, 3), x + wide / 2, up + size / 2 + 0.5, wide);
+    } else {
+      pen.globalAlpha = 0.2 + 0.8 * (Math.abs(value) / most) ** 0.6;
+      if (colour === paint.ink) pen.fillStyle = value > 0 ? paint.plus : paint.minus;
+      pen.fillRect(x, up + (size - tall) / 2, wide, tall);
+    }
+  }
+
+  /** A word as a number, or the name of a column, above its bits, where there is room. */
   number(pen, paint, band, column, [x, y, room], text) {
     const number = this.word(band, column);
     if (number === null) return;
-    const shown = String(this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number).replace("-", "−");
-    if (shown.length * 0.6 * text > room + 2) return;
+    const most = Math.floor((room + 2) / (0.6 * text));
+    let shown = this.wordText(band, number);
+    const counted = this.pointers.has(band) && shown.match(/^\w+ (\d+)$/);
+    if (shown.length > most && counted) shown = `#${counted[1]}`;
+    if (shown.length > most && this.pointers.has(band)) shown = `${shown.slice(0, Math.max(1, most - 1))}…`;
+    if (shown.length > most) return;
+    const rows = this.fresh.get(column);
     pen.font = `${text}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillStyle = paint.ink;
+    pen.fillStyle = rows && [...rows].some((row) => row >= band.start && row < band.start + band.rows) ? paint.changed : paint.ink;
     pen.fillText(shown, x, y);
   }
 
-  /** Outlines of what changed, a run of rows at a time, and of the chosen cell. */
-  marks(pen, paint) {
-    const outline = (column, first, last, grow) => {
-      const place = this.across.at.get(column);
-      if (!place) return;
-      const tall = last.y + last.size - first.y;
-      pen.strokeRect(place.x + 1 - grow, first.y + 0.5 - grow, place.width - 2 + 2 * grow, tall - 1 + 2 * grow);
-    };
-    pen.lineWidth = 1.5;
-    pen.strokeStyle = paint.changed;
-    const changed = new Map();
+  /** [row] by column of what changed and holds something now. */
+  findFresh() {
+    this.fresh = new Map();
     for (const [row, column] of this.view.marks) {
-      if (!changed.has(column)) changed.set(column, new Set());
-      changed.get(column).add(row);
+      if (!this.fresh.has(column)) this.fresh.set(column, new Set());
+      this.fresh.get(column).add(row);
     }
-    for (const [column, rows] of changed) {
-      for (const { lines } of this.down.places) {
-        let first = null;
-        lines.forEach((line, i) => {
-          if (!rows.has(line.row)) return;
-          first ??= line;
-          const next = lines[i + 1];
-          if (next && rows.has(next.row) && next.row === line.row + 1) return;
-          outline(column, first, line, 0);
-          first = null;
-        });
-      }
-    }
-    const { cell } = this.view;
+  }
+
+  /** The outline of the chosen cell, with details. */
+  marks(pen, paint) {
+    const { cell, details } = this.view;
+    const place = this.across.at.get(cell.column);
+    const line = this.down.lines.get(cell.row);
+    if (!details || !place || !line) return;
     pen.strokeStyle = paint.accent;
     pen.lineWidth = 2.5;
-    const line = this.down.lines.get(cell.row);
-    if (line) outline(cell.column, line, line, 1);
+    pen.strokeRect(place.x, line.y - 0.5, place.width, line.size + 1);
   }
 
   at(event) {

@@ -21,8 +21,12 @@ export class Inspector {
       make("div", { class: "tabs", role: "tablist", "aria-label": "Details" }, this.tabs), this.panel);
   }
 
+  /** Without details, the values. */
+  shown() { return this.view.details ? this.view.tab : "values"; }
+
   async draw() {
-    const { tab, moment } = this.view;
+    const { moment } = this.view;
+    const tab = this.shown();
     for (const button of this.tabs) {
       const chosen = button.id === `${this.view.id}-${tab}`;
       button.setAttribute("aria-selected", chosen);
@@ -31,7 +35,7 @@ export class Inspector {
     this.panel.setAttribute("aria-labelledby", `${this.view.id}-${tab}`);
     if (this.drawn !== tab) refill(this.panel, hint("…"));
     this.drawn = tab;
-    const stale = () => moment !== this.view.moment || tab !== this.view.tab;
+    const stale = () => moment !== this.view.moment || tab !== this.shown();
     try {
       const content = await this.panels[tab].content();
       if (!stale()) refill(this.panel, content);

@@ -43,6 +43,7 @@ const KEYS = {
     ["1 2 3 4", "values, column, attention, weights",
       Object.fromEntries(Object.keys(TABS).map((tab, i) => [String(i + 1), (view) => view.on_tab(tab)]))],
     ["tab", "to the next control, arrow or line", {}],
+    ["d", "details: formulas, attention, weights, searches, speed", { d: (view) => view.on_details() }],
     ["?", "these keys", { "?": (view) => view.help.toggle() }],
     ["Esc", "close; back to the page", { Escape: (view) => view.element.focus() }],
   ],
@@ -60,11 +61,15 @@ function current({ state }) {
 
 /** Do what a key is for; false if it is for nothing here. */
 export function press(view, event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || view.help.element.open || !view.state) return false;
-  if (event.target.matches("input:not([type=radio]), select, textarea") && event.key !== "Escape") return false;
+  if (event.ctrlKey || event.metaKey || event.altKey || view.help.element.open) return false;
+  if (event.target?.matches("input:not([type=radio]), select, textarea") && event.key !== "Escape") return false;
   const own = event.key === " " || event.key === "Enter" || event.key.startsWith("Arrow");
-  if (own && event.target.matches("button, summary, input")) return false;
+  if (own && event.target?.matches("button, summary, input")) return false;
   const action = ACTIONS[event.key];
+  if (action && !view.state) {
+    view.pressed.push(event.key);
+    return true;
+  }
   action?.(view, event.key);
   return action !== undefined;
 }

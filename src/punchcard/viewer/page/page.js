@@ -14,35 +14,62 @@
  *      weights: {"layer/head/": reply, "layer//unit": reply}}
  *         A state has `entries`, or instead `changes`: [[row, column, value], ...] against the state before it in the list
  *         (then `columns` may be missing too; columns that the state before does not have were 0). States that are not there cannot be shown.
- *     {kind: "computed", about, model, card, loops: {number: fact}, formulas: [reply, ...]}
+ *     {kind: "computed", about, model, card, loops: {number: fact}, formulas: [reply, ...], story: [[sentence, sentence], ...]}
  *         The page computes every card from the equation. `model` and `card` come from `viewer/html.py`. `loops` has, by
  *         number, what a loop's card does not say by itself: parts of a state (output, read, message), and `changes`:
  *         [[row, column, value], ...] that a host made to the card between the loops, as input for a port.
+ *     {kind: "playground", machines: {"bits/pointer bits": {about, model, story, formulas}}, bits, least, most, gallery}
+ *         A page to write programs on: see `viewer/playground.py`.
  */
 import { make } from "./elements.js";
 import { sourceOf } from "./sources.js";
 import { View } from "./view.js";
+import { Playground } from "./playground.js";
 
 /** Show the run of a source in an element. The promise is kept once the first card is painted. */
 export async function mount(element, source) {
+  element.classList.add("punchcard");
+  element.replaceChildren(make("p", { class: "hint", role: "status" }, "Opening the run …"));
+  followTheme(element);
   try {
     const view = new View(element, source, await source.about());
-    await view.on_go(0);
+    await view.on_go(element.id ? asked() ?? 0 : 0);
+    if (element.id) addEventListener("hashchange", () => { if (asked() !== null) view.on_go(asked()); });
     view.explore();
     return view;
   } catch (error) {
-    element.classList.add("punchcard");
     element.replaceChildren(make("p", { class: "note", role: "alert" }, error.message));
     return null;
   }
 }
 
+/** The moment in the address, as in `#moment=5`; null if there is none. */
+function asked() {
+  const given = window.location.hash.match(/^#moment=(\d{1,15})$/);
+  return given ? Number(given[1]) : null;
+}
+
+/** Inside a page of the docs: dark or light as that page is now. */
+function followTheme(element) {
+  try {
+    const { body } = window.parent.document;
+    if (window === window.parent || !body.dataset.mdColorScheme) return;
+    const follow = () => { element.dataset.theme = body.dataset.mdColorScheme === "slate" ? "dark" : "light"; };
+    follow();
+    new MutationObserver(follow).observe(body, { attributeFilter: ["data-md-color-scheme"] });
+  } catch { /* another site's page, which nobody may look at */ }
+}
+
 const root = document.getElementById("punchcard-view");
 if (root) {
   const inside = document.getElementById("punchcard-data");
+  const data = inside && JSON.parse(inside.textContent);
   // For tests, and for people who look at a run from the browser's console.
-  root.view = mount(root, sourceOf(inside && JSON.parse(inside.textContent)));
-  root.view.then((view) => {
-    if (window === window.parent) view?.element.focus(); // inside another page it would scroll that page
-  });
+  if (data?.kind === "playground") root.playground = new Playground(root, data, mount);
+  else {
+    root.view = mount(root, sourceOf(data));
+    root.view.then((view) => {
+      if (window === window.parent) view?.element.focus(); // inside another page it would scroll that page
+    });
+  }
 }

@@ -3,6 +3,7 @@ import { floats } from "./base64.js";
 import { Model } from "./equation.js";
 import { bandsOf, columnName, decode, rowName } from "./decode.js";
 import { split } from "./elements.js";
+import { Storyteller, storyOf } from "./story.js";
 
 /** Questions to the server that sent the page. */
 export function remote(base = "api/") {
@@ -20,6 +21,7 @@ export function remote(base = "api/") {
     about: ask("about", []), formulas: ask("formulas", ["layer"]), state: ask("state", ["moment"]),
     attention: ask("attention", ["loop", "layer", "head"]), explain: ask("explain", ["moment", "column"]),
     weights: ask("weights", ["layer"]), find: ask("find", ["what", "moment"]), explore: ask("explore", []),
+    build: (choice) => ask("build", [])(choice),
   };
 }
 
@@ -178,6 +180,9 @@ function search(states, what, moment, forward, instructions, end, size) {
 }
 
 const KEPT = 600;
+const HEADS_KEPT = 32;
+/** Milliseconds that a page runs ahead at a time. */
+const AHEAD = 40;
 /** Every so many loops a card is kept for good, so that going back is quick too. */
 const MARK = 32;
 
@@ -187,8 +192,11 @@ class Computed extends Inside {
     super(data);
     this.model = new Model(data.model);
     this.facts = data.loops ?? {};
-    this.cards = new Map([[0, floats(data.card)]]);
+    this.cards = new Map([[0, typeof data.card === "string" ? floats(data.card) : data.card]]);
     this.marks = new Map(this.cards);
+    this.teller = new Storyteller(data.about, this.bands, data.story);
+    /** The attention of the last heads: the sentence, the arrows and the table ask for the same. */
+    this.replies = new Map();
   }
 
   last() {
@@ -204,11 +212,35 @@ class Computed extends Inside {
     let card = this.cards.get(from) ?? this.marks.get(from);
     for (; from < moment; from++) {
       card = this.served(this.model.step(card, from), from + 1);
+      this.notice(card, from + 1);
       this.cards.set(from + 1, card);
       if ((from + 1) % (2 * this.layers * MARK) === 0) this.marks.set(from + 1, card);
       if (this.cards.size > KEPT) this.cards.delete(this.cards.keys().next().value);
     }
     return card;
+  }
+
+  /** Where the end of a run is not known yet: whether a card shows that the program has halted. */
+  notice(card, moment) {
+    const { about, halting } = this.data;
+    if (!halting || about.loops !== null || moment % (2 * this.layers)) return;
+    const from = halting.column * this.model.width + halting.start;
+    if (halting.bits.every((bit, i) => card[from + i] === bit)) Object.assign(about, { loops: moment / (2 * this.layers), ended: "halted" });
+  }
+
+  /** Run ahead, for some time at most, to learn where the run ends. */
+  async explore() {
+    const { about, halting } = this.data;
+    const begun = performance.now();
+    this.ahead ??= 0;
+    while (halting && about.loops === null && performance.now() - begun < AHEAD) this.card(2 * this.layers * (this.ahead += 1));
+    return { known_loops: about.loops ?? this.ahead, loops: about.loops, ended: about.ended, message: null };
+  }
+
+  /** The card that a half layer leaves, before a host puts anything there. */
+  made(moment) {
+    const isServed = moment % (2 * this.layers) === 0 && this.facts[moment / (2 * this.layers)]?.changes;
+    return isServed ? this.model.step(this.card(moment - 1), moment - 1) : this.card(moment);
   }
 
   /** The card with what a host put there between two loops. */
@@ -233,6 +265,7 @@ class Computed extends Inside {
   }
 
   async state(wanted) {
+    if (this.data.halting) this.card(wanted); // it may find the end of the run
     const moment = Math.min(wanted, this.last().moment);
     const { loop, layer, stage } = split(moment, this.layers);
     const { about } = this.data;
@@ -245,10 +278,19 @@ class Computed extends Inside {
     const done = moment === this.last().moment;
     return { message: null, ...this.fact(loop), changes: undefined, moment, loop, layer, stage, entries, changed,
       columns: [...Array(about.layout.columns).keys()], values: about.shown.map((one) => decode(one, at)),
-      ended: done ? about.ended : null, loops: about.loops, known_loops: about.loops ?? loop };
+      story: storyOf(this, this.teller, moment), ended: done ? about.ended : null, loops: about.loops, known_loops: about.loops ?? loop };
   }
 
-  async attention(loop, layer, head) {
+  async attention(loop, layer, head) { return this.attended(loop, layer, head); }
+
+  attended(loop, layer, head) {
+    const key = `${loop}/${layer}/${head}`;
+    if (!this.replies.has(key)) this.replies.set(key, this.computed(loop, layer, head));
+    if (this.replies.size > HEADS_KEPT) this.replies.delete(this.replies.keys().next().value);
+    return this.replies.get(key);
+  }
+
+  computed(loop, layer, head) {
     const card = this.card(2 * this.layers * loop + 2 * layer);
     const n = card.length / this.model.width;
     const { scores, weights } = this.model.layers[layer].attention(card, head);

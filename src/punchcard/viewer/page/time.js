@@ -18,9 +18,9 @@ const ENDINGS = { halted: "The program has halted.", fault: "The run ends with a
   steps: "The limit of steps is reached.", error: "The run ends with an error." };
 
 function where(loop, layer, stage) {
-  if (stage) return `After the attention of layer ${layer + 1}`;
-  if (layer) return `After layer ${layer}`;
-  return loop ? `After ${loop} ${loop === 1 ? "loop" : "loops"}` : "Before the first loop";
+  if (stage) return `Loop ${loop + 1}, layer ${layer + 1}: attention`;
+  if (layer) return `Loop ${loop + 1}, layer ${layer}: ReLU`;
+  return loop ? `After loop ${loop}` : "Before loop 1";
 }
 
 /** What a loop executes. A design that fetches at the end of a loop has nothing to execute in its first one. */
@@ -63,12 +63,17 @@ export class Time {
     this.slider = make("input", { type: "range", min: 0, value: 0, class: "run", "aria-label": "The run, loop by loop",
       input: () => act.go(2 * view.about.layers.length * Number(this.slider.value)) });
     this.steps = make("div", { class: "steps", role: "group", "aria-label": "The steps of this loop" });
-    this.told = make("p", { class: "told", role: "status" });
+    this.told = make("p", { class: "told" });
     this.act = act;
+    this.more = make("button", { type: "button", class: "details", title: "Formulas, attention, weights, searches, speed (d)",
+      "aria-expanded": "false", click: () => act.details() }, "details");
     this.element = make("section", { class: "time", "aria-label": "Time" },
-      make("div", { class: "controls" }, moves, unit, speed, finds),
-      make("div", { class: "line" }, make("label", { class: "goto" }, "loop", this.loop, this.total), this.slider),
-      make("div", { class: "inside" }, this.steps, this.told));
+      make("div", { class: "controls" }, moves, make("label", { class: "goto" }, "loop", this.loop, this.total), this.slider,
+        this.more),
+      make("div", { class: "controls expert" }, unit, speed, finds));
+    this.sentence = make("p", { class: "sentence", role: "status" });
+    this.story = make("section", { class: "story", "aria-label": "What happened" },
+      make("div", { class: "inside" }, this.steps, this.told), this.sentence);
   }
 
   draw() {
@@ -88,11 +93,23 @@ export class Time {
     this.pace.textContent = `${SPEEDS[view.speed]}/s`;
     this.play.replaceChildren(icon(view.playing ? "pause" : "play"));
     this.play.setAttribute("aria-label", view.playing ? "Pause" : "Play");
+    this.more.setAttribute("aria-expanded", view.details);
     this.inside(loop, layer, stage);
+    this.tellStory(state.story ?? "");
     this.told.replaceChildren(make("b", {}, where(loop, layer, stage)),
       state.ended ? make("em", {}, ` ${ENDINGS[state.ended] ?? `The run has ended: ${state.ended}.`}`) : "",
-      executed(about, state), state.instruction ? make("code", {}, state.instruction) : "");
+      executed(about, state), state.instruction ? make("code", {}, state.instruction.split(/[;#]/)[0].trim() || state.instruction) : "");
     this.told.title = this.told.textContent;
+  }
+
+  /** The sentence, with heads in the colours of their arrows. */
+  tellStory(story) {
+    const words = story.replace(/(^|[^\w])-(?=\d)/g, "$1−").split(/(\b[Hh]eads? \d+\b)/);
+    const coloured = (word) => {
+      const number = word.match(/^[Hh]eads? (\d+)$/)?.[1];
+      return number ? make("span", { class: `head-name h${(number - 1) % 4}` }, word) : word;
+    };
+    refill(this.sentence, ...words.filter(Boolean).map(coloured).map((one) => (typeof one === "string" ? new Text(one) : one)));
   }
 
   /** The loop as a row of steps; the one whose result is shown is marked. */
@@ -100,7 +117,6 @@ export class Time {
     const { layers } = this.view.about;
     const begin = 2 * layers.length * loop;
     const at = 2 * layer + stage;
-    const many = layers.length > 4;
     const one = (end, text, name, kind) => make("button", { type: "button", class: `step ${kind}`, "data-place": end,
       title: name, "aria-label": name, "aria-current": end === at ? "step" : null,
       click: () => this.act.go(begin + end) }, text);
@@ -109,8 +125,8 @@ export class Time {
       const { length } = found.heads;
       const attention = `After the attention of ${name}: ${length} ${length === 1 ? "head" : "heads"}`;
       return [make("span", {}, make("span", { class: "layer" }, String(i + 1)),
-        length ? one(2 * i + 1, many ? "attend" : "attention", attention, "attend") : null,
-        one(2 * i + 2, many ? "relu" : "feed-forward", `After ${name}`, "forward"))];
+        length ? one(2 * i + 1, layers.length > 4 ? "attend" : "attention", attention, "attend") : null,
+        one(2 * i + 2, "ReLU", `After ${name}`, "forward"))];
     }));
   }
 }

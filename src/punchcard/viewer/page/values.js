@@ -13,7 +13,7 @@ export class Values {
     this.table ??= this.made();
     this.table.rows.forEach(({ row, cell, text, mark }, i) => {
       const changed = Boolean(before) && before.values[i] !== state.values[i];
-      const value = state.values[i].replace(/-(?=\d)/g, "−");
+      const value = state.values[i].replace(/-(?=\d)/g, "−").replace(/ ; /g, "\n"); // a matrix, row by row
       if (text.data !== value) text.data = value;
       if (mark.hidden === changed) mark.hidden = !changed;
       row.classList.toggle("changed", changed);

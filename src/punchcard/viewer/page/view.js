@@ -14,7 +14,7 @@ const EXPLORE = 600;
 /** A wait of so many milliseconds is shown. */
 const PATIENCE = 150;
 const ACTIONS = ["go", "end", "step", "play", "find", "change", "choose", "look", "fold", "close", "tab", "head",
-  "breakpoint", "unit", "speed", "column", "wide"];
+  "breakpoint", "unit", "speed", "column", "wide", "details", "build"];
 const SOUGHT = { halt: "end of the run", port: "input or output", branch: "branch", breakpoint: "breakpoint",
   change: "change of this cell" };
 
@@ -29,11 +29,13 @@ export class View {
     this.id = `punchcard-${views}`;
     Object.assign(this, { element, source, about, bands: bandsOf(about.layout), layers: about.layers.length });
     // What is shown, and of which moment; `wanted` is the one that was asked for last.
-    Object.assign(this, { moment: 0, wanted: 0, going: null, state: null, before: null, marks: [], attention: null });
+    Object.assign(this, { moment: 0, wanted: 0, going: null, state: null, before: null, marks: [], attentions: [] });
     this.known = about.known_loops;
     // What the person chose.
     Object.assign(this, { head: 0, unit: "stage", speed: 2, playing: false, folding: true, wide: false, tab: "values",
-      breakpoints: new Set(), closed: new Set(), looked: null });
+      breakpoints: new Set(), closed: new Set(), looked: null, details: false });
+    /** Keys that were pressed before the first card came. */
+    this.pressed = [];
     const { counter, layout } = about;
     this.cell = this.cellAt(counter?.start ?? this.bands[0].start, counter?.column ?? layout.regions[0].start);
     this.remembered = new Map();
@@ -46,21 +48,58 @@ export class View {
     this.help = new Help();
     this.note = make("p", { class: "note", role: "alert", hidden: true });
     element.classList.add("punchcard");
+    element.dataset.details = "false";
     element.tabIndex = -1;
-    element.replaceChildren(this.header(), this.time.element,
+    element.replaceChildren(this.header(), this.time.element, this.time.story,
       make("main", {}, this.program.element, this.card.element, this.inspector.element), this.help.element);
     element.addEventListener("keydown", (event) => {
       if (!press(this, event)) return;
       event.preventDefault();
       event.stopPropagation(); // a notebook around the page has keys of its own
     });
+    // A button that was clicked with a pointer gives the focus back, so that space plays and pauses.
+    element.addEventListener("click", ({ detail, target }) => {
+      if (detail && target.closest("button") && !target.closest("dialog")) element.focus({ preventScroll: true });
+    });
   }
 
   header() {
     const facts = Object.entries(this.about.facts ?? {}).map(([name, fact]) => `${name}: ${fact}`).join("\n");
-    return make("header", {}, make("h1", {}, this.about.program.name), make("p", { title: facts }, this.about.title),
+    return make("header", {}, make("h1", {}, this.about.program.name), this.choices() ?? make("p", { title: facts }, this.about.title),
       this.note, button("?", "Keys", "?", () => this.help.toggle()));
   }
+
+  /** Menus for the design and the sizes, where whoever answers can build another machine. */
+  choices() {
+    const { choices } = this.about;
+    if (!choices?.length) return null;
+    return make("div", { class: "choices", title: this.about.title }, choices.map(({ name, label, now, options }) => make("label", {},
+      make("span", { class: "hint" }, label), make("select", { "aria-label": label, change: ({ target }) => this.on_build({
+        [name]: options.find((one) => String(one) === target.value) }) }, options.map((one) => make("option", { value: one, selected: String(one) === String(now) },
+        String(one)))))));
+  }
+
+  /** Ask for the same run on another machine; the page opens anew. */
+  async on_build(choice) {
+    const now = Object.fromEntries(this.about.choices.map(({ name, now: value }) => [name, value]));
+    try {
+      await this.source.build({ ...now, ...choice });
+      this.reload();
+    } catch (error) {
+      this.tell(error.message);
+    }
+  }
+
+  reload() { window.location.reload(); }
+
+  on_details() {
+    this.details = !this.details;
+    this.element.dataset.details = this.details;
+    this.redraw();
+  }
+
+  /** The attention of the chosen head. */
+  get attention() { return this.attentions[Math.min(this.head, this.attentions.length - 1)] ?? null; }
 
   /** A cell of the card, with the band that it belongs to. */
   cellAt(row, column) {
@@ -77,12 +116,12 @@ export class View {
     return state;
   }
 
-  /** The attention of the chosen head in the layer of a moment; null where there is none. */
+  /** The attention of all heads in the layer of a moment; none where there is none. */
   async fetchAttention({ moment, ended }) {
     const { loop, layer } = split(moment, this.layers);
-    const { length } = this.about.layers[layer].heads;
-    if (!length || ended) return null;
-    return this.source.attention(loop, layer, Math.min(this.head, length - 1)).catch(() => null);
+    if (ended) return [];
+    const { heads } = this.about.layers[layer];
+    return Promise.all(heads.map((_, head) => this.source.attention(loop, layer, head).catch(() => null)));
   }
 
   /** Show a moment. While one is on its way others only say where to go, so that a dragged slider asks for few. */
@@ -110,16 +149,17 @@ export class View {
   /** Fetch a moment and show it; false if another was asked for meanwhile. */
   async arrive(ask) {
     const [found, coming] = await Promise.all([this.fetch(ask), this.fetchAttention({ moment: ask, ended: null })]);
-    const attention = found.moment === ask && !found.ended ? coming : await this.fetchAttention(found);
+    const attentions = found.moment === ask && !found.ended ? coming : await this.fetchAttention(found);
     if (ask !== this.wanted) return false;
     const before = this.stepFrom(found);
     const marks = (before && differing(before, found, this.about.layout.width)) ?? found.changed;
     const { moment } = found;
-    Object.assign(this, { state: found, moment, wanted: moment, attention, before, marks, looked: null });
+    Object.assign(this, { state: found, moment, wanted: moment, attentions, before, marks, looked: null });
     this.known = Math.max(this.known, found.known_loops);
     const beyond = moment < ask && !found.ended;
-    this.tell(found.message ?? (beyond ? "No later loop was recorded in this file." : null));
+    this.tell(found.message ?? (beyond ? this.beyond() : null), beyond);
     await this.redraw();
+    for (const key of this.pressed.splice(0)) press(this, new KeyboardEvent("keydown", { key }));
     return this.wanted === this.moment;
   }
 
@@ -144,8 +184,16 @@ export class View {
     return this.inspector.draw();
   }
 
-  /** A line for the person: a fault, or what could not be done. */
-  tell(message) {
+  /** What a recorded file says where it ends. */
+  beyond() {
+    const { first_loop: first = 0, loops, known_loops: last, all_loops: all } = this.about;
+    const of = all ? ` of ${all.toLocaleString("en")}` : "";
+    return `No later loop was recorded: this file holds loops ${first} to ${(loops ?? last).toLocaleString("en")}${of}.`;
+  }
+
+  /** A line for the person: a fault, or what could not be done; `calm` if nothing is wrong. */
+  tell(message, calm = false) {
+    this.note.classList.toggle("calm", calm);
     this.note.hidden = !message;
     this.note.textContent = message ?? "";
   }
@@ -231,7 +279,10 @@ export class View {
 
   on_wide() { this.set({ wide: !this.wide }); }
 
-  on_tab(tab) { this.set({ tab }); }
+  on_tab(tab) {
+    if (!this.details) this.on_details();
+    this.set({ tab });
+  }
 
   on_unit(unit) { this.set({ unit }); }
 
@@ -248,11 +299,7 @@ export class View {
     this.redraw();
   }
 
-  async on_head(head) {
-    this.head = head;
-    this.attention = await this.fetchAttention(this.state);
-    this.redraw();
-  }
+  on_head(head) { this.set({ head }); }
 
   on_breakpoint(instructions) {
     if (!instructions.length) this.tell(this.about.counter ? "There is no instruction at the program counter." : NO_COUNTER);

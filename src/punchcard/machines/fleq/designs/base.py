@@ -170,6 +170,8 @@ class FleqDesign(Design[FleqSizes]):
 
     idle: ClassVar[int] = 1  # the loop that reads a halt
     exact: ClassVar[bool] = False
+    column_pointers: ClassVar[tuple[str, ...]] = ("position", "program_counter", "read_pointer", "write_pointer",
+                                                  *(f"current.{pointer}" for pointer in POINTERS))
     blocks: tuple[Block, ...]
     range: float
     sizes: FleqSizes

@@ -50,6 +50,7 @@ from punchcard.machines.fleq.designs.base import GATE, FleqContent, FleqSizes
 from punchcard.machines.fleq.designs.compact import CompactDesign
 from punchcard.machines.fleq.facts import REGISTERS, card_facts, register_facts
 from punchcard.machines.fleq.functions import POINTERS
+from punchcard.machines.story import Sentence, Story
 from punchcard.primitives.bits import increment_bits, number, step, step_and
 from punchcard.transformer.build import Part, assign, clear
 from punchcard.transformer.expression import Array, Expression, Rows, gated, relu, stack
@@ -75,6 +76,11 @@ class ThreeLayerFleqDesign(CompactDesign):
     def users(self) -> dict[str, list[str]]:
         rewriting = {REWRITES: self.pointer_functions} if self.pointer_functions else {}
         return super().users() | rewriting
+
+    def story(self, sizes: FleqSizes, layout: Layout) -> Story:
+        _, read, function, write = super().story(sizes, layout)
+        return (read, (Sentence("The heads bring together what the function needs, and fetch both instructions that may be "
+                                "next."), function[1]), write)
 
     def _layout(self) -> Layout:
         sizes, pad, blocks = self.sizes, ("scratchpad",), []

@@ -14,6 +14,7 @@ The carry of pc + immediate and the low half of pc + 4 are made in C, with the f
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from punchcard.card.layout import Layout, kept
@@ -35,6 +36,7 @@ from punchcard.machines.riscv.designs.layout import (
 )
 from punchcard.machines.riscv.designs.traps import Traps
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
+from punchcard.machines.story import WARMS_UP, Place, Quote, Sentence, Story, name
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import rows, stack
@@ -99,6 +101,26 @@ class RiscvThreeLayer(RiscvDesign):
                    value=stack(memory + value, 2 * value), into=rows(layout, "fetched", "memory"), gap=store_gap(length + 1))
             + fetch(sizes, layout, precision.gate).part,
         ])
+
+    def story(self, sizes: RiscvSizes, layout: Layout) -> Story:
+        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        value = Quote(pad, "value")
+        first = (Sentence("{instruction}: head 1 fetches x = {x} from {from_x}, and head 2 y = {y} from {from_y}.",
+                          {"x": Quote(pad, "x"), "from_x": name(one), "y": Quote(pad, "y"), "from_y": name(two)},
+                          [(WARMS_UP, "The first loop warms up: it executes a jump to the program's first instruction.")]),
+                 Sentence("The ReLU layer is the arithmetic unit. It gives {value}, and the address of a load or a store.",
+                          {"value": value}))
+        second = (Sentence("The head fetches the word at that address: {word}, from {place}.",
+                           {"word": Quote(pad, "brought"), "place": name(one)}),
+                  Sentence("The ReLU layer chooses the result, {value}, where it goes, and the next instruction.",
+                           {"value": value}))
+        traps = (None, Sentence("The ReLU layer looks for traps and interrupts."))
+        third = (Sentence("The head stores {value} in {cell}, and fetches the next instruction from {next}.",
+                          {"value": replace(value, before=True), "cell": name(cell), "next": name(one)}),
+                 Sentence("The ReLU layer decodes it: the word {word}.", {"word": Quote(pad, "word", "unsigned")}))
+        between = len(extended(sizes, layout, [Part()] * 3)) - 3 if sizes.multiply else 0
+        steps = [(None, Sentence("The ReLU layer goes on with a product and a quotient, digit by digit."))] * between
+        return (first, second, *steps, *([traps] if sizes.privileged else []), third)
 
     def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:
         """A register, or rows of the scratchpad itself: its key is the pointer to x0, but for the bit `own`.

@@ -19,6 +19,7 @@ This costs a loop, and no `fence.i` is needed.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -51,6 +52,7 @@ from punchcard.machines.riscv.designs.layout import (
     whole_facts,
 )
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
+from punchcard.machines.story import WARMS_UP, Place, Quote, Sentence, Story, name
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import (
     equal_where,
@@ -116,6 +118,23 @@ class RiscvTwoLayer(RiscvDesign):
             + Complete(sizes, layout).part
             + Decode(sizes, layout, precision.gate).part,
         ]
+
+    def story(self, sizes: RiscvSizes, layout: Layout) -> Story:
+        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=1, gives=True)
+        value = Quote(pad, "value")
+        return (
+            (Sentence("{instruction}: head 1 fetches x = {x} from {from_x}, and head 2 y = {y} from {from_y}.",
+                      {"x": Quote(pad, "x"), "from_x": name(one), "y": Quote(pad, "y"), "from_y": name(two)},
+                      [(WARMS_UP, "The first loop warms up: it executes a jump to the program's first instruction.")]),
+             Sentence("The ReLU layer chooses the operands {x} and {y}, the address of a load or a store, and the next "
+                      "instruction.", {"x": Quote(pad, "x"), "y": Quote(pad, "y")})),
+            (Sentence("Head 1 fetches the word at that address, {word}. Head 2 stores {value}, the result before, in "
+                      "{cell}, and fetches the next instruction from {next}.",
+                      {"word": Quote(pad, "brought"), "value": replace(value, before=True), "cell": name(cell),
+                       "next": name(two)}),
+             Sentence("The ReLU layer computes the result, {value}, which waits to be stored, and decodes the fetched word "
+                      "{word}.", {"value": value, "word": Quote(pad, "word", "unsigned")})),
+        )
 
     def _key(self, layout: Layout) -> Expression:
         """A column's own address; in the scratchpad, where the pending word goes."""

@@ -20,6 +20,7 @@ from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.story import Condition, Place, Quote
 from punchcard.words.word import Word
 
 EVERY_CELL = ("constants", "memory")
@@ -102,6 +103,8 @@ class Reading:
 class SubleqDesign(Design[SubleqSizes]):
     """What the three designs have in common: how they halt, and what the paper says of them."""
 
+    column_pointers: ClassVar[tuple[str, ...]] = (
+        "command.a", "command.b", "command.c", "position", "pointer.a", "pointer.b", "pointer.c", "program_counter")
     idle: ClassVar[int] = 1
     """The loop that reads EOF, or the warm-up loop before the first instruction, executes nothing."""
     halting_register: ClassVar[str]
@@ -154,12 +157,17 @@ class SubleqDesign(Design[SubleqSizes]):
     counter_offset: ClassVar[int] = 0
 
     def display_values(self, sizes: SubleqSizes, layout: Layout, cells: Sequence[str]) -> list[DisplayValue]:
-        """The program counter, as an instruction's number; the instruction's pointers, as columns; the named cells."""
+        """The program counter, as an instruction's number; the pointers, as names of columns; the named cells."""
         found = [DisplayValue("program counter", "machine", self.counter_register, 0, kind="unsigned",
                        offset=-sizes.instruction_column - self.counter_offset)]
+        names = ("",) * sizes.memory_column + tuple(cells)
+        if len(cells) == sizes.memory:
+            names += tuple(f"instruction {i}" for i in range(sizes.instructions))
         for name in ("pointer.a", "pointer.b", "pointer.c", "store_address", "store"):
             if name.split(".")[0] in {block.name for block in layout.blocks}:
-                found.append(DisplayValue(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned"))
+                labels = names if name in self.column_pointers else ()
+                found.append(DisplayValue(name, "machine", name, 0, kind="signed" if name == "store" else "unsigned",
+                                          labels=labels))
         return found + [DisplayValue(name, "memory", "memory", sizes.memory_column + i, pending=self.pending)
                         for i, name in enumerate(cells)]
 
@@ -170,6 +178,24 @@ class SubleqDesign(Design[SubleqSizes]):
         """The pattern that is on the card once the EOF instruction has been read."""
         bits = tuple(1 if sizes.minus_one_column >> i & 1 else -1 for i in range(sizes.pointer_bits))
         return (Pattern(self.halting_register, "scratchpad", bits),)
+
+
+SCRATCHPAD = Place(0)
+
+
+def pointer_to(rows: str, *, before: bool = False) -> Quote:
+    """The name of the column that rows of the scratchpad point to."""
+    return Quote(SCRATCHPAD, rows, names=True, before=before)
+
+
+def halts(rows: str) -> Quote:
+    """Pointer b of the instruction in the scratchpad: only EOF's is the column -1."""
+    return Quote(SCRATCHPAD, rows, "unsigned")
+
+
+def is_halt(name: str) -> Condition:
+    """Whether what `halts` quotes is EOF's."""
+    return Condition(name, "==", SubleqSizes.minus_one_column)
 
 
 def common_blocks(sizes: SubleqSizes) -> dict[str, RowBlock]:

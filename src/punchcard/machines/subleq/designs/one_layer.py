@@ -34,11 +34,13 @@ from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding, kept
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.story import Place, Quote, Sentence, Story, name
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     COUNTER_FACT,
     EVERY_CELL,
     OUTSIDE,
+    SCRATCHPAD,
     Reading,
     SubleqContent,
     SubleqDesign,
@@ -46,7 +48,10 @@ from punchcard.machines.subleq.designs.base import (
     card_facts,
     common_blocks,
     filled,
+    halts,
+    is_halt,
     own_numbers,
+    pointer_to,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.bits import branch, difference_bits
@@ -65,6 +70,9 @@ class SubleqOneLayer(SubleqDesign):
     halting_register: ClassVar[str] = "store_address"
     command_rows: ClassVar[tuple[str, str, str]] = ("operands.a", "operands.b", "targets.c")
     word_rows: ClassVar[tuple[str, ...]] = ("memory", "cache_a", "cache_b")
+    column_pointers: ClassVar[tuple[str, ...]] = (
+        "operands.a", "operands.b", "targets.c", "targets.next", "position", "program_counter", "store_address", "chosen.c",
+        "chosen.next")
     pending: ClassVar[Pending | None] = Pending("store_address", "position", "store", 0)
 
     def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
@@ -144,6 +152,20 @@ class SubleqOneLayer(SubleqDesign):
             + clip_where(1 - one, cache_a, precision.gate)
             + clip_where(1 - one, cache_b, precision.gate)
         ]
+
+    def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
+        instruction = Place(0, head=0)
+        return ((
+            Sentence("Head 1 stores the waiting {waiting} in {waits}, and fetches {fetched}. Heads 2 and 3 bring {waiting} "
+                     "to every instruction that uses {waits}.",
+                     {"waiting": Quote(SCRATCHPAD, "store", before=True), "waits": pointer_to("store_address", before=True),
+                      "fetched": name(instruction)}),
+            Sentence("The ReLU layer subtracts {a} from {b}: {difference} waits for {b}. Next is {next}.",
+                     {"a": Quote(instruction, "operands.a", names=True), "b": pointer_to("store_address"),
+                      "difference": Quote(SCRATCHPAD, "store"), "next": pointer_to("program_counter"),
+                      "halts": halts("store_address")},
+                     [(is_halt("halts"), "The instruction is a halt: it changes nothing.")]),
+        ),)
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 from punchcard.card.facts import AnyFact
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.story import Condition, Place, Quote, Sentence, Story, name
 from punchcard.machines.subleq.designs.base import (
     COUNTER_FACT,
     EVERY_CELL,
+    SCRATCHPAD,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
     card_facts,
     common_blocks,
+    halts,
+    is_halt,
+    pointer_to,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.bits import correct, flip_bits, increment_bits, select, sum_bits, word_flag
@@ -73,6 +79,38 @@ class SubleqPaper(SubleqDesign):
             assign(memory, correct(memory)) + assign(pointer, correct(pointer)) + assign(pc, correct(pc)),
             # Step 7, program termination, is the EOF instruction on the card: it changes nothing and jumps to itself.
         ]
+
+    def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
+        one, two, cell = Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        pointers = {x: pointer_to(f"pointer.{x}") for x in "abc"} | {"halts": halts("pointer.b")}
+        read_a, read_b = (Quote(SCRATCHPAD, f"read_{x}") for x in "ab")
+        was_a, was_b = (replace(quote, before=True) for quote in (read_a, read_b))
+        tests, counts = "The ReLU layer tests the difference: {difference}", "The program counter goes on to {following}."
+        counter = {"next": pointer_to("program_counter")}
+        return (
+            (Sentence("The program counter names {fetched}: the head fetches it.", {"fetched": name(one)}),
+             Sentence("The ReLU layer puts it into pointer: subtract {a} from {b}, and go to {c} if that is not positive.",
+                      pointers, [(is_halt("halts"), "The ReLU layer puts it into pointer: halt.")])),
+            (Sentence("Head 1 fetches mem[{a}] = {word_a} and head 2 mem[{b}] = {word_b}.",
+                      {"a": name(one), "b": name(two), "word_a": Quote(one, "memory"), "word_b": Quote(two, "memory")}),
+             Sentence("The ReLU layer puts them into the scratchpad: read_a = {word_a}, read_b = {word_b}.",
+                      {"word_a": read_a, "word_b": read_b})),
+            (None, Sentence("The ReLU layer flips the bits of read_a: {word_a} becomes {flipped}.",
+                            {"word_a": was_a, "flipped": read_a})),
+            (None, Sentence("The ReLU layer adds 1: read_a is {negative}.", {"negative": read_a})),
+            (None, Sentence("The ReLU layer adds {negative} to {word_b}: read_b is the difference, {difference}.",
+                            {"negative": was_a, "word_b": was_b, "difference": read_b})),
+            (Sentence("The head carries {difference} from the scratchpad to {cell}.",
+                      {"difference": read_b, "cell": name(cell)}),
+             Sentence("The ReLU layer stores it: {cell} is {word}.", {"cell": name(cell), "word": Quote(cell, "memory")})),
+            (None, Sentence(f"{tests} is positive. {counts}", {"difference": was_b, "following": counter["next"]}, [
+                (Condition("difference", "<=", 0), f"{tests} is not positive. {counts}")])),
+            (None, Sentence("The ReLU layer keeps the program counter: {next} follows.",
+                            {"flag": Quote(SCRATCHPAD, "read_b", "numbers", before=True, height=1), **counter}, [
+                                (Condition("flag", "==", 1), "The ReLU layer sets the program counter to {next}: the "
+                                                             "difference was not positive.")])),
+            (None, Sentence("The ReLU layer corrects errors: every bit is exactly 1 or -1. Next is {next}.", counter)),
+        )
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)

@@ -12,16 +12,21 @@ from typing import ClassVar
 from punchcard.card.facts import AnyFact, ColumnWords, Fact
 from punchcard.card.layout import Card, Layout, RowBlock, kept
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.story import WARMS_UP, Condition, Place, Quote, Sentence, Story, name
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
+    SCRATCHPAD,
     SubleqContent,
     SubleqDesign,
     SubleqSizes,
     card_facts,
     common_blocks,
     filled,
+    halts,
     is_eof,
+    is_halt,
     is_instruction,
+    pointer_to,
 )
 from punchcard.machines.subleq.semantics import difference_of, jumps_at
 from punchcard.primitives.bits import branch, difference_bits, successor_bits
@@ -40,6 +45,7 @@ class SubleqTwoLayer(SubleqDesign):
     halting_register: ClassVar[str] = "pointer.b"
     counter_register: ClassVar[str] = "following"
     counter_offset: ClassVar[int] = 1
+    column_pointers: ClassVar[tuple[str, ...]] = (*SubleqDesign.column_pointers, "following")
 
     def blocks(self, sizes: SubleqSizes) -> list[RowBlock]:
         common = common_blocks(sizes)
@@ -82,6 +88,32 @@ class SubleqTwoLayer(SubleqDesign):
             + clear(difference)
             + assign(following, successor_bits(following, one)),
         ]
+
+    def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
+        one, two, cell = Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        operands = {"a": name(one), "b": name(two), "word_a": Quote(one, "memory"), "word_b": Quote(two, "memory")}
+        outcome = {"difference": Quote(SCRATCHPAD, "difference"), "next": pointer_to("following")}
+        stored = {"cell": name(cell), "fetched": name(Place(0, head=0))}
+        subtracts = "The ReLU layer subtracts {word_a} from {word_b}: the bits of {difference}."
+        cleans, stores = "The ReLU layer makes clean bits of it", "{cell} is {word}"
+        holds = ("The scratchpad holds {fetched}: subtract {next_a} from {next_b}, and go to {next_c} if that is not "
+                 "positive.")
+        return (
+            (Sentence("Head 1 fetches mem[{a}] = {word_a} and head 2 mem[{b}] = {word_b} into difference.", operands, [
+                (WARMS_UP, "The first loop warms up: its heads fetch the constants {word_a} and {word_b}, not words of the "
+                           "program.")]),
+             Sentence(f"{subtracts} It is positive, so {{next}} follows.", operands | outcome, [
+                 (WARMS_UP, f"{subtracts} It is not positive, so the program begins at {{next}}."),
+                 (Condition("difference", "<=", 0), f"{subtracts} It is not positive, so {{next}} is next.")])),
+            (Sentence("The head stores {difference} in {cell}, and fetches {fetched} into the scratchpad.",
+                      stored | {"difference": Quote(SCRATCHPAD, "difference", before=True)}, [
+                          (WARMS_UP, "The head fetches {fetched} into the scratchpad.")]),
+             Sentence(f"{cleans}: {stores}. {holds}",
+                      stored | {"word": Quote(cell, "memory"), "halts": halts("pointer.b")}
+                      | {f"next_{x}": pointer_to(f"pointer.{x}") for x in "abc"}, [
+                          (is_halt("halts"), f"{cleans}: {stores}. The scratchpad holds {{fetched}}: halt."),
+                          (WARMS_UP, f"{cleans}. {holds}")])),
+        )
 
     def punch(self, sizes: SubleqSizes, layout: Layout, content: SubleqContent, card: Card) -> None:
         super().punch(sizes, layout, content, card)

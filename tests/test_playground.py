@@ -1,0 +1,132 @@
+"""The playground in a real browser: its cards are the dense engine's, its errors the assembler's, its links lead back."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import punchcard
+from punchcard.card.formats import as_array
+from punchcard.errors import ProgramError
+from punchcard.machines.subleq.oracle import SubleqInterpreter
+from punchcard.machines.subleq.text import assemble, disassemble
+from punchcard.viewer.playground import gallery, write_playground
+from tests.browsing import Watched, browser
+from tests.cases import random_program
+from tests.command_line import invoke
+
+RUN = """async ([text, bits, loops]) => {
+  const { playground } = document.getElementById("punchcard-view");
+  playground.text.value = text;
+  playground.bits.value = bits;
+  const view = await playground.run();
+  if (!playground.problem.hidden) return { problem: playground.problem.textContent };
+  const { source } = view;
+  const cards = [...Array(loops + 1).keys()].map((loop) => {
+    const bytes = new Uint8Array(source.card(2 * source.layers * loop).slice().buffer);
+    return btoa(String.fromCharCode(...bytes));
+  });
+  return { cards, loops: source.data.about.loops, hash: window.location.hash };
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("playground") / "playground.html"
+    assert write_playground(file) < 1_000_000
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def watched(address: str) -> Iterator[Watched]:
+    with browser() as found:
+        page = Watched(found)
+        page.page.goto(address)
+        page.page.wait_for_selector(".stage [data-moment]")
+        yield page
+
+
+def run(watched: Watched, text: str, bits: int, loops: int = 0) -> Any:
+    return watched.page.evaluate(RUN, [text, bits, loops])
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_cards_are_the_dense_engines(watched: Watched, bits: int) -> None:
+    """Punched and computed in the page, bit by bit, for random programs."""
+    for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (29, 32)]):
+        program = random_program(random.Random(seed), bits, cells, instructions)
+        machine = punchcard.build(program, design="two-layer", word_bits=bits)
+        found = run(watched, disassemble(program), bits, loops=6)
+        card = machine.punch(program)
+        for loop, shown in enumerate(found["cards"]):
+            entries = np.frombuffer(base64.b64decode(shown), "<f8").reshape(machine.layout.columns, -1).T
+            assert np.array_equal(entries, as_array(card)), (seed, loop)
+            if found["loops"] is not None and loop >= found["loops"]:
+                break
+            card = machine.model(card)
+    assert not watched.problems
+
+
+@pytest.mark.parametrize("text", [
+    ".data\na 1\n.code\nsubleq a, bb\n", ".data\na 1\n.code\nloop: sublq a, a\nhalt", "a 1", ".data\na 1\na 2\n.code\nhalt",
+    ".data\na 1\n.code\nsubleq a, a, lop\nloop: halt", ".data\na 1x\n.code\nhalt", ".data\na 1\n.code\nsubleq a\n",
+    ".data\na 1\n.code\nsubleq a, a, 7\nhalt", ".data\na 1\n.code\nhalt a", ".data\nlist 1 2\n.code\nsubleq list+2, list\n",
+    ".data\n", ".date\n", ".data\na 1\n.code\nsubleq 3, a\n"])
+def test_errors_are_the_assemblers(watched: Watched, text: str) -> None:
+    with pytest.raises(ProgramError) as refused:
+        assemble(text)
+    problem = run(watched, text, 8)["problem"]
+    assert problem.splitlines()[0] == str(refused.value)
+    if hasattr(refused.value, "line"):
+        *_, line, caret = problem.splitlines()
+        assert line == text.splitlines()[refused.value.line - 1]
+        assert caret.index("^") == refused.value.column - 1
+
+
+def test_a_link_shows_the_program(watched: Watched, address: str) -> None:
+    text = ".data\nn 3  ; größer als 0 – ok\none 1\n.code\nloop: subleq one, n, done\n subleq one, one, loop\ndone: halt\n"
+    link = address + run(watched, text, 16)["hash"]
+    watched.page.goto("about:blank")
+    watched.page.goto(link)
+    watched.page.wait_for_selector(".stage [data-moment]")
+    assert watched.page.locator("textarea").input_value() == text
+    assert watched.page.get_by_label("Bits of a word").input_value() == "16"
+    watched.page.goto("about:blank")
+    watched.page.goto(address + "#subleq=%%%")
+    assert "was it cut" in watched.page.locator(".problem").inner_text()
+
+
+def test_too_large_for_the_page(watched: Watched) -> None:
+    assert "room for 64" in run(watched, ".data\na " + "1 " * 70 + "\n.code\nhalt\n", 8)["problem"]
+    assert "does not fit a word of 8 bits" in run(watched, ".data\na 200\n.code\nhalt\n", 8)["problem"]
+
+
+def test_the_gallery(watched: Watched, address: str) -> None:
+    """Every program halts where the interpreter does; the page finds the end by itself."""
+    assert len(gallery()) == 8
+    for entry in gallery():
+        program = assemble(entry["text"])
+        oracle = SubleqInterpreter(program, entry["bits"], len(program.memory))
+        oracle.run(5000)
+        assert oracle.halted
+        assert run(watched, entry["text"], entry["bits"], oracle.steps + 1)["loops"] == oracle.steps + 1
+    watched.page.goto("about:blank")
+    watched.page.goto(address)
+    watched.page.wait_for_selector(".stage [data-moment]")
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
+    watched.page.set_viewport_size({"width": 1280, "height": 800})
+    assert not watched.foreign(address)
+    assert not watched.problems
+
+
+def test_the_command(tmp_path: Path) -> None:
+    result = invoke("playground", "--html", tmp_path / "p.html")
+    assert result.exit_code == 0
+    assert "Six times three" in (tmp_path / "p.html").read_text(encoding="utf-8")

@@ -1,0 +1,217 @@
+"""The sentences of every half layer: the values in them are those of the plain interpreter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from punchcard.machines.story import Condition, Place, Quote, Sentence, Story, tell
+from punchcard.machines.subleq.designs.base import SubleqSizes
+from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
+from punchcard.machines.subleq.isa import Subleq
+from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.viewer.session import Session
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED, soaked, wrap
+from tests.command_line import invoke
+from tests.opened import Opened, opened
+
+FIRST = 5
+"""Instructions of an example that `make test` looks at; `make soak` looks at all."""
+
+
+def told(session: Session, loop: int) -> list[tuple[str, dict[str, str]]]:
+    """The sentences of a loop, and their values."""
+    found = []
+    for number in range(1, session.per_loop + 1):
+        if number % 2 == 0 or session.machine.weights.layers[(number - 1) // 2].heads:
+            found.append(session.told(loop * session.per_loop + number))
+    return found
+
+
+def same(sentences: list[tuple[str, dict[str, str]]], expected: dict[str, str], at: object) -> int:
+    """Every value that is in a text is the expected one; how many there were."""
+    count = 0
+    for text, values in sentences:
+        assert "–" not in text, (at, text)
+        assert "{" not in text, (at, text)
+        for name, value in values.items():
+            if name in expected:
+                assert value == expected[name], (at, text, name)
+                count += 1
+    return count
+
+
+def subleq_values(machine: SubleqMachine, program: Any, oracle: Any) -> dict[str, str]:
+    """What sentences may quote of an instruction, from a state before it; all by the definition of SUBLEQ."""
+    bits, (memory, counter) = machine.sizes.word_bits, (oracle.state.memory, oracle.state.program_counter)
+    instruction, names = program.instructions[counter], program.cell_names()
+    assert isinstance(instruction, Subleq)
+    a, b, c = instruction.a, instruction.b, instruction.c
+    difference = wrap(memory[b] - memory[a], bits)
+    then = c if difference <= 0 else counter + 1
+    found = {"a": names[a], "b": names[b], "word_a": memory[a], "word_b": memory[b], "difference": difference,
+             "flipped": -memory[a] - 1, "negative": wrap(-memory[a], bits), "cell": names[b], "word": difference,
+             "next": f"instruction {then}", "following": f"instruction {counter + 1}",
+             "fetched": f"instruction {then if machine.design.warm_up else counter}"}
+    if not machine.design.warm_up:
+        found["c"] = f"instruction {c}"
+    after = program.instructions[then]
+    if isinstance(after, Subleq):
+        found |= {"next_a": names[after.a], "next_b": names[after.b], "next_c": f"instruction {after.c}"}
+    return {name: str(value) for name, value in found.items()}
+
+
+def check_subleq(file: str, design: str, first: int) -> None:
+    found, (_, steps) = opened(file, design=design), EXPECTED[file]
+    warm_up = found.machine.design.warm_up
+    for step in range(min(first, steps)):
+        oracle, _ = found.oracle(step)
+        sentences = told(found.session, step + warm_up)
+        expected = subleq_values(found.machine, found.program, oracle)
+        least = {"paper": 21, "two-layer": 14, "one-layer": 5}[design]
+        assert same(sentences, expected, (file, design, step)) >= least - 4
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("file", EXPECTED)
+def test_sentences_of_subleq(file: str, design: str) -> None:
+    check_subleq(file, design, FIRST)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("file", EXPECTED)
+def test_all_sentences_of_subleq(file: str, design: str) -> None:
+    check_subleq(file, design, 10_000)
+
+
+def test_the_sentences_themselves() -> None:
+    """As a person reads them: one loop of the README's program."""
+    session = opened("multiply.subleq", design="two-layer").session
+    assert session.story(0) == "The card before the first loop: the program and its data are punched on it."
+    assert [text for text, _ in told(session, 1)] == [
+        "Head 1 fetches mem[a] = 7 and head 2 mem[minus_a] = 0 into difference.",
+        "The ReLU layer subtracts 7 from 0: the bits of -7. It is not positive, so instruction 1 is next.",
+        "The head stores -7 in minus_a, and fetches instruction 1 into the scratchpad.",
+        "The ReLU layer makes clean bits of it: minus_a is -7. The scratchpad holds instruction 1: subtract minus_a from "
+        "product, and go to instruction 2 if that is not positive."]
+    assert session.story(28 * 4).endswith("The scratchpad holds instruction 4: halt.")
+
+
+@pytest.mark.parametrize("file", ["von_neumann/sort.asq", soaked("von_neumann/hello.asq")])
+def test_sentences_of_images(file: str) -> None:
+    """An instruction subtracts a word from a word, or one of the two is a port."""
+    found = opened(file, input=b"5 3\n", memory=1024)
+    machine, program = found.machine, found.program
+    bits = machine.sizes.word_bits
+    for step in range(40):
+        oracle, _ = found.oracle(step)
+        cells, counter = oracle.cells, oracle.program_counter
+        words = dict(zip("abc", cells[counter : counter + 3], strict=True))
+        source, target = words[machine.sizes.source], words[machine.sizes.destination]
+        if max(source, target) >= machine.sizes.data_end:
+            continue
+        difference = wrap(cells[target] - cells[source], bits)
+        then = words["c"] if difference <= 0 else counter + 3
+        expected = {"a": program.name_of(source), "b": program.name_of(target), "word_a": wrap(cells[source], bits),
+                    "word_b": wrap(cells[target], bits), "difference": difference, "cell": program.name_of(target),
+                    "word": difference, "next": program.name_of(then)}
+        sentences = told(found.session, step + machine.design.warm_up)
+        assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= 13
+
+
+def written(text: str) -> dict[str, list[float]]:
+    """Which column took which numbers, by a sentence of FLEQ."""
+    found = re.findall(r"(\S+) takes \S+ = ([^,a-z]+)", text.partition(": ")[2].removesuffix("."))
+    return {name: [float(number) for number in numbers.split()] for name, numbers in found}
+
+
+@pytest.mark.parametrize("design", ["compact", "three-layer"])
+def test_sentences_of_fleq(design: str) -> None:
+    """What a loop writes is what the exact interpreter has after it, and the listed instruction is the one executed."""
+    found, compared = opened("newton.fleq", design=design), 0
+    for step in range(8):
+        before, after = (found.oracle(count)[0].state for count in (step, step + 1))
+        sentences = told(found.session, step)
+        assert any(values["instruction"].endswith(text.split(":")[-1].strip()) for _, values in sentences for text in [
+            found.session.instructions[before.program_counter].text])
+        assert sentences[-1][1]["next"] == f"instruction {after.program_counter}"
+        text = next(text for text, _ in sentences if text.startswith("The head writes"))
+        for column, numbers in written(text).items():
+            name = column.partition("[")[0]
+            place = int(column.partition("[")[2].rstrip("]") or 0)
+            exact = np.atleast_2d(found.machine.values(found.program, after)[name].T)[place]
+            np.testing.assert_allclose(numbers, exact[: len(numbers)], atol=1e-4)
+            compared += 1
+    assert compared >= 8
+
+
+@pytest.mark.parametrize("design", ["three-layer", "two-layer"])
+def test_sentences_of_riscv(design: str) -> None:
+    """What is stored is in the register or word of the interpreter; a design that lags stores it a loop later."""
+    found = opened("riscv/fibonacci.s", memory=64, design=design)
+    lags = found.machine.design.lags
+    stored = 0
+    for step in range(12):
+        loop = step + found.machine.design.warm_up
+        values = next(values for text, values in told(found.session, loop + lags) if "stores" in text)
+        registers = found.machine.values(found.program, found.oracle(step + 1)[0].state)
+        if values["cell"] in registers:
+            assert wrap(int(registers[values["cell"]]), 32) == int(values["value"]), (step, values)
+            stored += 1
+    assert stored >= 4
+
+
+def test_the_formulas_tell_where_nobody_does() -> None:
+    """A machine of one's own has a story without writing one: a Turing machine against its own step function."""
+    found = opened("turing/increment.tm")
+    for step in range(6):
+        state = found.oracle(step + 1)[0].state
+        attention, relu = (text for text, _ in told(found.session, step))
+        assert f"here = {state.head}" in relu
+        assert re.match(r"Head 1: scratchpad takes action from table\[\d+\]; tape\[\d+\] takes done.write = \d from "
+                        r"scratchpad\.", attention)
+
+
+def test_what_a_sentence_may_say() -> None:
+    """Cases by conditions; a value that cannot be read satisfies none."""
+    class Nothing:
+        loop: int = 3
+        instruction: str | None = None
+
+        def at(self, column: int, *, before: bool) -> list[float]:
+            return [0.0] * layout.width
+
+        def taken(self, head: int) -> dict[int, int]:
+            return {}
+
+        def name(self, column: int) -> str:
+            return f"column {column}"
+
+    layout = SubleqTwoLayer().layout(SubleqSizes(4, 2, 2))
+    quotes = {"word": Quote(Place(1), "memory"), "name": Quote(Place(2, head=0))}
+    sentence = Sentence("{word} in {name}, {instruction}", quotes, [(Condition("word", "<=", 0), "no"),
+                                                                    (Condition("loop", ">=", 4), "no")])
+    assert tell(sentence, Nothing(), layout)[0] == "– in column 2, –"
+    yes = Sentence("no", quotes, [(Condition("loop", "==", 3), "loop {loop}")])
+    assert tell(yes, Nothing(), layout)[0] == "loop 3"
+
+
+def test_a_story_of_another_length_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A design that forgets a layer gets the sentences of its formulas."""
+    def short(*_: object) -> Story:
+        return ((Sentence("no"), Sentence("no")),)
+
+    monkeypatch.setattr(SubleqTwoLayer, "story", short)
+    found: Opened = opened("multiply.subleq", design="two-layer")
+    assert found.session.story(5).startswith("Head 1: scratchpad takes memory = 7 from a.")
+
+
+def test_a_trace_in_sentences() -> None:
+    result = invoke("run", EXAMPLES / "multiply.subleq", "--design", "two-layer", "--set", "b=1", "--trace=story")
+    assert "loop 2, layer 1, attention: Head 1 fetches mem[a] = 7 and head 2 mem[minus_a] = 0 into" in result.stderr
+    assert result.stderr.count("\n") == 16
+    assert "product  7" in result.stdout
