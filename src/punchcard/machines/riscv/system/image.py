@@ -47,8 +47,8 @@ def load_image(
     data = unpacked(read_whole(path, "kernel image", error=ProgramError), source, size)
     text = COMMAND_LINE if command_line is None else command_line
     if len(text.encode("utf-8", "surrogateescape")) > LONGEST_COMMAND_LINE or "\0" in text:
-        raise PunchcardError(f"the command line {shortened(text)}: it has at most {LONGEST_COMMAND_LINE} bytes, none of them "
-                             "zero")
+        raise PunchcardError(f"the command line {shortened(text)}: it has at most {LONGEST_COMMAND_LINE} bytes, none of "
+                             "them zero")
     tree_size = len(device_tree(size, base, multiply=multiply, command_line=text))
     tree_at = (base + size - tree_size) // PAGE * PAGE
     tree = Segment(tree_at, device_tree(tree_at - base, base, multiply=multiply, command_line=text))
