@@ -31,5 +31,6 @@ def test_a_module_is_named_anew(tmp_path: Path) -> None:
         before, module = weights.digest(), weights.module
     assert not weights.is_frozen
     assert weights.digest() == before
-    module.layers[0].w1.data[0, 0] += 1.0
+    weight = module.layers[0].get_parameter("w1")
+    weight.data[0, 0] += 1.0
     assert weights.digest() != before

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import punchcard
+from punchcard.budget import HELD
 from punchcard.card.layout import Pattern
+from punchcard.card.packed import held_bytes, packed_bytes
 from punchcard.cli import main
 from punchcard.errors import SizeError
 from punchcard.machines.in_c import compiler
@@ -74,6 +76,15 @@ def test_only_a_word_of_the_program_is_told(address: int | None) -> None:
     symbols = {name: at for name, at in FAILS.symbols.items() if name != "tohost"}
     given = symbols if address is None else {**symbols, "tohost": address}
     assert replace(FAILS, symbols=given).told_word is None
+
+
+def test_the_memory_of_a_run_counts_what_is_held() -> None:
+    """Of the fields of a machine with traps, few have more than one column."""
+    machine = machine_of()
+    held, whole = (of(machine.layout, "float64") for of in (held_bytes, packed_bytes))
+    assert 4 * USUAL < held < whole / 5
+    assert machine.memory_to_run() == machine.memory_to_build() + HELD * held
+    assert machine.memory_to_run("dense") > machine.memory_to_run()
 
 
 def test_a_pattern_of_another_column() -> None:

@@ -483,7 +483,7 @@ class Layout:
 
     def pattern_column(self, pattern: Pattern) -> int:
         """The column of the card that a pattern is looked for in."""
-        return self.region(pattern.region).start + pattern.column
+        return int(self.region(pattern.region).start) + pattern.column
 
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""

@@ -347,8 +347,18 @@ class WordCell:
 
 def packed_bytes(layout: Layout, dtype: FormatName) -> int:
     """Bytes of all fields of a packed card, by its layout alone."""
-    return sum(math.prod(_shape(layout, block)) * np.dtype(_field_type(block, name_of(dtype))).itemsize
-               for block in layout.blocks if block.holds)
+    return sum(layout.columns * _cell_bytes(layout, block, dtype) for block in layout.blocks if block.holds)
+
+
+def held_bytes(layout: Layout, dtype: FormatName) -> int:
+    """Bytes of the fields in those columns alone where they hold something."""
+    return sum(region.size * _cell_bytes(layout, block, dtype) for block in layout.blocks for region in layout.regions
+               if region.name in block.holds)
+
+
+def _cell_bytes(layout: Layout, block: RowBlock, dtype: FormatName) -> int:
+    """Bytes of a field in one column."""
+    return math.prod(_shape(layout, block)[1:]) * np.dtype(_field_type(block, name_of(dtype))).itemsize
 
 
 def first_mismatch(entries: AnyArray, content: str | None) -> float | None:

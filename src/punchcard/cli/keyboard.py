@@ -69,6 +69,7 @@ class Keyboard(LiveInput):
 
     def _work(self) -> None:
         while not self._ended:
+            assert self._descriptor is not None  # else it has ended
             is_full = len(self._bytes) >= READ_AHEAD
             watched = [self._wake] if is_full else [self._descriptor, self._wake]
             ready, _, _ = select.select(watched, [], [], SLICE if is_full else None)

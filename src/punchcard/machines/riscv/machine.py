@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from punchcard.arguments import checked
+from punchcard.budget import HELD
 from punchcard.card.layout import Card, Cards
-from punchcard.card.packed import PackedCard
+from punchcard.card.packed import PackedCard, held_bytes
+from punchcard.engines import takes_packed
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
@@ -52,7 +54,7 @@ from punchcard.machines.riscv.system.bus import Bus
 from punchcard.machines.riscv.system.devices import Uart
 from punchcard.machines.riscv.system_host import SystemHost, looks
 from punchcard.machines.riscv.trap_stages import stages_of
-from punchcard.machines.running import Mark, RunOutcome
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, RunOutcome
 from punchcard.machines.streams import Read, Traffic, Write
 
 MOST_LISTED = 20_000
@@ -162,6 +164,12 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return self.layout.column_name(column)
 
     # Running
+
+    def memory_to_run(self, engine: str = DEFAULT_ENGINE) -> int:
+        """With traps, most rows are the scratchpad's alone, and their fields take no memory elsewhere."""
+        if self.sizes.privileged and takes_packed(engine):
+            return self.memory_to_build() + HELD * held_bytes(self.layout, self.precision.name)
+        return super().memory_to_run(engine)
 
     def host(
         self, begin: Mark, read: Read, write: Write, last: int, program: RiscvProgram | None = None
