@@ -238,4 +238,4 @@ def test_only_the_registry_names_the_machines() -> None:
     named = {path.relative_to(SOURCE) for path in shared for name in imports_of(path)
              if name.startswith(tuple(f"punchcard.machines.{folder}" for folder in folders))}
     assert {str(path) for path in named} == {
-        "machines/registry.py", "cli/learn.py", "cli/calc.py", "cli/boot.py"}, "two are of FLEQ, one of RISC-V"
+        "machines/registry.py", "cli/learn.py", "cli/calc.py", "cli/boot.py", "cli/fuse.py"}, "of FLEQ, and of RISC-V"

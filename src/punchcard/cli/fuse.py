@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.cli.terminal import log, out, remark
-from punchcard.errors import printable
+from punchcard.errors import PunchcardError, printable
+from punchcard.files import write_whole
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.writing import Writer
@@ -42,15 +43,22 @@ def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> N
 @click.option("--prompt", help="Continue this text, and end.  [default: a chat, a line a message]")
 @click.option("--tokens", type=click.IntRange(1), default=128, show_default=True, help="Tokens of an answer at most.")
 @click.option("--card", is_flag=True, help="Show, for each token, what was on the card, what it answered, and its loops.")
-def chat(folder: str, prompt: str | None, tokens: int, card: bool) -> None:
+@click.option("--save-card", metavar="FILE", help="With --prompt: write the card of the first skill, with the text on it, "
+              "as an executable (.elf), which `punchcard view` steps through.")
+def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: str | None) -> None:
     """Talk with a fused model.
 
     An answer ends where the model ends it. What the program on the card wrote is underlined on a terminal.
     """
     from punchcard.language_models.fusion.composition import open_fused
     from punchcard.language_models.fusion.writing import Writer
+    from punchcard.machines.riscv.languages import elf
 
+    if save_card is not None and prompt is None:
+        raise PunchcardError(f"--save-card {save_card}: it needs --prompt TEXT, which is put on the card")
     writer = Writer(*open_fused(folder))
+    if prompt is not None and save_card is not None:
+        write_whole(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
     if prompt is not None:
         _write(writer, list(writer.tokenizer.encode(prompt)), tokens, card=card)
         return

@@ -69,6 +69,15 @@ class FusedConfig(PreTrainedConfig):
 class CardLayer(nn.Module):
     """The weights of a layer: X + sum_h V_h X softmax(t_h (K_h X)^T (Q_h X)), then X + W2 relu(W1 X + b1) + b2."""
 
+    key: Tensor
+    query: Tensor
+    value: Tensor
+    temperature: Tensor
+    w1: Tensor
+    b1: Tensor
+    w2: Tensor
+    b2: Tensor
+
     def __init__(self, width: int, heads: int, key_size: int, hidden: int) -> None:
         super().__init__()
         shapes = {"key": (heads, key_size, width), "query": (heads, key_size, width), "value": (heads, width, width),
@@ -86,8 +95,7 @@ class CardLayer(nn.Module):
 
     def fed(self, columns: Tensor) -> Tensor:
         """The feed-forward part."""
-        fed: Tensor = columns + self.w2 @ torch.relu(self.w1 @ columns + self.b1) + self.b2
-        return fed
+        return columns + self.w2 @ torch.relu(self.w1 @ columns + self.b1) + self.b2
 
 
 @dataclass
@@ -121,10 +129,13 @@ class CardStream(nn.Module):
     word_row                          the first of the 32 rows that hold words
     ends, proper                      patterns that end a run; how many of the first mean that the program came to its end
     active                            columns whose keys and queries change in a loop
-    skills                            of each program: its name, and the columns `context`, `next`, `never`, `opinion`
+    skills                            of each program: its name, the columns `context`, `next`, `never`, `opinion`; for views
+                                      its entry and symbols
     height, step                      how much is added to a logit; how much more for each byte
     most_loops                        loops after which a program has no opinion
     """
+
+    cards: Tensor
 
     def __init__(self, sizes: Mapping[str, Any]) -> None:
         super().__init__()
@@ -145,8 +156,13 @@ class CardStream(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CardStream:
         """Stay on the CPU in float32, whatever the base is moved or cast to: another format would drop bits of weights."""
         if any(each.is_meta for each in self.parameters()):
-            return super()._apply(fn, recurse)
+            super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
+
+    @property
+    def looped_layers(self) -> list[CardLayer]:
+        """The layers of the machine."""
+        return [layer for layer in self.layers if isinstance(layer, CardLayer)]
 
     # The head
 
@@ -179,7 +195,7 @@ class CardStream(nn.Module):
         """What the programs say of each asked position of each sequence; the first that has an opinion is heard."""
         found = []
         for row in range(len(keys)):
-            for some in asked.split(AT_ONCE):
+            for some in torch.split(asked, AT_ONCE):
                 windows = self.windows(keys[row, 0], values[row, 0], some)
                 found += [self.opinion(window, row, place) for window, place in zip(windows, some.tolist(), strict=True)]
         return found
@@ -221,7 +237,8 @@ class CardStream(nn.Module):
         """What one opinion adds to the logits of a position."""
         by_byte, first = self._first_bytes()
         if opinion.kind == FORBIDS:  # F m, with F one-hot: a row has its 1 at the token's first byte
-            return -self.sizes["height"] * torch.cat([opinion.never, torch.zeros(1)])[first]
+            forbidden: Tensor = -self.sizes["height"] * torch.cat([opinion.never, torch.zeros(1)])[first]
+            return forbidden
         added = torch.zeros(len(self.tokens))
         rows = by_byte[as_word(opinion.said[:8])] if by_byte else torch.arange(len(self.tokens))
         added[rows] = self.reward[rows] * torch.relu(self.tokens[rows] @ opinion.said - self.threshold[rows])
@@ -286,13 +303,13 @@ class LayerView:
 
     def _winners(self, head: int, card: Tensor) -> tuple[Tensor, Tensor]:
         keys = torch.where(self.passive)[0]
-        asked, which = self.queries[head].unique(dim=0, return_inverse=True)
+        asked, which = torch.unique(self.queries[head], dim=0, return_inverse=True)
         offered = self.keys[head][keys].T.contiguous()
-        tops = [(self.layer.temperature[head] * (some @ offered)).topk(2) for some in asked.split(256)]
+        tops = [(self.layer.temperature[head] * (some @ offered)).topk(2) for some in torch.split(asked, 256)]
         values, places = (torch.cat(each)[which] for each in zip(*tops, strict=True))
         winner = keys[places[:, 0]]
         itself = winner == torch.arange(len(card))
-        others = winner[self.passive & ~itself].unique()
+        others = torch.unique(winner[self.passive & ~itself])
         self.sources[others] = True
         if bool((values[:, 0] - values[:, 1] < HARD)[self.passive].any()) or bool(self._value(head, card[others]).any()):
             raise NotHard
@@ -335,7 +352,7 @@ class LayerView:
             columns, whose = torch.where((lead > 0) & self.passive[:, None])
             brought.append((columns, self._value(head, own[whose])))
             won.append(torch.cat([self.active, columns]))
-        some = torch.cat([self.active, unsettled, *won]).unique()
+        some = torch.unique(torch.cat([self.active, unsettled, *won]))
         taken = card[some] + self.undisturbed(card, some, won)
         for columns, values in brought:
             taken.index_add_(0, torch.searchsorted(some, columns), values)
@@ -376,7 +393,7 @@ class ScratchpadLoops:
         unsettled = {column: len(self.stream.layers) for column in self._prepared(skill, card).tolist()}
         unsettled |= dict.fromkeys(range(context, context + len(words)), len(self.stream.layers))
         for loop in range(1, sizes["most_loops"] + 1):
-            for number, layer in enumerate(self.stream.layers):
+            for number, layer in enumerate(self.stream.looped_layers):
                 try:
                     card = self._step(number, card, unsettled)
                 except NotHard:
@@ -396,7 +413,7 @@ class ScratchpadLoops:
         if version != self.version:
             self.version, self.restless = version, {}
             try:
-                self.views = [LayerView(layer, card, self.active) for layer in self.stream.layers]
+                self.views = [LayerView(layer, card, self.active) for layer in self.stream.looped_layers]
             except NotHard:
                 self.views = None
         if self.views is None:
@@ -426,7 +443,7 @@ class ScratchpadLoops:
     def _in_full(self, layer: CardLayer, card: Tensor) -> Tensor:
         """All columns, as the equation has them."""
         every, turned = torch.arange(len(card)), card.T
-        return torch.cat([layer.fed(turned[:, some] + layer.taken(turned, some)).T for some in every.split(512)])
+        return torch.cat([layer.fed(turned[:, some] + layer.taken(turned, some)).T for some in torch.split(every, 512)])
 
 
 class FusedForCausalLM(PreTrainedModel, GenerationMixin):
@@ -449,10 +466,12 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         """All weights are loaded: the base's were trained, the card's are set by formula."""
 
     def get_input_embeddings(self) -> nn.Module:
-        return self.language_model.get_input_embeddings()
+        found: nn.Module = self.language_model.get_input_embeddings()
+        return found
 
     def get_output_embeddings(self) -> nn.Module:
-        return self.language_model.get_output_embeddings()
+        found: nn.Module = self.language_model.get_output_embeddings()
+        return found
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
         """As the base has it. `generate` looks at the names here."""

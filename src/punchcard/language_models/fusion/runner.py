@@ -74,7 +74,7 @@ class KeptRunner:
             self.version, self.runner, self.cards = version, None, {}
 
     def _weights(self) -> Weights:
-        layers = [LayerArrays(*(layer.get_parameter(name).numpy() for name in NAMES)) for layer in self.stream.layers]
+        layers = [LayerArrays(*(layer.get_parameter(name).numpy() for name in NAMES)) for layer in self.stream.looped_layers]
         return Weights(self.sizes["width"], "float32", layers)
 
     def _packed(self, skill: int, words: Any) -> PackedCard:

@@ -51,14 +51,14 @@ class Skill:
             raise ProgramError(f"{where}the program has instructions of the M extension: compile it for rv32i")
 
     def places(self, layout: Layout) -> dict[str, Any]:
-        """The columns of its variables."""
+        """The columns of its variables, and for views its entry and its names."""
         first = layout.region("memory").start - self.program.base // WORD_BYTES
         found = {name: first + self.program.symbols[f"card_{name}"] // WORD_BYTES for name in SYMBOLS
                  if f"card_{name}" in self.program.symbols}
         for name, column in found.items():
             if column + SYMBOLS[name] // WORD_BYTES > layout.region("memory").stop:
                 raise ProgramError(f"{self.program.where}card_{name} takes {SYMBOLS[name]} bytes, beyond the memory")
-        return {"name": self.name, **found}
+        return {"name": self.name, **found, "entry": self.program.entry, "symbols": dict(self.program.symbols)}
 
 
 def shipped() -> list[str]:

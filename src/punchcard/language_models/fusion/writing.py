@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from punchcard.language_models.fusion.embedding import card_bytes
+from punchcard.language_models.fusion.machine import machine_of
+from punchcard.machines.riscv.isa import WORD_BITS
+from punchcard.machines.riscv.program import RiscvProgram, Segment
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM, Opinion
 
 KINDS = ("nothing", "says", "forbids")
 SHOWN = 8
+MARGIN = 256
+"""Bytes at the end of the memory, where the arguments of a program are."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,22 @@ class Writer:
                 given = torch.tensor([[token]])
         finally:
             self.model.card.observers.remove(heard.append)
+
+    @torch.no_grad()
+    def program(self, tokens: list[int], skill: str = "") -> RiscvProgram:
+        """A skill's program with the end of a text on its card, as it is before the first loop: to run, trace and view."""
+        number = self.names.index(skill) if skill else 0
+        stream, place = self.model.card, self.model.card.sizes["skills"][number]
+        keys, values = stream.offered(torch.tensor([tokens]), 0, None)
+        window = stream.windows(keys[0, 0], values[0, 0], torch.tensor([len(tokens) - 1]))[0].reshape(-1, WORD_BITS)
+        layout = machine_of(stream.sizes).layout
+        memory = stream.cards[number].float()[layout.rows("memory"), layout.region("memory")].T.contiguous()
+        first = place["context"] - layout.region("memory").start
+        memory[first : first + len(window)] += window
+        words = np.packbits(memory.numpy() > 0, axis=1, bitorder="little").tobytes()
+        base = stream.sizes["machine"]["base"]
+        held = Segment(base, words[:-MARGIN].rstrip(b"\0"), len(words) - MARGIN)
+        return RiscvProgram((held,), place["entry"], base, place["symbols"], source=f"{place['name']}.elf")
 
     def _written(self, token: int, context: list[int], heard: list[Opinion]) -> Written:
         last = heard[-1]
