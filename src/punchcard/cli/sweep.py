@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.display import Progress as ProgressLine
 from punchcard.cli.options import memory_option
 from punchcard.cli.terminal import log, out
 from punchcard.errors import PunchcardError
@@ -71,6 +70,8 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         return
     if output is None:
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")
+    from punchcard.cli.display import Progress as ProgressLine
+
     line = ProgressLine()
 
     def show(progress: Progress) -> None:
