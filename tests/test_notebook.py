@@ -124,5 +124,5 @@ def test_the_widget_in_a_browser(widget: Any, machine: Any) -> None:
         assert "16-bit words, 6 cells, 5 instructions" in page.inner_text(".punchcard")
         page.focus(".punchcard")
         page.keyboard.press("n")
-        page.wait_for_selector("text=After the attention of layer 1")
+        page.wait_for_selector("text=Loop 1, layer 1: attention")
     assert wrong == []

@@ -7,6 +7,7 @@ fetches the next instruction. All that moves and changes is what `observe` saw o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import NamedTuple
 
 from docs.draw.film import Film
@@ -34,10 +35,12 @@ from torch import Tensor, stack
 import punchcard
 from punchcard.machines.subleq.isa import State, Subleq
 from punchcard.trace import Move, Snapshot
+from punchcard.viewer.session import Session
 
 VALUES = {"a": 6, "b": 3}
 WIDTHS = {"scratchpad": 100, "constants": 27, "memory": 66, "instructions": 44}
-LEFT, TOP, ROW, GAP, MARGIN = 372, 164, 7, 8, 26
+LEFT, TOP, ROW, GAP, MARGIN = 440, 164, 7, 8, 26
+STORY, SENTENCE, LINE_LETTERS = 92, 30, 62  # room for the sentence above all else, its size, and letters in a line of it
 SECONDS, REST = 0.75, 3.5  # of a frame, and of the last one
 STEPS = (("read", "1  attention reads two words"), ("compute", "2  a ReLU layer subtracts"),
          ("store", "3  attention stores, and fetches"))
@@ -45,7 +48,7 @@ COLOURS = {"read": READ, "compute": FRESH, "store": STORE}
 
 
 class Frame(NamedTuple):
-    """The card, what is new on it, which step it is, what moves, and what the machine says of it."""
+    """The card, what is new on it, which step it is, what moves, and what the machine says of it, in a sentence too."""
 
     loop: int
     step: str
@@ -54,6 +57,7 @@ class Frame(NamedTuple):
     moves: Sequence[Move]
     state: State
     line: int
+    sentence: str = ""
 
 
 class Run(NamedTuple):
@@ -81,7 +85,11 @@ def run() -> Run:
     machine = punchcard.build(program, design="two-layer", word_bits=8)
     with machine.observe(program) as seen:
         machine.run(program, max_steps=1000)
-    return Run(machine, program, list(frames(machine, seen)))
+    session = Session(machine, program)
+    moment = {"read": 1, "compute": 2, "store": 3}
+    shown = [frame._replace(sentence="The program has halted." if frame.step == "end" else session.story(
+        frame.loop * session.per_loop + moment[frame.step])) for frame in frames(machine, seen)]
+    return Run(machine, program, shown)
 
 
 def changing(film: Film, texts: Iterable[tuple[str, str]], place: tuple[float, float], **look: str | float) -> Iterator[str]:
@@ -187,6 +195,22 @@ def values(film: Film, ran: Run, places: Places) -> Iterator[str]:
     yield from changing(film, sums, (places.columns[0], places.bottom + 16), size=15, anchor="middle", more=f"{MONO} {BOLD}")
 
 
+def story(film: Film, ran: Run) -> Iterator[str]:
+    """What each half layer does: the largest text, which a phone can show. A long sentence has two lines."""
+    lines = [wrap(frame.sentence, LINE_LETTERS) for frame in ran.frames]
+    for number in range(2):
+        told = [(each[number] if number < len(each) else "", COLOURS.get(frame.step, FRESH))
+                for each, frame in zip(lines, ran.frames, strict=True)]
+        yield from changing(film, told, (MARGIN + 22, 46 + 38 * number), size=SENTENCE, more=BOLD)
+
+
+def row_names(ran: Run, places: Places) -> Iterator[str]:
+    """What the rows are, beside the card."""
+    for block in ran.machine.layout.blocks:
+        top, bottom = places.blocks[block.name]
+        yield text(LEFT - 10, (top + bottom) / 2 + 5, block.name, size=15, colour=FAINT, anchor="end")
+
+
 def picture() -> str:
     """The whole film as SVG."""
     ran = run()
@@ -214,7 +238,8 @@ def picture() -> str:
                            (82, box(MARGIN + 104, y - 8, 13, 5, FRESH, "rx='1.5'"), "new in this step")):
         parts += [mark, text(MARGIN + 42 + x, y, words, size=SMALL, colour=FAINT)]
     parts += [*places.tints(), *holes(film, places, ran.frames), *listing(film, ran), *steps(film, ran),
-              *values(film, ran, places), *arrows(film, places, ran.frames, names)]
-    return sheet(places.right + MARGIN, places.bottom + 140, "A program running on a looped transformer",
+              *values(film, ran, places), *arrows(film, places, ran.frames, names), *row_names(ran, places)]
+    parts = [f"<g transform='translate(0 {STORY - 20})'>", *parts, "</g>", *story(film, ran)]
+    return sheet(places.right + MARGIN, places.bottom + 140 + STORY - 20, "A program running on a looped transformer",
                  "multiply.subleq on the two-layer machine: in each loop attention reads two words, a ReLU layer subtracts "
                  "them, and attention stores the difference and fetches the next instruction", parts, film.style)
