@@ -21,14 +21,16 @@ import punchcard
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError, WeightsError
 from punchcard.language_models.stock.checkpoint import FORMS, Checkpoint, opened, structure_in, weights_in
 from punchcard.language_models.stock.engine import TraceEngine
+from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.language import SubleqText, first_difference
 from punchcard.language_models.stock.running import run_checkpoint
 from punchcard.language_models.stock.structure import Structure, structure_of
 from punchcard.language_models.stock.units import check_bits
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
+from punchcard.machines.von_neumann.isa import Image
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
-from tests.random_programs import random_program
+from tests.random_programs import random_image, random_program
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
@@ -39,12 +41,12 @@ PROMPT = "0: 0 1 1\n1: 1 2 2\n2: halt\n@0 3\n@1 5\n@2 0\n0:"
 
 
 @cache
-def checkpoint(form: str, dtype: str = "float32", text: SubleqText = TEXT, positions: int = 256) -> Checkpoint:
+def checkpoint(form: str, dtype: str = "float32", text: Any = TEXT, positions: int = 256) -> Checkpoint:
     return Checkpoint(form, text, dtype, positions)
 
 
 @cache
-def model_of(form: str, dtype: str, text: SubleqText = TEXT, positions: int = 256) -> Any:
+def model_of(form: str, dtype: str, text: Any = TEXT, positions: int = 256) -> Any:
     """The model as transformers makes it from the folder's own files, without writing them."""
     made = checkpoint(form, dtype, text, positions)
     written = FORMS[form]
@@ -55,13 +57,13 @@ def model_of(form: str, dtype: str, text: SubleqText = TEXT, positions: int = 25
     return model
 
 
-def tokens_of(text: SubleqText, words: list[str]) -> list[int]:
+def tokens_of(text: Any, words: list[str]) -> list[int]:
     numbers = {word: token for token, word in enumerate(text.vocabulary())}
     return [numbers[word] for word in words]
 
 
 @cache
-def structure(form: str, dtype: str = "float32", text: SubleqText = TEXT, positions: int = 256) -> Structure:
+def structure(form: str, dtype: str = "float32", text: Any = TEXT, positions: int = 256) -> Structure:
     made = checkpoint(form, dtype, text, positions)
     return structure_of(made.weights, form, made.placing)
 
@@ -317,6 +319,93 @@ def test_units_that_leave_no_bits_are_found() -> None:
             check_bits(broken)
 
 
+# One memory, with input and output
+
+
+IMAGES = VonNeumannText(8, 60, 6)
+
+
+@every_form
+def test_images_that_change_themselves_read_and_write(form: str) -> None:
+    """Random images with stores to their own code, and ports among their operands, against the plain interpreter."""
+    assert _compared_images(form, IMAGES, 6_000) >= 6_000
+
+
+@pytest.mark.soak
+@every_form
+@pytest.mark.parametrize("text", [IMAGES, VonNeumannText(10, 200, 6)])
+def test_many_images(form: str, text: VonNeumannText) -> None:
+    assert _compared_images(form, text, 250_000) >= 250_000
+
+
+def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
+    rng, words, made = random.Random(4), text.vocabulary(), 0
+    engine = TraceEngine(structure(form, "float32", text, 2048))
+    port = (1 << text.word_bits) - 1
+    kinds: set[str] = set()
+    while made < tokens:
+        cells = list(random_image(rng, text.word_bits, text.memory).words)
+        for at in range(0, len(cells) - 2, 3):
+            cells[at], cells[at + 1] = (port if rng.random() < 0.1 else cells[at + k] for k in (0, 1))
+        image, given = Image(tuple(cells)), bytes(rng.randrange(256) for _ in range(text.inputs - 1))
+        prompt = text.prompt(image, given)
+        assert text.program(prompt)[1] == given
+        trace = list(islice(text.expected((image, given)), 1500))
+        past = f"<{text.inputs + 1}"                         # beyond the end of the input
+        trace = trace[: trace.index(past)] if past in trace else trace
+        found = engine.generate(tokens_of(text, prompt.split()), len(trace))
+        assert [words[token] for token in found] == trace
+        made += len(trace)
+        kinds |= {word[0] for word in trace}
+    assert kinds >= set("@<>'h")
+    return made
+
+
+@every_form
+def test_hello_world_by_generate(form: str, tmp_path: Path) -> None:
+    """An image writes its text by tokens; every gap of it is proven too."""
+    place = tmp_path / form
+    ran = invoke("export", EXAMPLES / "von_neumann" / "hello.asq", "--bits", "8", "--memory", "45", "--dtype", "float32",
+                 "--positions", "512", "--to", form, "-o", place)
+    assert ran.exit_code == 0, ran.stderr
+    told = json.loads(invoke("run", place, "--on", "stock", "--json").stdout)
+    assert (told["agrees"], told["halted"], told["output"]) == (True, True, "Hello from a transformer.\n")
+    model = transformers.AutoModelForCausalLM.from_pretrained(place)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    given = tokenizer((place / "prompt.txt").read_text() + told["trace"], return_tensors="pt")
+    with torch.no_grad():                                     # all tokens of the trace in one pass
+        logits = model(**given).logits[0].argmax(-1)
+    size = len(told["trace"].split())
+    assert logits[-size - 1 : -1].tolist() == given.input_ids[0, -size:].tolist()
+    prompt = tokenizer((place / "prompt.txt").read_text(), return_tensors="pt")
+    first = model.generate(**prompt, max_new_tokens=7, max_length=None)
+    assert tokenizer.decode(first[0, -7:]) == " @17 72\n3: > 'H'\n6: @1"
+    assert invoke("prove", place, "--on", "stock").exit_code == 0
+    assert "output   'Hello from a transformer.\\n'" in invoke("run", place, "--on", "stock").stdout
+
+
+def test_an_echo_reads_its_prompt(tmp_path: Path) -> None:
+    """The input is part of the prompt, and each character that is read is counted by a token."""
+    text = VonNeumannText(8, 12, 4)
+    image = Image((-1, -1, 0, 9, 9, 0, 0, 0, 0, 0, 0, 0))     # reads a character and writes it, again and again
+    words = text.vocabulary()
+    prompt = tokens_of(text, text.prompt(image, b"ok").split())
+    found = TraceEngine(structure("llama", "float32", text, 128)).generate(prompt, 9)
+    assert " ".join(words[token] for token in found) == "<1 > 'o' 3: @9 0 0: <2 >"
+    trace = text.decoded((image, b"ok"), list(islice(text.expected((image, b"ok")), 11)))
+    assert (trace.output, trace.steps) == (b"ok", 3)
+    for wrong, message in (("@0 1 <0 0:", "the prompt has 1 cells: it must have all of @0 to @11"),
+                            ("@0 1 0:", "a prompt ends with <0 0:")):
+        with pytest.raises(ProgramError, match=message):
+            text.program(wrong)
+    with pytest.raises(ProgramError, match="an input of 5 characters: this checkpoint has room for 4"):
+        text.prompt(image, b"12345")
+    with pytest.raises(SizeError, match="characters have 8 bits"):
+        VonNeumannText(6, 12)
+    assert_refused("a stock checkpoint has the dialect 'standard'", "export", "--machine", "von-neumann",
+                   "--dialect", "sic1", "--to", "gpt2", "-o", tmp_path / "none")
+
+
 # Texts
 
 
@@ -326,7 +415,7 @@ def test_a_prompt_is_read_back() -> None:
     assert text.program(text.prompt(program)).instructions == program.instructions
     trace = list(text.expected(program.with_values({"a": 6, "b": 2})))
     end = text.decoded(program, trace)
-    assert (end.halted, end.state.memory[2], end.steps) == (True, 12, len(trace) // 3)
+    assert (end.halted, end.memory[2], end.steps) == (True, 12, len(trace) // 3)
     assert text.decoded(program, trace[:4]).steps == 1
 
 
@@ -361,8 +450,8 @@ def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
             make()
         assert message in str(raised.value)
     assert_refused("--set cannot be used with --on stock", "run", folder("gpt2"), "--on", "stock", "--set", "a=1")
-    assert_refused("has no form as a stock checkpoint: there are subleq", "export", "--machine", "fleq", "--to", "gpt2",
-                   "-o", tmp_path / "none")
+    assert_refused("has no form as a stock checkpoint: there are subleq, von-neumann", "export", "--machine", "fleq",
+                   "--to", "gpt2", "-o", tmp_path / "none")
     assert_refused("tokens, the context 64 positions: use --positions", "export", EXAMPLES / "primes.subleq", "--bits", "8",
                    "--positions", "64", "--to", "gpt2", "-o", tmp_path / "none")
 

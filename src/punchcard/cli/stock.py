@@ -13,8 +13,9 @@ from punchcard.cli.options import given_flags
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
-from punchcard.formatting import plural
+from punchcard.formatting import join_some, plural
 
+MOST_CELLS = 16
 UNPROVEN = ("certificate", "weights", "seconds", "kind_name", "design", "dtype")
 REFUSED = ("settings", "arguments", "input_", "checkpoint", "every", "resume", "stats", "check", "design", "dtype")
 
@@ -27,10 +28,11 @@ def run_stock(
     from punchcard.language_models.stock.running import run_checkpoint
 
     run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check)
-    state = run.trace.state
+    state = run.trace
     if as_json:
         print_json({"engine": run.engine, "tokens": len(run.words), "steps": run.trace.steps, "halted": run.trace.halted,
-                    "program_counter": state.program_counter, "memory": list(state.memory), "agrees": run.agrees,
+                    "program_counter": state.program_counter, "output": state.output.decode("latin-1"),
+                    "memory": list(state.memory), "agrees": run.agrees,
                     "seconds": round(run.seconds, 6), "trace": " ".join(run.words)})
         return 1 if run.agrees is False else 0
     if trace:
@@ -38,7 +40,9 @@ def run_stock(
     reason = "halted" if run.trace.halted else "not halted"
     out(f"{reason} at {state.program_counter}: after {plural(run.trace.steps, 'instruction')}, "
         f"{plural(len(run.words), 'token')}")
-    out("memory   " + " ".join(f"@{address} {value}" for address, value in enumerate(state.memory)))
+    if state.output:
+        out(f"output   {state.output.decode('latin-1')!r}")
+    out(f"memory   {join_some([f'@{address} {value}' for address, value in enumerate(state.memory)], most=MOST_CELLS)}")
     out(f"engine   {run.engine}, {len(run.words) / max(run.seconds, 1e-9):,.0f} tokens a second")
     if run.agrees:
         out("check    agrees with the interpreter")

@@ -14,6 +14,7 @@ __getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models.stock", (
     "punchcard.language_models.stock.checkpoint:Checkpoint",
     "punchcard.language_models.stock.claims:prove_checkpoint",
     "punchcard.language_models.stock.engine:TraceEngine",
+    "punchcard.language_models.stock.image_language:VonNeumannText",
     "punchcard.language_models.stock.language:SubleqText",
     "punchcard.language_models.stock.running:StockRun run_checkpoint",
 ))

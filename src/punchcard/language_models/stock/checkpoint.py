@@ -24,9 +24,10 @@ from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
 from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
-from punchcard.language_models.stock import gpt2, llama, subleq
+from punchcard.language_models.stock import gpt2, llama, subleq, von_neumann
 from punchcard.language_models.stock.decoder import Decoder
-from punchcard.language_models.stock.language import TEXTS
+from punchcard.language_models.stock.image_language import VonNeumannText
+from punchcard.language_models.stock.language import SubleqText
 from punchcard.language_models.stock.positions import LEAST_POSITIONS, Positions
 from punchcard.language_models.stock.structure import Structure, layer_plans, structure_of
 from punchcard.language_models.stock.tokenizer import write_tokenizer
@@ -34,7 +35,9 @@ from punchcard.language_models.stock.weights import StockWeights, compiled, marg
 from punchcard.machines.base import Machine
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
-DECODERS: dict[str, Callable[..., Decoder]] = {"subleq": subleq.decoder}
+TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
+DECODERS: dict[str, Callable[..., Decoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
+"""Texts and decoders by the name of the machine."""
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
 SAMPLE = 256
@@ -59,7 +62,7 @@ class Checkpoint:
 
     @property
     def placing(self) -> Positions:
-        found: Positions = FORMS[self.form].positions(self.positions, subleq.MOST_BACK)
+        found: Positions = FORMS[self.form].positions(self.positions, self.text.looks_back)
         return found
 
     @cached_property
@@ -154,8 +157,7 @@ def text_of(machine: Machine[Any, Any]) -> Any:
     name = machine.kind.name
     if name not in TEXTS:
         raise PunchcardError(f"a {name} machine has no form as a stock checkpoint: there are {', '.join(TEXTS)}")
-    sizes = machine.sizes
-    return TEXTS[name](*(getattr(sizes, field.name) for field in fields(TEXTS[name])))
+    return TEXTS[name].of(machine.sizes)
 
 
 def write_gpt2(machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:

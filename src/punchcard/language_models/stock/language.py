@@ -14,13 +14,13 @@ No tensor is in here, and no weight: the trace that is expected comes from the p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
 from punchcard.errors import ProgramError, SizeError, shortened
-from punchcard.machines.subleq.isa import Halt, Instruction, Program, State, Subleq
+from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 
 MIN_WORD_BITS, MAX_WORD_BITS = 4, 16
@@ -29,11 +29,58 @@ HALT = "halt"
 
 @dataclass(frozen=True)
 class TokenTrace:
-    """What a trace says: the memory and the next instruction after it, how many instructions it has, whether it ends."""
+    """What a trace says: the memory and the next instruction after it, how many instructions it has, whether it ends, and
+    what was written."""
 
-    state: State
+    memory: tuple[int, ...]
+    program_counter: int
     steps: int
     halted: bool
+    output: bytes = b""
+
+
+def check_sizes(word_bits: int, counts: Mapping[str, int]) -> None:
+    """Refuse words that are too long or too short, and more cells or labels than a word that is not negative can name."""
+    if not MIN_WORD_BITS <= word_bits <= MAX_WORD_BITS:
+        raise SizeError(f"word_bits={word_bits}: a stock checkpoint has a token for each word, so words have "
+                        f"{MIN_WORD_BITS} to {MAX_WORD_BITS} bits (--bits)")
+    most = 1 << word_bits - 1
+    for name, count in counts.items():
+        if not 1 <= count <= most:
+            raise SizeError(f"{name}={count}: operands are words that are not negative, so with words of {word_bits} bits "
+                            f"there are 1 to {most}")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words that texts of all machines have: labels such as 0:, addresses such as @0, and numbers."""
+
+    word_bits: int
+    labels: int
+    addresses: int
+
+    def all(self) -> list[str]:
+        """In the order of their tokens; numbers by their bits, those from 0 up first."""
+        half = 1 << self.word_bits - 1
+        return [*(f"{i}:" for i in range(self.labels)), *(f"@{i}" for i in range(self.addresses)),
+                *map(str, [*range(half), *range(-half, 0)])]
+
+    def label(self, word: str) -> int:
+        """The number of a label."""
+        if not word.endswith(":"):
+            raise ProgramError(f"{word!r} where a label such as 0: is expected")
+        return _integer(word[:-1], word, range(self.labels), f"labels are 0: to {self.labels - 1}:")
+
+    def address(self, word: str) -> int:
+        """The number of a cell."""
+        if not word.startswith("@"):
+            raise ProgramError(f"{word!r} where an address such as @0 is expected")
+        return _integer(word[1:], word, range(self.addresses), f"addresses are @0 to @{self.addresses - 1}")
+
+    def number(self, word: str) -> int:
+        """A number."""
+        half = 1 << self.word_bits - 1
+        return _integer(word, word, range(-half, half), f"numbers are {-half} to {half - 1}")
 
 
 @dataclass(frozen=True)
@@ -42,30 +89,32 @@ class SubleqText:
 
     machine: ClassVar[str] = "subleq"
     tokens_a_step: ClassVar[int] = 3
+    looks_back: ClassVar[int] = 3
     word_bits: int
     memory: int
     instructions: int
 
     def __post_init__(self) -> None:
-        if not MIN_WORD_BITS <= self.word_bits <= MAX_WORD_BITS:
-            raise SizeError(f"word_bits={self.word_bits}: a stock checkpoint has a token for each word, so words have "
-                            f"{MIN_WORD_BITS} to {MAX_WORD_BITS} bits (--bits)")
-        most = 1 << self.word_bits - 1
-        for name, count in (("memory", self.memory), ("instructions", self.instructions)):
-            if not 1 <= count <= most:
-                raise SizeError(f"{name}={count}: operands are words that are not negative, so with words of "
-                                f"{self.word_bits} bits there are 1 to {most}")
+        check_sizes(self.word_bits, {"memory": self.memory, "instructions": self.instructions})
+
+    @classmethod
+    def of(cls, sizes: Any) -> SubleqText:
+        """The texts of a machine of these sizes."""
+        return cls(sizes.word_bits, sizes.memory, sizes.instructions)
 
     @property
     def sizes(self) -> dict[str, int]:
         """The sizes by name."""
         return {"word_bits": self.word_bits, "memory": self.memory, "instructions": self.instructions}
 
+    @property
+    def words(self) -> Words:
+        """The words of its texts."""
+        return Words(self.word_bits, self.instructions, self.memory)
+
     def vocabulary(self) -> tuple[str, ...]:
         """The text of each token: labels, addresses, numbers by their bits, and the end."""
-        half = 1 << self.word_bits - 1
-        return (*(f"{i}:" for i in range(self.instructions)), *(f"@{i}" for i in range(self.memory)),
-                *map(str, [*range(half), *range(-half, 0)]), HALT)
+        return (*self.words.all(), HALT)
 
     def prompt(self, program: Program) -> str:
         """A program as the text that a model goes on with."""
@@ -76,22 +125,22 @@ class SubleqText:
 
     def program(self, prompt: str) -> Program:
         """The program of a prompt; the later of two lines about the same thing counts."""
-        words = _words(prompt)
+        words = split_words(prompt)
         code: dict[int, Instruction] = {}
         cells: dict[int, int] = {}
         at = 0
         while at < len(words) - 1:
             word, rest = words[at], words[at + 1 : at + 4]
             if word.startswith("@"):
-                cells[self._address(word)] = self._number(rest[0])
+                cells[self.words.address(word)] = self.words.number(rest[0])
                 at += 2
             elif rest[0] == HALT:
-                code[self._label(word)] = Halt()
+                code[self.words.label(word)] = Halt()
                 at += 2
             else:
                 if len(rest) < 3:
                     raise ProgramError(f"{' '.join(words[at:])!r}: an instruction has three operands, a b c")
-                code[self._label(word)] = Subleq(*map(self._number, rest))
+                code[self.words.label(word)] = Subleq(*map(self.words.number, rest))
                 at += 4
         if at != len(words) - 1 or words[-1] != "0:":
             raise ProgramError(f"a prompt ends with the label of the first instruction, 0:, not {shortened(words[-1:])}")
@@ -119,30 +168,13 @@ class SubleqText:
         whole = words[: (len(words) - halted) // 3 * 3]
         for at in range(0, len(whole), 3):
             address, value, label = whole[at : at + 3]
-            memory[self._address(address)] = self._number(value)
-            counter = self._label(label)
-        return TokenTrace(State(tuple(memory), counter), len(whole) // 3, halted)
-
-    def _label(self, word: str) -> int:
-        if not word.endswith(":"):
-            raise ProgramError(f"{word!r} where a label such as 0: is expected")
-        return _integer(word[:-1], word, range(self.instructions), f"labels are 0: to {self.instructions - 1}:")
-
-    def _address(self, word: str) -> int:
-        if not word.startswith("@"):
-            raise ProgramError(f"{word!r} where an address such as @0 is expected")
-        return _integer(word[1:], word, range(self.memory), f"addresses are @0 to @{self.memory - 1}")
-
-    def _number(self, word: str) -> int:
-        half = 1 << self.word_bits - 1
-        return _integer(word, word, range(-half, half), f"numbers are {-half} to {half - 1}")
+            memory[self.words.address(address)] = self.words.number(value)
+            counter = self.words.label(label)
+        return TokenTrace(tuple(memory), counter, len(whole) // 3, halted)
 
 
-TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText,)}
-"""By the name of the machine."""
-
-
-def _words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
+    """The words of a text that is not empty."""
     words = text.split()
     if not words:
         raise ProgramError("the prompt is empty: it lists instructions and cells")

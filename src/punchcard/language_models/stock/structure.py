@@ -60,6 +60,8 @@ class ReadoutGroup:
     tokens: Mapping[int, int]
     """The token by the code of its signs, the first row lowest."""
     sizes: Array
+    signs: tuple[int, ...]
+    """The sign of each row where all tokens have the same, else 0."""
 
     @property
     def top(self) -> float:
@@ -190,50 +192,57 @@ def _groups(readout: Array) -> tuple[ReadoutGroup, ...]:
         codes = (readout[tokens][:, support] > 0) @ (1 << np.arange(len(support)))
         if len(set(codes.tolist())) < len(tokens):
             raise WeightsError("two tokens have the same logits")
-        found.append(ReadoutGroup(tuple(support.tolist()), dict(zip(codes.tolist(), tokens, strict=True)), sizes[support]))
+        same = np.sign(readout[tokens][:, support])
+        signs = tuple(int(column[0]) if (column == column[0]).all() else 0 for column in same.T)
+        found.append(ReadoutGroup(tuple(support.tolist()), dict(zip(codes.tolist(), tokens, strict=True)), sizes[support],
+                                  signs))
     return tuple(sorted(found, key=lambda group: -group.top))
 
 
 def _margin(groups: tuple[ReadoutGroup, ...], weights: StockWeights, layers: list[LayerPlan], off: Array) -> float:
-    """By how much the token whose signs a column has leads any other.
+    """By how much the token whose signs a column has leads any other; of two such tokens, that of the larger top.
 
-    Two tokens of a group differ in a row at least, and a row of weight w in which they differ is worth 2 w (1 - off). Rows
-    in which two groups have equal weights add nothing that is negative. In the others the right token has all of its
-    weights, and another all of its own, but for one row where no column can have the signs of both.
-
-    What is computed may be off by roundings, which count twice.
+    Two tokens of a group differ in a row at least, and a row of weight w in which they differ is worth 2 w (1 - off). What
+    is computed may be off by roundings.
     """
     changed = changed_rows(layers)
     allowed = [_allowed(group, weights.embedding, changed) for group in groups]
     leads = [2 * float((group.sizes * (1 - off[list(group.rows)])).min()) for group in groups]
     for i, right in enumerate(groups):
         for j, other in enumerate(groups):
-            if i != j:
-                leads.append(_lead(right, other, off, both=bool((allowed[i] & allowed[j]).any()) and right.top > other.top,
-                                   tied=bool((allowed[i] & allowed[j]).any()) and right.top == other.top))
+            if i != j and allowed[i].any():
+                fixed = None if (allowed[i] & allowed[j]).any() else set(other.rows) - changed
+                leads.append(_lead(right, other, off, fixed))
     eps = FORMATS[weights.dtype].eps
     return min(leads) - max(group.top * (len(group.rows) + 2) for group in groups) * eps
 
 
-def _lead(right: ReadoutGroup, other: ReadoutGroup, off: Array, *, both: bool, tied: bool) -> float:
-    """By how much a token leads those of another group. `both`: a column may have the signs of both, and the right has more;
-    `tied`: they may be equal."""
-    if tied:
+def _lead(right: ReadoutGroup, other: ReadoutGroup, off: Array, fixed: set[int] | None) -> float:
+    """By how much a token leads those of another group, in a column that has its signs.
+
+    A row in which both have the same weight adds nothing negative, and twice the weight where their signs are always
+    opposite. In other rows the right token has all of its weight, and the other at most all of its own. It misses one row at
+    least, unless a column may have the signs of both: one of `fixed`, if no token has the signs of both there.
+    """
+    mine, theirs = ({row: (float(size), sign) for row, size, sign in zip(group.rows, group.sizes, group.signs, strict=True)}
+                    for group in (right, other))
+    shared = {row for row in mine if row in theirs and mine[row][0] == theirs[row][0]}
+    opposite = {row for row in mine if row in theirs and mine[row][1] * theirs[row][1] == -1}
+    gained = sum(2 * mine[row][0] * (1 - off[row]) for row in shared & opposite)
+    lead = gained + sum(size * (1 - off[row]) for row, (size, _) in mine.items() if row not in shared)
+    lead -= sum(size * (1 + off[row]) for row, (size, _) in theirs.items() if row not in shared)
+    if shared & opposite or (fixed is None and not opposite and right.top > other.top):
+        return float(lead)
+    if fixed is None and not opposite and right.top == other.top:
         return 0.0
-    mine, theirs = (dict(zip(group.rows, group.sizes.tolist(), strict=True)) for group in (right, other))
-    shared = {row for row in mine if mine[row] == theirs.get(row)}
-    own = sum(size * (1 - off[row]) for row, size in mine.items() if row not in shared)
-    against = {row: size * (1 + off[row]) for row, size in theirs.items() if row not in shared}
-    missed = 0.0 if both or not against else 2 * min(theirs[row] for row in against)
-    return float(own - sum(against.values()) + missed)
+    missed = opposite or fixed or set(theirs)
+    return float(lead + 2 * min(theirs[row][0] * (1 - off[row]) for row in missed - shared or missed))
 
 
 def _allowed(group: ReadoutGroup, embedding: Array, changed: set[int]) -> NDArray[np.bool_]:
     """For each token, whether its column may have the signs of a token of the group: nothing writes to some rows."""
     found = np.ones(len(embedding), dtype=bool)
-    codes = np.fromiter(group.tokens, dtype=np.int64)
-    for i, row in enumerate(group.rows):
-        signs = set((codes >> i & 1).tolist())
-        if len(signs) == 1 and row not in changed:
-            found &= embedding[:, row] == 2 * signs.pop() - 1
+    for row, sign in zip(group.rows, group.signs, strict=True):
+        if sign and row not in changed:
+            found &= embedding[:, row] == sign
     return found

@@ -19,6 +19,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
+    NOTHING,
     ContextHead,
     Decoder,
     DecoderLayer,
@@ -27,51 +28,30 @@ from punchcard.language_models.stock.decoder import (
     signs,
     stream_layout,
 )
+from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers
 from punchcard.language_models.stock.language import SubleqText
 from punchcard.language_models.stock.positions import Positions
-from punchcard.primitives.gated_words import carry_where, sum_where
-from punchcard.primitives.literals import absent, as_numbers, bits_where, conjunction
 from punchcard.transformer.build import assign
-from punchcard.transformer.expression import Array, Expression, rows, stack
+from punchcard.transformer.expression import Array, rows, stack
 
-LONGEST_SUM = 8
-"""Bits of the longest sum in one layer: a longer one may be rounded in float32, where a norm is off by its last bits."""
 UNIT = 16.0
 """What a bit adds to a logit: the right token leads by twice this."""
-MOST_BACK = 3
-
-
-def chunks(word_bits: int) -> list[slice]:
-    """The bits of a difference, lowest first, as many as one layer computes each."""
-    count = -(-word_bits // LONGEST_SUM)
-    size = -(-word_bits // count)
-    return [slice(low, min(low + size, word_bits)) for low in range(0, word_bits, size)]
 
 
 def decoder(sizes: SubleqText, positions: Positions) -> Decoder:
     """The decoder of these sizes."""
-    n, parts = sizes.word_bits, chunks(sizes.word_bits)
+    n = sizes.word_bits
     layout = stream_layout({
         "label": 1, "address": 1, "number": 1, "halt": 1, "own": n, "next": n, "low": 1,  # what the token is
         "pc": n, "following": n, "key": n, "value": 1, "a": 1, "b": 1, "c": 1,             # layer 1
-        "operand": n, "stop": 1, "x": n, "y": n, "carry": len(parts) - 1 or 1, "out": n,
+        "operand": n, "stop": 1, "x": n, "y": n, "carry": max(1, len(chunks(n)) - 1), "out": n,
     }, positions.blocks(), positions.count)
     one, label, address, number, halt, own, value, key = (
         rows(layout, name) for name in ("one", "label", "address", "number", "halt", "own", "value", "key"))
     a, b, c, pc, operand = (rows(layout, name) for name in ("a", "b", "c", "pc", "operand"))
 
-    def holds(*true: Expression, false: tuple[Expression, ...] = ()) -> Expression:
-        """How many of these bits are not as they should be."""
-        bits = stack(*true, *false)
-        return absent(bits, {i: int(i < len(true)) for i in range(bits.size)}, one)
-
-    def truth(*missing: Expression) -> Expression:
-        """A ±1 bit: whether nothing is absent in one of these. No two hold at once."""
-        found = conjunction(missing[0], one)
-        for other in missing[1:]:
-            found = found + conjunction(other, one)
-        return 2 * found - one
-
+    conditions = Conditions(layout)
+    holds, truth = conditions.holds, conditions.truth
     layers = [
         DecoderLayer(
             (ContextHead(stack(own, rows(layout, "next")), rows(layout, "pc", "following"), query=one, key=label),
@@ -82,23 +62,13 @@ def decoder(sizes: SubleqText, positions: Positions) -> Decoder:
             + assign(c, truth(holds(c, number, false=(a, b, value))))),
         DecoderLayer((ContextHead(stack(own, halt), rows(layout, "operand", "stop"), query=stack(pc, label, address, number),
                                   key=stack(pc, b, a, c)),)),
-        DecoderLayer((ContextHead(own, rows(layout, "x"), query=stack(operand, one), key=stack(key, value)),
-                      ContextHead(own, rows(layout, "y"), query=stack(own, one), key=stack(key, value)))),
     ]
-    low, out = rows(layout, "low"), rows(layout, "out")
-    chosen = (bits_where(operand, holds(label), one) + bits_where(operand, holds(number, low), one)
-              + bits_where(rows(layout, "following"), holds(number, false=(low,)), one))
-    x, y, carry = rows(layout, "x"), rows(layout, "y"), rows(layout, "carry")
-    for at, bits in enumerate(parts):
-        came = as_numbers(carry[at - 1], one) if at else one       # y - x is y + (not x) + 1
-        difference = sum_where(y[bits], -x[bits], came, holds(address), one)
-        part = assign(out[bits], out[bits] + 2 * (difference + chosen[bits]))
-        if at + 1 < len(parts):
-            part = part + assign(carry[at], carry[at] + 2 * carry_where(y[bits], -x[bits], came, holds(address), one))
-        if at:
-            layers.append(DecoderLayer(formulas=part))
-        else:
-            layers[-1] = DecoderLayer(layers[-1].heads, part)
+    low = rows(layout, "low")
+    values = (ContextHead(own, rows(layout, "x"), query=stack(operand, one), key=stack(key, value)),
+              ContextHead(own, rows(layout, "y"), query=stack(own, one), key=stack(key, value)))
+    chosen = conditions.chosen((operand, holds(label)), (operand, holds(number, low)),
+                               (rows(layout, "following"), holds(number, false=(low,))))
+    layers += difference_layers(layout, n, holds(address), chosen, values, NOTHING)
     return Decoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
                    tuple(layers), _readout(sizes, layout))
 
@@ -131,8 +101,8 @@ def _readout(sizes: SubleqText, layout: Layout) -> Array:
     for i, before in after.items():
         here = family == i
         found[here, layout.rows(before)] = UNIT * (2 * n + 4)
-        if i == 3:
-            found[here, layout.rows("stop")] = UNIT * (2 * n + 2)
-        else:
+        if before == "label":
+            found[here, layout.rows("stop")] = UNIT * (2 * n + 2) * (1 if i == 3 else -1)
+        if i != 3:
             found[here, out] = UNIT * number_bits(number[here], n)
     return found

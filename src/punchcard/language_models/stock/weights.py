@@ -72,7 +72,7 @@ def compiled(decoder: Decoder, positions: Positions, dtype: str) -> StockWeights
     """Weights by formula."""
     margin, layout = margin_of(dtype), decoder.layout
     half = max(LEAST_HALF, 1 << (layout.width - 1).bit_length())
-    count = max(len(layer.heads) for layer in decoder.layers)
+    count = 1 << (max(len(layer.heads) for layer in decoder.layers) - 1).bit_length()  # widths divide by it
     layers = []
     for layer in decoder.layers:
         query, key, value = np.zeros((3, count, positions.head_size, half))
