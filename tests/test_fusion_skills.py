@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.sums import PHRASINGS, SIGNS, sums
@@ -96,6 +98,17 @@ def test_the_skill_of_the_page_on_language_models() -> None:
                          "What is 4000 in Roman numerals?\nA:": None}.items():
         heard = opinion(text, stream=stream)
         assert (text_of(heard) if heard.kind else None) == answer
+
+
+def test_the_snippet_of_the_page_on_language_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base().save_pretrained(tmp_path / "base")
+    tokenizer().save_pretrained(tmp_path / "base")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"folder": str(tmp_path / "base")}
+    snippet = (DOCS / "language-models.md").read_text().split("```python\n")[1].split("```")[0]
+    exec(compile(snippet, "language-models.md", "exec"), names)
+    assert tokenizer().decode(names["tokens"][0]).startswith("12 + 30 = 42")
+    assert (tmp_path / "smol-sums" / "fused_model.py").exists()
 
 
 def test_random_dates() -> None:

@@ -31,6 +31,7 @@ from punchcard.ground_truth.score import Network
 from punchcard.ground_truth.truth import OFF, Truth, TruthMaker, variables_of
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import installed
+from punchcard.transformer.build import compile_layers
 from punchcard.transformer.weights import Weights
 
 TEST_TRUTH = "test-truth"
@@ -99,7 +100,7 @@ def _network(layers: Sequence[Mapping[str, AnyArray]], groups: Sequence[Sequence
 def _groups(machine: AnyMachine, hidden: Disguised) -> list[list[list[int]]]:
     """For each layer its hidden units by the formulas that they serve; then the same of the copies."""
     found = []
-    for part, copied in zip(machine._compiled(), hidden.copied.units, strict=True):
+    for part, copied in zip(compile_layers(machine.formulas(), machine.layout.width), hidden.copied.units, strict=True):
         groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
         for unit, served in enumerate(part.serves):
             groups.setdefault((False, tuple(served)), []).append(unit)

@@ -152,6 +152,7 @@ class CardStream(nn.Module):
         self.observers: list[Callable[[Opinion], None]] = []
         self._by_byte: tuple[Any, list[Tensor], Tensor] | None = None
         self._has_warned = False
+        self._sums: tuple[float, ...] = ()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CardStream:
         """Stay on the CPU in float32, whatever the base is moved or cast to: another format would drop bits of weights."""
@@ -163,6 +164,12 @@ class CardStream(nn.Module):
     def looped_layers(self) -> list[CardLayer]:
         """The layers of the machine."""
         return [layer for layer in self.layers if isinstance(layer, CardLayer)]
+
+    def renew(self) -> None:
+        """Before a text: weights may have been changed in a way that leaves no trace, as by `.data`. Then prepare anew."""
+        sums = tuple(float(each.sum()) + float(each.abs().sum()) for each in self.layers.parameters())
+        if sums != self._sums:
+            self._sums, self.looped = sums, None
 
     # The head
 
@@ -504,6 +511,8 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
                        kept: int | Tensor) -> Tensor:
         tokens = tokens.cpu()
         count = tokens.shape[1]
+        if not start:
+            self.card.renew()
         recent = mask[:, -count:].cpu() if mask is not None and mask.ndim == 2 else None
         keys, values = self.card.offered(tokens, start, recent)
         if cache is not None:
