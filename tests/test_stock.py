@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import runpy
 import shutil
 import subprocess
 import sys
@@ -229,6 +230,11 @@ def test_the_weights_in_a_folder_are_the_formula(form: str, folder: Callable[[st
     assert structure_in(place).margin > 29
 
 
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLES / "interop" / "stock_gpt2.py"), run_name="__main__")
+    assert "1: @2 42\n2: @1 0\n4: halt" in capsys.readouterr().out
+
+
 @pytest.mark.soak
 @every_form
 def test_a_stranger_runs_the_page(form: str, folder: Callable[[str], Path]) -> None:
@@ -335,7 +341,7 @@ def test_images_that_change_themselves_read_and_write(form: str) -> None:
 @every_form
 @pytest.mark.parametrize("text", [IMAGES, VonNeumannText(10, 200, 6)])
 def test_many_images(form: str, text: VonNeumannText) -> None:
-    assert _compared_images(form, text, 250_000) >= 250_000
+    assert _compared_images(form, text, 50_000) >= 50_000
 
 
 def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
