@@ -23,7 +23,8 @@ from punchcard.machines.registry import built_in
 
 NAMES = tuple(page.SECTIONS)
 PICTURES = {"blocks": {"size"}, "constants": {"constants", "range-terms"}, "loops": {"loops"}, "sizes": {"sizes"},
-            "shapes": {"widths"}, "speed": {"speed"}, "slips": set()}
+            "shapes": {"widths"}, "speed": {"speed"}, "slips": set(),
+            "sweeps": set()}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ def test_an_unchanged_machine_is_right() -> None:
     found = measure(job(Change()))
     assert found["right"] is True
     assert (found["first_wrong_loop"], found["wrong_entries"], found["drift"], found["loops"]) == (None, 0, 0.0, 10)
+
+
+def test_a_run_that_is_cut_off_is_right_too() -> None:
+    found = measure(replace(job(Change("rounding", to="float64")), loops=5))
+    assert (found["right"], found["loops"], found["first_wrong_loop"]) == (True, 5, None)
 
 
 def test_noise_breaks_a_machine_and_is_the_same_for_the_same_job() -> None:

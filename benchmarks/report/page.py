@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.report import blocks, constants, loops, shapes, sizes, slips, speed
+from benchmarks.report import blocks, constants, loops, shapes, sizes, slips, speed, sweeps
 from benchmarks.report.section import Figures, Section, Shown
 from punchcard.files import read_whole, write_whole
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 SECTIONS: dict[str, Section] = {
     "blocks": blocks, "constants": constants, "loops": loops, "sizes": sizes, "shapes": shapes, "speed": speed,
-    "slips": slips}
+    "slips": slips, "sweeps": sweeps}
 """In the order of the page."""
 HEAD = """# The report: errors, sizes and speeds, measured
 

@@ -42,7 +42,7 @@ def make_set(
 ) -> dict[str, Any]:
     """Write the set "small" or "full" to a folder. The same seed gives the same files to the last bit.
 
-    pairs    clean and corrupt pairs of a model, default: 40 or 200 (a quarter of that for FLEQ and RISC-V)
+    pairs    clean and corrupt pairs of a model, default: 40 or 200; a quarter of that for FLEQ, a sixteenth for RISC-V
     only     only models whose names have this text
     workers, ray, executor   as for a sweep
 
@@ -105,14 +105,15 @@ heads and hidden units that write them; by rank and norm they are as real ones a
 |---|---|
 | `model.safetensors` | K, Q, V, temperature, W1, b1, W2, b2 of each layer, for cards of rows by columns |
 | `bridge.safetensors`, `config.json` | the same for `TransformerBridge.boot_native` of TransformerLens |
-| `cards.safetensors` | `clean` and `corrupt`: pairs of inputs, to be multiplied by `scale` |
+| `cards.safetensors` | `clean` and `corrupt`: pairs of inputs, to be multiplied by `scale`; `output`: a projection (below) |
 | `labels.safetensors` | what each variable holds in the clean runs: (pairs, vectors, columns) |
 | `model.json` | sizes; variables by moment and columns; groups of hidden units; `tasks`: what differs in each pair |
 | `truth.json` | the truth. That of the test split is in `test-truth` |
 
 Nodes are heads, `L0.H1`, and groups of hidden units, `L0.G3`. An edge goes from a node, or the input `I`, to what another
 reads: `L1.H0.q`, `.k`, `.v`, a group, or the output `O`. A node or edge matters in a task if for some pair of that kind the
-card after the loop is another when this part alone is taken from the corrupt run. `weights` are the edges of the whole
+output is another when this part alone is taken from the corrupt run. The output is the card after the loop, projected by
+`output` on what is read of it: idle rows do not count. `weights` are the edges of the whole
 machine: the writer writes a row that the reader reads.
 
     python score.py . --answers answers.json

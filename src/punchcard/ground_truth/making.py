@@ -2,7 +2,8 @@
 
     models/NAME/model.safetensors     the weights, by the names of the equation
     models/NAME/bridge.safetensors    the same for TransformerLens, with config.json
-    models/NAME/cards.safetensors     clean and corrupt cards, of whole numbers times `scale`
+    models/NAME/cards.safetensors     clean and corrupt cards, of whole numbers times `scale`; `output`, the
+                                      projection on the rows that count
     models/NAME/labels.safetensors    what each variable holds in the clean runs, (pairs, vectors, columns)
     models/NAME/model.json            sizes, groups of hidden units, the kind of each pair; nothing of the truth
     models/NAME/truth.json            the truth; of the test split it is in test-truth/NAME.json
@@ -70,7 +71,7 @@ def make_model(spec: ModelSpec) -> dict[str, Any]:
     variables = _variables(machine, hidden)
     files = {
         "model.safetensors": _tensors({name: np.ascontiguousarray(array) for name, array in weights.state()}),
-        "cards.safetensors": _tensors(kept),
+        "cards.safetensors": _tensors({**kept, "output": hidden.readin @ hidden.readout}),
         "labels.safetensors": _tensors(_labels(network, cards, variables)),
         "model.json": _public(spec, machine, weights, shown, scale, pairs, variables),
         "config.json": json.dumps(transformer_lens.config(weights, machine.layout.columns), indent=1).encode(),

@@ -101,7 +101,7 @@ def specs(which: str, pairs: int | None = None) -> Iterator[ModelSpec]:
     for design in ("compact", "paper") if full else ("compact",):
         yield from _variants("fleq", {"design": design}, design, count // 4, FLEQ, UNROTATED)
     if full:
-        yield from _variants("riscv", {"memory": 16}, "16", count // 4, RISCV, ("plain", "permuted"), ("first", "second"))
+        yield from _variants("riscv", {"memory": 16}, "16", count // 16, RISCV, ("plain", "permuted"), ("first", "second"))
 
 
 def _variants(kind: str, options: Mapping[str, Any], sizes: str, pairs: int, text: str = "",

@@ -4,7 +4,8 @@
 
 An answer is a JSON object, by the names of models. Of each it has some of
 
-    "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task; what is not named has 0
+    "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task. A task that is not
+                                                        named is not scored; a node that is not named has 0
     "edges": {"data": {"L0.H1->L1.G3": 0.9, ...}}       the same for edges
     "variables": {"v0": [[...], ...]}                   vectors of the model's width that span a variable's subspace
 
@@ -35,11 +36,12 @@ class Network:
     """The equation for a batch of cards (cards, rows, columns), with what each part reads and writes.
 
     A reader is "L0.H1.q", "L0.H1.k", "L0.H1.v" or a group of hidden units, "L0.G3"; a writer is "I" (the input), "L0.H1",
-    "L0.G3" or, constant, "L0.B". The output, "O", reads all writers.
+    or "L0.G3". The output, "O", reads all writers; `output` is the projection on what counts of it.
     """
 
-    def __init__(self, weights: Mapping[str, Array], groups: Sequence[Sequence[Sequence[int]]]) -> None:
-        self.weights, self.groups, self.layers = weights, groups, len(groups)
+    def __init__(self, weights: Mapping[str, Array], groups: Sequence[Sequence[Sequence[int]]], output: Array = None
+                 ) -> None:
+        self.weights, self.groups, self.layers, self.output = weights, groups, len(groups), output
 
     def __getitem__(self, place: tuple[int, str]) -> Array:
         return self.weights[f"layers.{place[0]}.{place[1]}"]
@@ -73,20 +75,24 @@ class Network:
         return 2 * int(name[1 : name.index(".")]) + (1 if ".H" in name else 2)
 
     def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
-             stage: Callable[[int, Array], Array] | None = None) -> Array:
-        """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment."""
+             stage: Callable[[int, Array], Array] | None = None, first: int = 0) -> Array:
+        """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
+
+        With `first`, the cards are those before this layer, and the loop begins there.
+        """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)
         at = stage or (lambda moment, found: found)
         with np.errstate(over="ignore", invalid="ignore"):
-            x = at(0, give("I", cards))
-            for n in range(self.layers):
+            x = cards if first else at(0, give("I", cards))
+            for n in range(first, self.layers):
                 moved = sum((give(f"L{n}.H{h}", self._head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
                 x = at(2 * n + 1, x + moved)
                 added = sum((give(f"L{n}.G{g}", self._group(n, g, take(f"L{n}.G{g}", x)))
                              for g in range(len(self.groups[n]))), 0.0)
                 x = at(2 * n + 2, x + added + self[n, "b2"])
-        return take("O", x)
+        end = take("O", x)
+        return end if self.output is None else self.output @ end
 
     def _head(self, n: int, h: int, x: Array, take: Hook) -> Array:
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
@@ -106,7 +112,7 @@ def opened(folder: Path) -> tuple[Network, Array, Array, dict[str, Any]]:
     weights = {name: array.astype(np.float64) for name, array in load_file(folder / "model.safetensors").items()}
     cards = load_file(folder / "cards.safetensors")
     clean, corrupt = (cards[name].astype(np.float64) * about["scale"] for name in ("clean", "corrupt"))
-    return Network(weights, about["groups"]), clean, corrupt, about
+    return Network(weights, about["groups"], cards["output"]), clean, corrupt, about
 
 
 # Scores
@@ -161,7 +167,7 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
     """The rows of a model: what was scored, the task or variable, and the figures."""
     for kind in ("nodes", "edges"):
         for task, labels in truth[kind].items():
-            if kind in answer:
+            if kind in answer and (task in answer[kind] or not answer[kind]):
                 yield {"kind": kind, "task": task, **rates(labels, answer[kind].get(task, {}))}
     if answer.get("variables"):
         network, clean, corrupt, _ = opened(folder)

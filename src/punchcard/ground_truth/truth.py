@@ -41,6 +41,8 @@ class TruthMaker:
         pad = ((0, 0), (0, width - own), (0, 0))
         self.clean, self.corrupt = (np.pad(np.stack([getattr(pair, name) for pair in pairs]), pad)
                                     for name in ("clean", "corrupt"))
+        self.stages: dict[int, AnyArray] = {}
+        """The clean cards at each moment."""
         self.reads: dict[str, AnyArray] = {}
         self.writes: dict[str, AnyArray] = {"I": np.arange(width) < own}
         self.reads["O"] = np.arange(width) < own
@@ -56,9 +58,9 @@ class TruthMaker:
     def truth(self) -> Truth:
         """All labels."""
         wrote: dict[str, AnyArray] = {}
-        self.network.loop(self.corrupt, wrote=lambda name, found: wrote.setdefault(name, found))
+        self.network.loop(self.corrupt, wrote=wrote.setdefault)
         clean: dict[str, AnyArray] = {}
-        end = self.network.loop(self.clean, wrote=lambda name, found: clean.setdefault(name, found))
+        end = self.network.loop(self.clean, wrote=clean.setdefault, stage=self.stages.setdefault)
         tasks = dict(kinds_of(self.pairs))
         nodes: dict[str, dict[str, bool]] = {task: {} for task in tasks}
         edges: dict[str, dict[str, bool]] = {task: {} for task in tasks}
@@ -85,14 +87,18 @@ class TruthMaker:
     def _node(self, name: str, moved: AnyArray, end: AnyArray) -> AnyArray:
         if name in self.idle or not moved.any():
             return np.zeros(len(self.pairs), dtype=bool)
+        first = (self.network.moment(name) - 1) // 2
         return self._differs(end, self.network.loop(
-            self.clean, wrote=lambda each, found: found + moved if each == name else found))
+            self.stages[2 * first], wrote=lambda each, found: found + moved if each == name else found, first=first))
 
     def _edge(self, reader: str, moved: AnyArray, end: AnyArray) -> AnyArray:
         if not moved.any():
             return np.zeros(len(self.pairs), dtype=bool)
+        if reader == "O":
+            return self._differs(end, end + moved)
+        first = (self.network.moment(reader) - 1) // 2
         return self._differs(end, self.network.loop(
-            self.clean, read=lambda each, found: found + moved if each == reader else found))
+            self.stages[2 * first], read=lambda each, found: found + moved if each == reader else found, first=first))
 
 
 def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readin: AnyArray) -> dict[str, dict[str, Any]]:

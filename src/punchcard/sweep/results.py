@@ -32,8 +32,9 @@ COLUMNS: Mapping[str, str] = {
     "design": "string", "dtype": "string", "options": "string", "temperature": "float64", "gate": "float64",
     "change": "string", "amount": "float64", "to": "string", "layer": "int64", "tensor": "string", "where": "string",
     "bits": "string", "seed": "int64", "engine": "string", "status": "string", "message": "string", "changed": "string",
-    "layers": "int64", "right_loops": "int64", "loops": "int64", "first_wrong_loop": "int64", "wrong_entries": "int64",
-    "drift": "float64", "right": "bool", "engine_used": "string", "notes": "string", "seconds": "float64",
+    "layers": "int64", "right_loops": "int64", "unchanged_error": "float64", "loops": "int64",
+    "first_wrong_loop": "int64", "wrong_entries": "int64", "drift": "float64", "right": "bool", "engine_used": "string",
+    "notes": "string", "seconds": "float64",
     "build_seconds": "float64", "worker": "string"}
 """The columns of the table and their types."""
 TIMES = ("seconds", "build_seconds", "worker")
@@ -52,7 +53,9 @@ def row_of(job: Job, measured: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "key": job.key, "number": job.number, "program": setup.program.name, "values": json.dumps(dict(setup.values)),
         "input": setup.input, "options": json.dumps(dict(setup.options)), "temperature": setup.temperature,
-        "gate": setup.gate, "change": change.kind, "amount": change.amount, "to": change.to, "layer": change.layer,
+        "gate": setup.gate, "design": setup.options.get("design"), "dtype": setup.options.get("dtype"),
+        "change": change.kind,
+        "amount": change.amount, "to": change.to, "layer": change.layer,
         "tensor": change.tensor, "where": change.where, "bits": change.bits, "seed": job.seed, "engine": job.engine,
         **measured}
 

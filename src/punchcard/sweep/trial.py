@@ -22,7 +22,7 @@ from punchcard.budget import require
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.card.layout import Card, as_tensor
 from punchcard.engines import Controls
-from punchcard.errors import LoweringError, PunchcardError, SizeError, SweepError
+from punchcard.errors import LoweringError, PunchcardError, SizeError, SweepError, WeightsError
 from punchcard.lazy import import_name
 from punchcard.machines import checkpoint
 from punchcard.machines.base import AnyMachine
@@ -47,6 +47,8 @@ class RightRun:
     result: Result[Any]
     near: float
     """How far an entry may be from the right one."""
+    error: float | None
+    """Of a machine of real numbers: how far its final memory is from the interpreter's, relative to its range."""
 
 
 def registry_of(machines: tuple[str, ...]) -> Registry:
@@ -109,7 +111,7 @@ def right_run(setup: Setup, loops: int) -> RightRun:
     report = checkpoint.resume(start, None, input=setup.input.encode(), controls=Controls(watch=keep))
     if not report.agrees:
         raise SweepError(f"{setup.program.name}: the unchanged machine differs from the interpreter: {report.why}")
-    return RightRun(machine, program, cards, report.result, _near(machine))
+    return RightRun(machine, program, cards, report.result, _near(machine), report.max_error)
 
 
 def _near(machine: AnyMachine) -> float:
@@ -160,14 +162,16 @@ def measure(job: Job) -> dict[str, Any]:
     made, told = changed(machine, job.change, generator)
     comparing = Comparing(right)
     about = {"machine": machine.kind.name, "design": machine.design.name, "dtype": machine.precision.name,
-             "changed": told, "right_loops": right.result.loops, "layers": len(machine.weights.layers)}
-    steps = max(0, right.result.loops - machine.design.warm_up) + machine.design.idle
+             "changed": told, "right_loops": right.result.loops, "unchanged_error": right.error,
+             "layers": len(machine.weights.layers)}
+    # One loop more shows a run that does not halt where the right one does.
+    steps = max(0, right.result.loops + (1 if right.result.halted else 0) - machine.design.warm_up)
     try:
-        result = made.run(program, engine=job.engine, max_steps=min(steps, job.loops), input=job.setup.input.encode(),
+        result = made.run(program, engine=job.engine, max_steps=steps, input=job.setup.input.encode(),
                           guarded=False, controls=Controls(watch=comparing.watch, interrupted=comparing.is_lost))
     except LoweringError as error:
         return {**about, "status": "declined", "message": str(error)}
-    except SizeError:
+    except (SizeError, WeightsError):
         raise
     except (PunchcardError, ArithmeticError, ValueError, IndexError) as error:  # a card that cannot be read or served
         return {**about, "status": "ok", "message": str(error), "loops": comparing.loops, "engine_used": job.engine,
