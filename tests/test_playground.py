@@ -13,7 +13,7 @@ import pytest
 
 import punchcard
 from punchcard.card.formats import as_array
-from punchcard.errors import ProgramError
+from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.machines.subleq.text import assemble, disassemble
 from punchcard.viewer.playground import gallery, write_playground
@@ -83,7 +83,7 @@ def test_errors_are_the_assemblers(watched: Watched, text: str) -> None:
         assemble(text)
     problem = run(watched, text, 8)["problem"]
     assert problem.splitlines()[0] == str(refused.value)
-    if hasattr(refused.value, "line"):
+    if isinstance(refused.value, SourceError):
         *_, line, caret = problem.splitlines()
         assert line == text.splitlines()[refused.value.line - 1]
         assert caret.index("^") == refused.value.column - 1

@@ -288,6 +288,8 @@ def test_by_clicks(watched: Watched, multiply: Path) -> None:
     }""")
     page.mouse.move(*point)
     assert "temperature 1024" in page.get_by_role("tooltip").inner_text()
+    page.get_by_role("tab", name="Code").click()
+    assert "subleq minus_a, product" in page.locator(".code tr[aria-current]").inner_text()
     page.get_by_role("tab", name="Weights").click()
     page.get_by_label(re.compile("A hidden unit")).fill("3")
     page.keyboard.press("Enter")

@@ -211,6 +211,9 @@ class Machine(ABC, Generic[Program, State]):
         given = {name: value for name, value in options.items() if value is not None}
         return cls(**{**cls.sizes_for(program), **given})
 
+    counter_base: ClassVar[int] = 10
+    """In which base people write a program counter of this machine."""
+
     @classmethod
     def view_options(cls, program: Program) -> dict[str, Any]:
         """Options of the machine that a view shows a program on, where nobody says more. Default: the usual ones."""

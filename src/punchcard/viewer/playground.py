@@ -54,9 +54,8 @@ def _machine(bits: int, length: int) -> dict[str, Any]:
     machine = SubleqMachine(word_bits=bits, memory=cells, instructions=(1 << length) - 3 - cells, design="two-layer")
     program = assemble(".data\na 0\n.code\nhalt\n")
     session = Session(machine, program)
-    formulas = [{**session.formulas(layer), "details": []} for layer in range(session.layers)]
-    for layer in formulas:
-        layer["details"] = [[] for _ in layer["formulas"]]
+    replies = [session.formulas(layer) for layer in range(session.layers)]
+    formulas = [{**reply, "details": [[] for _ in reply["formulas"]]} for reply in replies]
     return {"about": session.about(), "model": model_data(machine.weights), "story": session.storyteller.plain(),
             "formulas": formulas}
 

@@ -126,6 +126,7 @@ class AboutReply(ExploreReply):
     title          the machine in one line;  `machine`, `design`, `dtype`: its kind, design and number format
     facts          its figures by name
     columns_shown  the columns that are always shown; all of them for a small card
+    counter_base   in which base people write it: 10, or 16
     counter        the place of the program counter, as a value, or null if the machine has none
     column_names   names of the columns that have one beyond their region and number
     shown          the values on the card, as `machines.display_values.DisplayValue.plain` gives them
@@ -145,6 +146,7 @@ class AboutReply(ExploreReply):
     program: ProgramReply
     shown: list[dict[str, object]]
     counter: dict[str, object] | None
+    counter_base: int
     columns_shown: list[int]
     column_names: dict[int, str]
     ports: bool

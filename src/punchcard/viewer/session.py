@@ -161,7 +161,8 @@ class Session:
             "counter": None if self.counter is None else self.counter.plain(layout),
             "columns_shown": shown, "column_names": names, **self.end_reply(),
             "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
-            "choices": list(self.choices), "pointers": list(machine.design.column_pointers),
+            "counter_base": machine.counter_base, "choices": list(self.choices),
+            "pointers": list(machine.design.column_pointers),
         }
 
     def _program(self) -> ProgramReply:

@@ -74,6 +74,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     """
 
     kind: ClassVar[Kind] = RISCV
+    counter_base: ClassVar[int] = 16
     designs: ClassVar[Mapping[str, Design[RiscvSizes]]] = by_name(RiscvThreeLayer(), RiscvTwoLayer())
     default_max_steps: ClassVar[int | None] = None
     compared: ClassVar[Check | None] = None

@@ -17,7 +17,7 @@ from typing import Any
 from punchcard.errors import printable
 
 PARTS = ("base64", "elements", "decode", "equation", "story", "sources", "geometry", "arrows", "card", "time", "program",
-         "heads", "values", "column", "attention", "weights", "inspector", "keys", "view", "subleq",
+         "heads", "values", "column", "attention", "weights", "code", "inspector", "keys", "view", "subleq",
          "playground", "page")
 """The files of the module, each after those that it imports."""
 

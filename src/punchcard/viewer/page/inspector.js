@@ -1,12 +1,13 @@
-/** What is known of the chosen things, in tabs: values, a column, a head, weights. */
+/** What is known of the chosen things, in tabs: values, a column, a head, weights, instructions. */
 import { hint, make, refill } from "./elements.js";
 import { Values } from "./values.js";
 import { Column } from "./column.js";
 import { Attention } from "./attention.js";
 import { WeightTables } from "./weights.js";
+import { Code } from "./code.js";
 
 export const TABS = { values: ["Values", Values], column: ["Column", Column], attention: ["Attention", Attention],
-  weights: ["Weights", WeightTables] };
+  weights: ["Weights", WeightTables], code: ["Code", Code] };
 
 export class Inspector {
   constructor(view, act) {

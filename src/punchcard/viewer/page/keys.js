@@ -40,7 +40,7 @@ const KEYS = {
     ["x", "breakpoint at the current line", { x: (view) => view.on_breakpoint(current(view)) }],
   ],
   Page: [
-    ["1 2 3 4", "values, column, attention, weights",
+    ["1 2 3 4 5", "values, column, attention, weights, code",
       Object.fromEntries(Object.keys(TABS).map((tab, i) => [String(i + 1), (view) => view.on_tab(tab)]))],
     ["tab", "to the next control, arrow or line", {}],
     ["d", "details: formulas, attention, weights, searches, speed", { d: (view) => view.on_details() }],
