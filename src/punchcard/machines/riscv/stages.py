@@ -139,7 +139,9 @@ class TwoLayerStages:
             card.expect(f"flag.{name}", "scratchpad", holds)
         card.expect("next", "scratchpad", found.next, where=~found.refused)
         x = {"register": given.x, "own": given.counter, "zero": constant(0, WORD_BITS), None: None}[source_of(one, "x")]
-        y = {"register": given.y, "own": given.immediate}.get(source_of(one, "y") or "")
+        # of a shift, the rows have all twelve bits, and its semantics takes the lowest five
+        immediate = immediate_of("I" if one.format == "shift" else one.format, loop.word)
+        y = {"register": given.y, "own": immediate}.get(source_of(one, "y") or "")
         for rows, operand in (("x", x), ("y", y)):
             if operand is not None:
                 card.expect(rows, "scratchpad", operand)
