@@ -48,12 +48,13 @@ TRACED_DENSELY = 512
 @click.option("--trace", is_flag=True, help="Print what each loop does.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@click.option("--no-traces", is_flag=True, help="Do not compile hot paths of the card by themselves.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
     engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: bool,
-    as_json: bool, stats: str | None, check: bool, no_check: bool, **given: Any,
+    as_json: bool, stats: str | None, no_traces: bool, check: bool, no_check: bool, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
@@ -86,7 +87,8 @@ def run(
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every,
                           check="lockstep" if check else False if no_check else None)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
-    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
+    report = _run(saved, checkpoint, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json,
+                  traces=not no_traces)
 
     from punchcard.cli import display
 
@@ -101,10 +103,11 @@ def run(
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str | None, silent: bool,
-         forgets: bool) -> Report[Any]:
+         forgets: bool, traces: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
+    from punchcard.engines.controls import HOT_SECONDS
     from punchcard.machines.checkpoint import resume
 
     ports = saved.machine.has_ports
@@ -114,7 +117,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, *, trace: bool, input_: str 
         RunProgress(saved.machine, saved.program, saved.mark) as progress,
     ):
         controls = Controls(watch=progress.watch if trace else None, interrupted=interrupted,
-                            progress=None if trace or ports else progress.made)
+                            progress=None if trace or ports else progress.made, traces=HOT_SECONDS if traces else None)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
         output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer, forgets=forgets)

@@ -30,7 +30,10 @@ from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
+from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.tracing.compiler import TraceCompiler
+from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Weights
 
@@ -66,6 +69,7 @@ class CompiledModel:
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
+        self._tiers: dict[tuple[object, float], TraceTier] = {}
         self.known: dict[int, tuple[code.LoadedCode, list[Lookup], Pointers]] = {}
         started = time.perf_counter()
         try:
@@ -100,11 +104,23 @@ class CompiledModel:
         """The driver, and no cases yet."""
         self.cases[:] = 0
         self.known.clear()
+        self.__dict__.pop("trace_compiler", None)
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ONE(self.driver.address("run_card"))
         self.call_many = MANY(self.driver.address("run_many"))
+
+    @cached_property
+    def trace_compiler(self) -> TraceCompiler:
+        """What makes traces beside the driver that there is now. Raises a `LoweringError` where there can be none."""
+        return TraceCompiler(self)
+
+    def trace_tier(self, patterns: tuple[tuple[PatternPart, ...], ...], seconds: float) -> TraceTier:
+        """The traces of cards that are run with these patterns."""
+        if (patterns, seconds) not in self._tiers:
+            self._tiers[patterns, seconds] = TraceTier(self, patterns, seconds)
+        return self._tiers[patterns, seconds]
 
     @property
     def names(self) -> list[bytes]:
@@ -149,8 +165,7 @@ class CompiledModel:
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, plan = ir.Module("driver"), self._trace(None) if self.selectors else self.only_case
         if self.shared.cut < len(self.layers):
-            first = self._trace(None, "first", plan.tables) if self.shared.taken else None
-            rest = [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+            first, rest = self.shared_plans(plan)
             turn = self._trace(None, "turn", plan.tables)
             emit_driver(module, self.kind_of_code(plan), plan, first=first and self._inlined(module, "first", first),
                         rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(rest)], turn=turn)
@@ -161,6 +176,18 @@ class CompiledModel:
         else:
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
         return module, self._notes(plan)
+
+    def shared_plans(self, plan: LoopPlan) -> tuple[LoopPlan | None, list[LoopPlan]]:
+        """What all cases have in common: the first part, if there is one, and the versions of the rest.
+
+        They share the tables of what decides on the case.
+        """
+        first = self._trace(None, "first", plan.tables) if self.shared.taken else None
+        return first, [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+
+    def deciding_plan(self) -> LoopPlan:
+        """What decides on the case of a loop."""
+        return self._trace(None)
 
     def _late_settings(self) -> list[dict[int, float]]:
         """The settings of the late selectors, in the order of the numbers that they are."""
@@ -193,15 +220,17 @@ class CompiledModel:
         return {slot: self._numbers(buffer, at, slot.width).astype(np.float64)
                 for slot, at in self.places.slots.items() if self.columns.block_of[slot.row].follows}
 
-    def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
-        bits = {row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}
+    def case_plan(self, key: int, follow: dict[StateSlot, Numbers]) -> LoopPlan:
+        """The plan of one setting of the selectors."""
+        plan = self._trace({row: 1.0 if key >> i & 1 else -1.0 for i, row in enumerate(self.selectors)}, follow=follow)
+        read = self.driver.notes.get("read")
+        if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
+            plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
+        return plan
 
+    def _add_case(self, key: int, follow: dict[StateSlot, Numbers]) -> None:
         def build() -> tuple[ir.Module, Notes]:
-            plan = self._trace(bits, follow=follow)
-            read = self.driver.notes.get("read")
-            if read is not None:  # leave nothing for the rest but what it looks at; that it is bits is a check of its own
-                plan.states = {slot: linear for slot, linear in plan.states.items() if slot.row in read}
-            module = ir.Module("case")
+            plan, module = self.case_plan(key, follow), ir.Module("case")
             emit_loop(module, "loop", plan, self.kind_of_code(plan))
             return module, self._notes(plan)
 
