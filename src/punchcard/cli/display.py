@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -130,6 +131,7 @@ def report_fields(program: object, machine: AnyMachine, report: Report[Any], che
         "dtype": machine.precision.name,
         "columns": machine.layout.columns, "engine": result.engine, "steps_per_second": result.steps_per_second,
         "seconds": result.seconds, "compile_seconds": result.compile_seconds, "notes": list(result.notes),
+        "traces": None if result.traces is None else asdict(result.traces),
         "begun": result.begun, "checkpoint": checkpoint, "differences": list(report.differences), "why": report.why,
     }
     facts |= machine.returned(program, result)

@@ -53,13 +53,14 @@ TRACED_DENSELY = 512
               help="Print what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@click.option("--no-traces", is_flag=True, help="Do not compile hot paths of the card by themselves.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 @click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
     engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: str | None,
-    as_json: bool, stats: str | None, check: bool, no_check: bool, on: str | None, **given: Any,
+    as_json: bool, stats: str | None, no_traces: bool, check: bool, no_check: bool, on: str | None, **given: Any,
 ) -> int:
     """Run a program on a looped transformer, and compare it with an interpreter.
 
@@ -101,7 +102,8 @@ def run(
             raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
         check_writable(stats)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
-    report = _run(saved, checkpoint, file, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json)
+    report = _run(saved, checkpoint, file, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json,
+                  traces=not no_traces)
 
     from punchcard.cli import display
 
@@ -118,10 +120,11 @@ def run(
 
 
 def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace: str | None, input_: str | None,
-         silent: bool, forgets: bool) -> Report[Any]:
+         silent: bool, forgets: bool, traces: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
     from punchcard.engines import Controls
+    from punchcard.engines.controls import HOT_SECONDS
     from punchcard.machines.checkpoint import resume
 
     ports = saved.machine.has_ports
@@ -131,8 +134,8 @@ def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace:
         RunProgress(saved.machine, saved.program, saved.mark, file) as progress,
     ):
         watch = {None: None, "loops": progress.watch, "story": progress.narrate}[trace]
-        controls = Controls(watch=watch, interrupted=interrupted,
-                            progress=None if trace or ports else progress.made)
+        controls = Controls(watch=watch, interrupted=interrupted, progress=None if trace or ports else progress.made,
+                            traces=HOT_SECONDS if traces else None)
         if not ports:
             return resume(saved, checkpoint, controls=controls)
         output = writer(None if silent else sys.stdout.buffer, sys.stderr.buffer, forgets=forgets)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Run, Runner, taking_packed
+from punchcard.engines.base import EngineCache, Run, Runner, TraceReport, taking_packed
 from punchcard.engines.batch import BatchRunner, FallbackBatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.errors import LoweringError
@@ -132,11 +132,12 @@ class Alternating(Runner):
 
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
         made, declined = Counter({self.engine: 0}), Counter[str]()
-        before, in_a_row = self.compile_seconds, 0
+        before, in_a_row, traces = self.compile_seconds, 0, list[TraceReport | None]()
 
         def part(runner: Runner, count: int) -> Run:
             ran = runner.run(count, controls.after(made.total()))
             made.update(ran.made)
+            traces.append(ran.traces)
             return ran
 
         while (ran := part(self._fast, loops - made.total())).reason == "declined":
@@ -154,7 +155,7 @@ class Alternating(Runner):
         self.notes = (*self._fast.notes, *(f"{count} {what}" for what, count in self._declined.items()))
         notes = (*self._fast.notes, *(f"{count} {what}" for what, count in declined.items()))
         return replace(ran, loops=made.total(), engine=made.most_common(1)[0][0], notes=notes, made=made,
-                       compile_seconds=self.compile_seconds - before)
+                       compile_seconds=self.compile_seconds - before, traces=TraceReport.total(*traces))
 
     def _slower(self, card: Card, why: str) -> Stepping:
         """The slower engine with this card: what it prepared once, it keeps."""

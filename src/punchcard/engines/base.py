@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
@@ -22,6 +23,40 @@ Reason: TypeAlias = Literal["matched", "loops", "interrupted", "stopped", "decli
 
 
 @dataclass(frozen=True)
+class TraceReport:
+    """What traces did: native code for what comes back on a card again and again.
+
+    loops     loops made in traces
+    exits     how often a trace was left, most times because a guard failed
+    compiled  how often traces were compiled;  states  how many hot states the last ones have
+    seconds   time for sampling and compiling
+    off       why there are none, if they were switched off
+    """
+
+    loops: int = 0
+    exits: int = 0
+    compiled: int = 0
+    states: int = 0
+    seconds: float = 0.0
+    off: str = ""
+
+    @staticmethod
+    def total(*parts: TraceReport | None) -> TraceReport | None:
+        """Of parts of a run; None if none of them had any traces."""
+        found = [part for part in parts if part is not None]
+        return reduce(add, found) if found else None
+
+    def __sub__(self, before: TraceReport) -> TraceReport:
+        """What was added since."""
+        return TraceReport(self.loops - before.loops, self.exits - before.exits, self.compiled - before.compiled,
+                           self.states, self.seconds - before.seconds, self.off)
+
+    def __add__(self, more: TraceReport) -> TraceReport:
+        return TraceReport(self.loops + more.loops, self.exits + more.exits, self.compiled + more.compiled, more.states,
+                           self.seconds + more.seconds, more.off)
+
+
+@dataclass(frozen=True)
 class Run(CardHolder):
     """The card after the last loop, how many loops were made, and why no more.
 
@@ -32,6 +67,7 @@ class Run(CardHolder):
     notes             why a faster engine was not used, or code that was kept
     compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
     made              how many loops each engine made
+    traces            what traces did in this call; None of an engine without any
     """
 
     raw_card: Card = field(repr=False)
@@ -42,6 +78,7 @@ class Run(CardHolder):
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
     made: Mapping[str, int] = field(default_factory=dict)
+    traces: TraceReport | None = None
 
 
 class Runner(ABC):

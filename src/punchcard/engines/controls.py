@@ -11,6 +11,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
+from punchcard.errors import PunchcardError
 
 
 class OutputBuffer:
@@ -45,6 +46,8 @@ class Skip:
     advance: Callable[[Any, int], None]
 
 
+HOT_SECONDS = 0.25
+"""Time of loops after which compiling their hot paths usually pays: it takes about as long."""
 Watch: TypeAlias = Callable[[int, Any], None]
 """Called after every loop with the number of loops made and the card, which it must not change.
 
@@ -97,6 +100,7 @@ class Controls:
     watch         called after every loop with the number of loops so far and the card; makes fast engines slow
     interrupted   called from time to time without arguments; the run stops when it returns True
     progress      called from time to time with the number of loops so far
+    traces        seconds of loops before hot paths are compiled by themselves; 0: at once; None: never
     """
 
     until: Pattern | Sequence[Pattern] = ()
@@ -104,6 +108,11 @@ class Controls:
     watch: Watch | None = None
     interrupted: Callable[[], bool] | None = None
     progress: Callable[[int], None] | None = None
+    traces: float | None = HOT_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.traces is not None and not self.traces >= 0:
+            raise PunchcardError(f"traces={self.traces}: it must be 0 seconds or more, or None for no traces")
 
     def after(self, loops: int) -> Controls:
         """The controls for the rest of a run, after `loops` loops. Functions still get loops counted from the start."""

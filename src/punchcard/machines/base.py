@@ -493,7 +493,7 @@ class Machine(ABC, Generic[Program, State]):
             reading=reading, memory=seen.values, reason=reason,
             steps=self.steps(mark.loops, ended=mark.ended),
             loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=course.notes,
-            seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops,
+            seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops, traces=course.traces,
             output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
             fault=None if host is None else host.fault,
             program_counter=seen.program_counter, status=None if host is None else host.status,

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from punchcard.card.layout import Card, CardHolder, Layout
+from punchcard.engines.base import TraceReport
 from punchcard.errors import PunchcardError, printable, shortened
 from punchcard.formatting import format_value, join_some, plural
 from punchcard.machines.streams import Traffic
@@ -51,6 +52,7 @@ class Result(CardHolder, Generic[State]):
     output            the bytes that the program wrote to standard output
     errors            the bytes that it wrote to standard error; of a resumed run, only those written since
     status            the exit status of the program, or None if the machine has none
+    traces            what traces did: see `engines.base.TraceReport`. None if the engine has none, or they were off
     """
 
     reading: Callable[[], State] = field(repr=False)
@@ -74,6 +76,7 @@ class Result(CardHolder, Generic[State]):
     """The next instruction, where a machine counts them."""
     status: int | None = None
     errors: bytes = b""
+    traces: TraceReport | None = field(default=None, repr=False, compare=False)
     layout: Layout | None = field(default=None, repr=False, compare=False)
     """The names of the card's rows and columns."""
     names: Callable[[int], str] | None = field(default=None, repr=False, compare=False)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import OBSERVED, Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
+from punchcard.engines.base import TraceReport
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
@@ -74,6 +75,7 @@ class RunOutcome:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     compile_seconds: float = 0.0
+    traces: TraceReport | None = None
 
 
 def run_parts(
@@ -81,12 +83,13 @@ def run_parts(
     marks: Sequence[PeriodicAction] = (),
 ) -> RunOutcome:
     """Go on from a mark until a card shows `controls.until` or `loops` loops have been made, those before it included."""
-    mark, made, seconds = begin, Counter[str](), 0.0
+    mark, made, seconds, traces = begin, Counter[str](), 0.0, None
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
         ran = runner.run(part_of(before, loops, marks), controls.after(before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
+        traces = TraceReport.total(traces, ran.traces)
         if ran.reason == "declined":
             raise declined(mark, ran)
         mark, reason = mark_after(mark, ran, made, host), ran.reason
@@ -98,7 +101,7 @@ def run_parts(
                 at.act(mark)
         if last:
             notes = tuple(dict.fromkeys(runner.notes))[:MOST_NOTES]
-            return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds)
+            return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds, traces)
 
 
 def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
@@ -172,7 +175,8 @@ def run_program(
     try:
         outcome = run_parts(
             runner, begin, loops, host=host, marks=marks,
-            controls=Controls(machine.halting, served, in_turn(*watches) if watches else None, asked, controls.progress))
+            controls=Controls(machine.halting, served, in_turn(*watches) if watches else None, asked, controls.progress,
+                              controls.traces))
     finally:
         out.flush()
     unseen = machine.unchecked(program, outcome.mark.loops - begin.loops) if guarded and guard is None else ()

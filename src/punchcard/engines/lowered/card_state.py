@@ -16,6 +16,7 @@ from punchcard.engines.lowered.analysis.tables import CLOSED
 from punchcard.engines.lowered.codegen.emit import MOST_CODES, REPORT_CODES
 from punchcard.engines.lowered.compiled_model import CASES, Buffer, CompiledModel, Pointers
 from punchcard.engines.lowered.pattern_table import NOTHING
+from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import PunchcardError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class CardState:
     then its active columns are what they were when it was last shown. Fields that no loop changes cannot be written to: who
     writes to one all the same, by a call of the card or the layout, gets a field of the card's own, and that is seen here.
     `unpacked` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
-    stops.
+    stops, and `tier` the traces for them.
     """
 
     def __init__(self, compiled_model: CompiledModel, card: PackedCard, memory: CardMemory | None = None,
@@ -74,9 +75,10 @@ class CardState:
         self.checked_at = self.check_seconds = 0.0
         self.unpacked: Card | None = None
         self.patterns = NOTHING
+        self.tier: TraceTier | None = None
         self._in_place = not (compiled_model.apart or places.slots or compiled_model.passive.settles)
         """Whether the card itself has all that loops work on."""
-        self._arguments: Pointers = np.zeros(7, dtype=np.int64)
+        self._arguments: Pointers = np.zeros(9, dtype=np.int64)
         self._arguments_at, self._pointed = self._arguments.ctypes.data, (NOTHING, NOTHING)
         self.take(card)
 
@@ -165,9 +167,10 @@ class CardState:
         if not self.fits:
             return 0, None
         self._point(self.patterns if stop else NOTHING)
-        made = 0
+        made, tier = 0, self.tier if stop else None
         while made < loops:
-            made += self.compiled_model.call(self._arguments_at, loops - made)
+            made += (self.compiled_model.call(self._arguments_at, loops - made) if tier is None
+                     else tier.call(self._arguments_at, loops - made, self.buffer))
             if self._status[0] == MATCHED:
                 return made, self._status[1]
             if not self.recover():
@@ -181,7 +184,8 @@ class CardState:
         if patterns is not self._pointed[0] or model.driver_pointers is not self._pointed[1]:
             self._pointed = patterns, model.driver_pointers
             self._arguments[:] = [*(array.ctypes.data for array in (
-                self.buffer, model.driver_pointers, self.visits, self.report, patterns, model.cases)), CASES]
+                self.buffer, model.driver_pointers, self.visits, self.report, patterns, model.cases)), CASES,
+                model.driver.address("run"), 0 if self.tier is None else self.tier.extra.ctypes.data]
 
     def recover(self) -> bool:
         """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""

@@ -31,7 +31,10 @@ from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
+from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.tracing.compiler import TraceCompiler
+from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import LoweringError
 from punchcard.transformer.weights import Weights
 
@@ -67,6 +70,7 @@ class CompiledModel:
         self.filled: dict[Lookup, tables.Entries] = {}
         self.cases = np.zeros((CASES, 3), dtype=np.int64)
         self.refused: dict[int, str] = {}
+        self._tiers: dict[tuple[object, float], TraceTier] = {}
         self.known: dict[int, tuple[code.LoadedCode, list[Lookup], Pointers]] = {}
         started = time.perf_counter()
         try:
@@ -101,11 +105,23 @@ class CompiledModel:
         """The driver, and no cases yet."""
         self.cases[:] = 0
         self.known.clear()
+        self.__dict__.pop("trace_compiler", None)
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ONE(self.driver.address("run_card"))
         self.call_many = MANY(self.driver.address("run_many"))
+
+    @cached_property
+    def trace_compiler(self) -> TraceCompiler:
+        """What makes traces beside the driver that there is now. Raises a `LoweringError` where there can be none."""
+        return TraceCompiler(self)
+
+    def trace_tier(self, patterns: tuple[tuple[PatternPart, ...], ...], seconds: float) -> TraceTier:
+        """The traces of cards that are run with these patterns."""
+        if (patterns, seconds) not in self._tiers:
+            self._tiers[patterns, seconds] = TraceTier(self, patterns, seconds)
+        return self._tiers[patterns, seconds]
 
     @property
     def names(self) -> list[bytes]:
@@ -116,13 +132,11 @@ class CompiledModel:
         """The plans of a loop: with the only case, or with none yet where there are cases to tell apart (`plan_case`)."""
         if not self.selectors:
             return LoopParts({0: self._trace({})})
-        choose = self._trace(None)
+        choose = self.deciding_plan()
         if self.shared.cut == len(self.layers):
             return LoopParts({}, choose)
-        tables = choose.tables
-        return LoopParts({}, choose, self._trace(None, "first", tables) if self.shared.taken else None,
-                         tuple(self._trace(setting, "rest", tables) for setting in self._late_settings()),
-                         self._trace(None, "turn", tables))
+        first, rest = self.shared_plans(choose)
+        return LoopParts({}, choose, first, tuple(rest), self._trace(None, "turn", choose.tables))
 
     def plan_case(self, key: int, follow: dict[StateSlot, Numbers], read: Iterable[int] | None,
                   tables: list[Lookup] | None = None) -> LoopPlan:
@@ -178,6 +192,18 @@ class CompiledModel:
                     rest=[self._inlined(module, f"rest{i}", each) for i, each in enumerate(parts.rest)], turn=parts.turn)
         read = parts.read()
         return module, self._notes(parts.choose) | ({} if read is None else {"read": sorted(read)})
+
+    def shared_plans(self, plan: LoopPlan) -> tuple[LoopPlan | None, list[LoopPlan]]:
+        """What all cases have in common: the first part, if there is one, and the versions of the rest.
+
+        They share the tables of what decides on the case.
+        """
+        first = self._trace(None, "first", plan.tables) if self.shared.taken else None
+        return first, [self._trace(setting, "rest", plan.tables) for setting in self._late_settings()]
+
+    def deciding_plan(self) -> LoopPlan:
+        """What decides on the case of a loop."""
+        return self._trace(None)
 
     def _late_settings(self) -> list[dict[int, float]]:
         """The settings of the late selectors, in the order of the numbers that they are."""

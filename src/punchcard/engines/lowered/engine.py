@@ -15,12 +15,12 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, skip_loops
+from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, TraceReport, skip_loops
 from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, Watch, card_for
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
-from punchcard.engines.lowered.pattern_table import OutputLog, pattern_table
+from punchcard.engines.lowered.pattern_table import OutputLog, pattern_parts, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model, Weights
@@ -59,7 +59,7 @@ class Lowered(Runner):
         self.states = [CardState(find(one), one) for one in packed]
         self.prepare_seconds = time.perf_counter() - started
         self.compile_seconds = self.prepare_seconds
-        self.log, self.why = OutputLog(), ""
+        self.log, self.why, self.trace_seconds = OutputLog(), "", 0.0
 
     @property
     def card(self) -> Tensor:
@@ -91,6 +91,9 @@ class Lowered(Runner):
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
             state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers)
+            state.tier = None if watch is not None or controls.traces is None or len(self.states) > 1 else (
+                state.compiled_model.trace_tier(pattern_parts(state.compiled_model, patterns), controls.traces))
+        self.traced_before = self._traced()
         advance = self.states[0].advance if len(self.states) == 1 else self._advance
         until, made, piece, asked_at, asked = len(self.stops.until), 0, 1 << 10, 0, time.perf_counter()
         while made < loops:
@@ -171,15 +174,22 @@ class Lowered(Runner):
             raise Declined(before + done)
         return done, matched
 
+    def _traced(self) -> TraceReport | None:
+        tier = self.states[0].tier
+        return None if tier is None else tier.report
+
     def _end(self, made: int, reason: Reason, matched: Pattern | None = None) -> Run:
         for state in self.states:
             state.check_last()
         card = self.raw_card
         before = self.compile_seconds
-        self.compile_seconds = self.prepare_seconds + sum(state.seconds for state in self.states)
+        traced, traced_before = self._traced(), self.traced_before
+        traces = None if traced is None or traced_before is None else traced - traced_before
+        self.trace_seconds += 0.0 if traces is None else traces.seconds
+        self.compile_seconds = self.prepare_seconds + self.trace_seconds + sum(state.seconds for state in self.states)
         self.notes = tuple({doubt: None for state in self.states for doubt in state.compiled_model.doubts})
         return Run(card, made, reason, self.engine, matched, (*self.notes, self.why) if reason == "declined" else self.notes,
-                   self.compile_seconds - before, {self.engine: made})
+                   self.compile_seconds - before, {self.engine: made}, traces)
 
 
 def _single(card: Card) -> list[Card]:

@@ -14,6 +14,7 @@ from punchcard.card.layout import Pattern
 from punchcard.engines.controls import OutputBuffer, Port
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
+from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
 
 NOTHING = np.zeros(4, dtype=np.int64)
@@ -151,6 +152,13 @@ def pattern_table(
         table += [_signed(part) for term in words for part in (term.offset(places), term.mask, term.wanted)]
         table += [part for term in numbers for part in (term.offset(places), term.wanted)]
     return np.array([len(terms), log, *_common(places, terms), *table], dtype=np.int64)
+
+
+def pattern_parts(compiled_model: CompiledModel, patterns: Iterable[Pattern]) -> tuple[tuple[PatternPart, ...], ...]:
+    """The same patterns for code that is made for them."""
+    places = compiled_model.places
+    terms = [pattern_terms(compiled_model, one) for one in patterns]
+    return tuple(tuple(PatternPart(term.offset(places), term.mask, term.wanted) for term in own) for own in terms)
 
 
 def _common(places: BufferLayout, patterns: list[list[PatternTerm]]) -> tuple[int, int]:

@@ -103,6 +103,11 @@ class BufferLayout:
         """Whether all bits of a column's word are states, so that it can be written as a whole."""
         return self.masks.get(word) == (1 << word[0].rows) - 1
 
+    def changing(self, layout: Layout) -> list[tuple[int, int, int]]:
+        """The arrays that loops may change: where they begin, how many bytes they have, and those of a word."""
+        return [(self.arrays[field.block], field.stride * layout.columns, field.item) for field in self.fields
+                if field.bits and field.offset == 0 and layout.place(field.block).block.changes]
+
     def item(self, word: StateWord) -> int:
         """The bytes of a state that is a word."""
         return word[0].item if word in self.in_card else CHUNK // 8

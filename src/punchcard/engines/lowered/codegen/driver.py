@@ -20,6 +20,7 @@ HASH, HASH_SHIFT = 0x9E3779B97F4A7C15, 40
 """A case is looked for from place (case * HASH mod 2^64) >> HASH_SHIFT on."""
 LOOPS = 4
 """The argument of `run` that says how many loops to make."""
+RUN = ir.FunctionType(I64, [*LOOP.args, I64, I64.as_pointer(), I64.as_pointer(), I64])
 
 
 def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None, loop: ir.Function | None = None,
@@ -36,8 +37,7 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
     were asked. `first` and `rest` are the parts of a loop that all cases share; of several versions of the rest, the
     selectors of `turn` are the number of the one that is made.
     """
-    kind = ir.FunctionType(I64, [*LOOP.args, I64, I64.as_pointer(), I64.as_pointer(), I64])
-    function = ir.Function(module, kind, "run")
+    function = ir.Function(module, RUN, "run")
     function.attributes.add("noinline")  # into `run_many`: it would be compiled twice
     buffer, tables, visits, report, loops, patterns, cases, size = function.args
     b = ir.IRBuilder(function.append_basic_block("begin"))
@@ -85,7 +85,7 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
                 _choose_part(b, number, rest, make)
             elif rest:
                 make(rest[0])
-        _look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
+        look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
     note(0, 0)
     b.ret(loops)
     _emit_card(module, function)
@@ -124,7 +124,7 @@ def _find_case(b: ir.IRBuilder, cases: ir.Value, size: ir.Value, key: ir.Value) 
     return entry
 
 
-def _look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: ir.Value, patterns: ir.Value,
+def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: ir.Value, patterns: ir.Value,
                        made: ir.Value, place: ir.Value) -> None:
     """Return if a pattern is on the card; the first word that differs settles most of them. `place` is a variable."""
     def entry(at: ir.Value, more: int = 0) -> ir.Value:
@@ -175,15 +175,21 @@ def _look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report:
             b.position_at_end(following)
 
 
+def run_arguments(b: ir.IRBuilder, given: ir.Value) -> list[ir.Value]:
+    """The arguments of `run` from an array, in its order, less the loops."""
+    values = []
+    for place, kind in enumerate((*RUN.args[:LOOPS], *RUN.args[LOOPS + 1 :])):
+        word = b.load(b.gep(given, [i64(place)]))
+        values.append(word if kind == I64 else b.inttoptr(word, kind))
+    return values
+
+
 def _emit_card(module: ir.Module, run: ir.Function) -> None:
-    """run_card(arguments, loops) -> loops made. The arguments are those of `run` in its order, less the loops."""
+    """run_card(arguments, loops) -> loops made."""
     function = ir.Function(module, ir.FunctionType(I64, [I64.as_pointer(), I64]), "run_card")
     given, loops = function.args
     b = ir.IRBuilder(function.append_basic_block("begin"))
-    values = []
-    for place, kind in enumerate(argument.type for argument in (*run.args[:LOOPS], *run.args[LOOPS + 1 :])):
-        word = b.load(b.gep(given, [i64(place)]))
-        values.append(word if kind == I64 else b.inttoptr(word, kind))
+    values = run_arguments(b, given)
     b.ret(b.call(run, [*values[:LOOPS], loops, *values[LOOPS:]]))
 
 

@@ -113,7 +113,9 @@ class LoopEmitter:
             case StateBits(state):
                 return self.memory.state(self.b, state)
             case FieldBits(index, field):
-                return resized(self.b, self._word(field, self._column_at(index)), I64)
+                column = self._column_at(index)
+                word = resized(self.b, self._word(field, column), I64)
+                return word if index is None else self.known_read(word, field, column)
             case FieldPresence(index, field):
                 return self.held(field, self._column_at(index))
             case FormSign(key):
@@ -255,6 +257,7 @@ class LoopEmitter:
             if table < 0:
                 found.append(i32(-1))
                 continue
+            one = self.known_code(one)
             self.codes.append((one, table))
             direct = self.code_kind.direct[table]
             if direct is not None:
@@ -270,9 +273,21 @@ class LoopEmitter:
                 found.append(column if direct.inside else self.b.select(inside, column, i32(-1)))
                 continue
             pointer = self.b.load(self.b.gep(self.tables, [i64(table)]))
-            column = self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)]))
+            column = self.known_column(self.b.load(self.b.gep(pointer, [self.b.zext(one, I64)])))
             found.append(column if excuse is None else self.b.select(excuse, nowhere, column))
         return found[0] if len(found) == 1 else self.floats.packed(found)
+
+    def known_code(self, code: ir.Value) -> ir.Value:
+        """A code that is looked for, as far as it is known beforehand."""
+        return code
+
+    def known_column(self, column: ir.Value) -> ir.Value:
+        """The column that a table has for the last code, as far as it is known beforehand."""
+        return column
+
+    def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
+        """A word of another column, as far as it is known beforehand."""
+        return word
 
     def column_of(self, index: Node) -> list[ir.Value]:
         """The columns of an index, one a lane; each must exist."""

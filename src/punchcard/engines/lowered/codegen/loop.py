@@ -43,12 +43,11 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> i
     if plan.settles:
         _settle(emitter, plan, visits)
     count: ir.Value = i32(0)
-    for column, at, content in new.stored:
-        _put(emitter, at, content)
-        if plan.settles:
+    put_stores(emitter, new)
+    if plan.settles:
+        for column, _, _ in new.stored:
             b.store(column, b.gep(visits, [b.zext(b.add(count, i32(1)), I64)]))
             count = b.add(count, b.zext(b.icmp_signed(">=", column, i32(0)), I32))
-    if plan.settles:
         b.store(count, visits)
     new.put_states(emitter)
     b.ret(i32(0))
@@ -132,6 +131,12 @@ def _content(one: LoopEmitter, rows: dict[int, Linear], kinds: dict[int, tuple[s
         kept = {i: bit_table(one.words.bit(own, i), 0, 1) for i in range(field.rows) if i not in places}
         result.append((field, 0, one.packed_bits({**places, **kept})))
     return result
+
+
+def put_stores(emitter: LoopEmitter, new: NewValues) -> None:
+    """What passive columns take."""
+    for _, at, content in new.stored:
+        _put(emitter, at, content)
 
 
 def _put(emitter: LoopEmitter, column: ir.Value, content: Content) -> None:

@@ -55,8 +55,12 @@ class Flat:
         return self._at(b, i64(self._places.slots[slot]), kind)
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
+        return self._at(b, self.offset(b, field, column, row), kind)
+
+    def offset(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int = 0) -> ir.Value:
+        """Where a field of a column is, in bytes, or one of its numbers."""
         first = self._places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
-        return self._at(b, b.add(b.mul(column, i64(field.stride)), i64(first)), kind)
+        return b.add(b.mul(column, i64(field.stride)), i64(first))
 
     def _at(self, b: ir.IRBuilder, offset: ir.Value, kind: ir.Type) -> ir.Value:
         return b.bitcast(b.gep(self._buffer, [offset]), kind.as_pointer())

@@ -7,7 +7,7 @@ card, the processor and the versions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -60,13 +60,25 @@ def name_of(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
-def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, vectorize: bool = True) -> LoadedCode:
-    """The object of this name: from disk, or built, compiled and kept. `vectorize`: look for vectors in scalar code."""
+def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, vectorize: bool = True,
+                    library: Mapping[str, bytes] | None = None, inline: bool = True) -> LoadedCode:
+    """The object of this name: from disk, or built, compiled and kept. `vectorize`: look for vectors in scalar code.
+
+    `library`: functions that the module calls, and the modules that have them (see `optimised`). They are inlined, or not.
+    """
     machine = _target_machine()
 
     def compiled() -> tuple[Notes, bytes]:
         module, notes = build()
-        return notes, _compiled(machine, module, vectorize)
+        parsed = _parsed(machine, module)
+        for function, its_module in (library or {}).items():
+            parsed.link_in(binding.parse_bitcode(its_module))
+            called = parsed.get_function(function)
+            called.linkage = "internal"
+            called.add_function_attribute("alwaysinline" if inline else "noinline")
+        _optimise(machine, parsed, vectorize, level=3 if library is None else 1)  # what is inlined is optimised already
+        code: bytes = machine.emit_object(parsed)
+        return notes, code
 
     notes, code, fresh, doubt = load_or_make(name, compiled)
     return LoadedCode(_load(machine, code), notes, fresh, doubt)
@@ -84,12 +96,25 @@ def load_or_make(
     return notes, code, True, found
 
 
-def _compiled(machine: binding.TargetMachine, module: ir.Module, vectorize: bool) -> bytes:
+def optimised(module: ir.Module) -> bytes:
+    """A module that others take functions from, as LLVM's bitcode."""
+    machine = _target_machine()
+    parsed = _parsed(machine, module)
+    _optimise(machine, parsed, vectorize=False)
+    code: bytes = parsed.as_bitcode()
+    return code
+
+
+def _parsed(machine: binding.TargetMachine, module: ir.Module) -> binding.ModuleRef:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     parsed = binding.parse_assembly(str(module))
     parsed.verify()
-    options = binding.create_pipeline_tuning_options(speed_level=3)
+    return parsed
+
+
+def _optimise(machine: binding.TargetMachine, parsed: binding.ModuleRef, vectorize: bool, level: int = 3) -> None:
+    options = binding.create_pipeline_tuning_options(speed_level=level)
     options.slp_vectorization = vectorize
     options.loop_vectorization = False
     builder = binding.create_pass_builder(machine, options)
@@ -97,8 +122,6 @@ def _compiled(machine: binding.TargetMachine, module: ir.Module, vectorize: bool
     passes.run(parsed, builder)
     NewPassManager._dispose(passes)  # llvmlite 0.50 never does, and so loses 100 KB and more with each module
     passes.detach()
-    code: bytes = machine.emit_object(parsed)
-    return code
 
 
 def _target_machine() -> binding.TargetMachine:

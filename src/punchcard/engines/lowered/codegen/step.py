@@ -1,0 +1,236 @@
+"""Parts of a loop as functions of values: what active columns carry, where they look and what they find are arguments.
+
+A part is written from its plan by the same rules as the loop itself: all of a loop, or what all cases share of it, or what
+one case has. Whoever calls it may already know the codes that it looks for, the columns that tables have for them, and the
+words that it reads there: then it takes those that it is given. If a check fails, nothing was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from llvmlite import ir
+
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field, StateWord
+from punchcard.engines.lowered.analysis.plan import LoopPlan
+from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
+from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, resized
+from punchcard.engines.lowered.codegen.loop import compute, put_stores
+from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.errors import LoweringError
+
+MOST_CODES = MOST_READS = 32
+"""What a part may look for and read; a loop with more is not traced."""
+
+
+class Registers(Flat):
+    """A buffer whose states are values, also those within a loop: what a function was called with, and new ones."""
+
+    def __init__(self, buffer: ir.Value, places: BufferLayout, words: Sequence[ir.Value]) -> None:
+        super().__init__(buffer, places)
+        self._words: dict[StateWord, ir.Value] = dict(zip((*places.words, *places.passing), words, strict=True))
+        self.new = dict(self._words)
+
+    def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
+        return self._words[word]
+
+    def put_state(self, b: ir.IRBuilder, word: StateWord, value: ir.Value) -> None:
+        kept = ir.IntType(8 * self._places.item(word))
+        self.new[word] = resized(b, resized(b, value, kept), I64)
+
+
+@dataclass(frozen=True)
+class PartShape:
+    """How many words, codes and reads a part has."""
+
+    words: int
+    codes: int
+    reads: int
+
+    @property
+    def kind(self) -> ir.FunctionType:
+        """part(buffer, tables, codes known, reads known, stores, words, codes, columns, reads) -> failed, words, and so on
+
+        Last come the places of the words that are read.
+        """
+        numbers = [*[I64] * self.words, *[I32] * (2 * self.codes), *[I64] * self.reads]
+        return ir.FunctionType(ir.LiteralStructType([I1, *numbers, *[I64] * self.reads]),
+                               [I8.as_pointer(), I32.as_pointer().as_pointer(), I1, I1, I1, *numbers])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that can be called. `codes` and `reads`: the room that a loop has for those of this part.
+
+    `column_of` gives what the table of a code, by its number, has for it; None if there is no table.
+    """
+
+    function: ir.Function
+    shape: PartShape
+    tables: ir.Value
+    codes: int
+    reads: int
+    column_of: Callable[[int, int], int | None]
+
+
+class StepCall:
+    """Calls of the parts of a loop: the codes that it looks for, then the words that it reads, then the loop itself."""
+
+    def __init__(self, b: ir.IRBuilder, parts: Sequence[Part], buffer: ir.Value, states: Sequence[ir.Value]) -> None:
+        self._b, self._parts, self._buffer, self._states = b, parts, buffer, list(states)
+
+    def codes(self) -> tuple[list[ir.Value], list[ir.Value]]:
+        """The codes, and the columns that tables have for them."""
+        return self._sections(self._chain(), 0, 1)
+
+    def known_columns(self, codes: Sequence[int | None], columns: Sequence[ir.Value]) -> list[ir.Value]:
+        """Columns, those of known codes as constants: a table has the same column for a code as long as there is one."""
+        result, first = list(columns), 0
+        for part in self._parts:
+            for i in range(part.shape.codes):
+                code = codes[first + i]
+                column = None if code is None else part.column_of(i, code)
+                result[first + i] = result[first + i] if column is None else i32(column)
+            first += part.codes
+        return result
+
+    def reads(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        """The words, and where they are."""
+        return self._sections(self._chain((codes, columns)), 2, 3)
+
+    def loop(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value], reads: Sequence[ir.Value],
+             failed: ir.Block) -> list[ir.Value]:
+        """The new states. Where a check fails, it goes to another block."""
+        (_, last), *_ = reversed(self._chain((codes, columns), reads, failed))
+        return self._words(last)[: len(self._states)]
+
+    def _chain(self, known: tuple[Sequence[ir.Value], Sequence[ir.Value]] | None = None,
+               reads: Sequence[ir.Value] | None = None, failed: ir.Block | None = None) -> list[tuple[Part, ir.Value]]:
+        """Every part with what the one before has left."""
+        b, found, asked, read = self._b, list[tuple[Part, ir.Value]](), 0, 0
+        words = [*self._states, *[i64(0)] * (self._parts[0].shape.words - len(self._states))]
+        for part in self._parts:
+            shape = part.shape
+            own = ([ir.Constant(I32, ir.Undefined)] * (2 * shape.codes) if known is None else
+                   [value for values in known for value in values[asked : asked + shape.codes]])
+            brought = [ir.Constant(I64, ir.Undefined)] * shape.reads if reads is None else reads[read : read + shape.reads]
+            flags = [ir.Constant(I1, int(flag is not None)) for flag in (known, reads, failed)]
+            result = b.call(part.function, [self._buffer, part.tables, *flags, *words, *own, *brought])
+            if failed is not None:
+                going_on = b.function.append_basic_block("goes_on")
+                b.cbranch(b.extract_value(result, 0), failed, going_on).set_weights((1, 1 << 16))
+                b.position_at_end(going_on)
+            words, asked, read = self._words(result), asked + part.codes, read + part.reads
+            found.append((part, result))
+        return found
+
+    def _words(self, found: ir.Value) -> list[ir.Value]:
+        return [self._b.extract_value(found, 1 + i) for i in range(self._parts[0].shape.words)]
+
+    def _sections(self, chain: Sequence[tuple[Part, ir.Value]], *which: int) -> tuple[list[ir.Value], list[ir.Value]]:
+        one, other = ([value for part, found in chain for value in self._section(part, found, section)] for section in which)
+        return one, other
+
+    def _section(self, part: Part, found: ir.Value, which: int) -> list[ir.Value]:
+        """The codes (0) of a part, columns (1), the words that it reads (2) or their places (3), and 0 up to its room."""
+        shape = part.shape
+        count, room, none = (shape.codes, part.codes, i32(0)) if which < 2 else (shape.reads, part.reads, i64(0))
+        first = 1 + shape.words + (0, shape.codes, 2 * shape.codes, 2 * shape.codes + shape.reads)[which]
+        return [*(self._b.extract_value(found, first + i) for i in range(count)), *[none] * (room - count)]
+
+
+def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> tuple[PartShape, list[int]]:
+    """The function of a part, and the table of each code that it looks for.
+
+    How much it looks for is known when it is written: so it is written with room for more, and called by one that has as
+    much as there is.
+    """
+    wide = PartShape(len(code.places.words) + len(code.places.passing), MOST_CODES, MOST_READS)
+    function = ir.Function(module, wide.kind, f"wide_{name}")
+    function.linkage = "internal"
+    function.attributes.add("alwaysinline")
+    buffer, tables, known, read, stores, *rest = function.args
+    for argument in (buffer, tables):
+        argument.add_attribute("noalias")
+    words, codes, columns, reads = _split(rest, wide)
+    b = ir.IRBuilder(function.append_basic_block("compute"))
+    memory = Registers(buffer, code.places, words)
+    emitter = TracedEmitter(b, code, memory, tables, (known, codes, columns), (read, reads))
+    new = compute(emitter, plan)
+    result: ir.Value = ir.Constant(wide.kind.return_type, ir.Undefined)
+    new.put_states(emitter)
+    after = _filled(b, result, 0, [ir.Constant(I1, 0), *memory.new.values()])
+    with b.if_then(b.not_(stores)):
+        asked, first = after, 1 + wide.words
+        for room, values in ((MOST_CODES, emitter.looked_for), (MOST_CODES, emitter.found), (MOST_READS, emitter.read),
+                             (MOST_READS, emitter.read_at)):
+            asked, first = _filled(b, asked, first, values), first + room
+        b.ret(asked)
+    with b.if_then(b.not_(new.ok), likely=False):
+        b.ret(b.insert_value(result, ir.Constant(I1, 1), 0))
+    put_stores(emitter, new)
+    b.ret(after)
+    shape = PartShape(wide.words, len(emitter.looked_for), len(emitter.read))
+    _emit_narrow(module, name, function, wide, shape)
+    return shape, [table for _, table in emitter.codes]
+
+
+def _emit_narrow(module: ir.Module, name: str, wide: ir.Function, room: PartShape, shape: PartShape) -> None:
+    function = ir.Function(module, shape.kind, name)
+    words, codes, columns, reads = _split(function.args[5:], shape)
+    more = [ir.Constant(I32, ir.Undefined)] * (room.codes - shape.codes)
+    b = ir.IRBuilder(function.append_basic_block("call"))
+    found = b.call(wide, [*function.args[:5], *words, *codes, *more, *columns, *more, *reads,
+                          *[ir.Constant(I64, ir.Undefined)] * (room.reads - shape.reads)])
+    after = 1 + room.words
+    parts = [(0, 1 + shape.words), (after, shape.codes), (after + room.codes, shape.codes),
+             (after + 2 * room.codes, shape.reads), (after + 2 * room.codes + room.reads, shape.reads)]
+    values = [b.extract_value(found, first + i) for first, count in parts for i in range(count)]
+    b.ret(_filled(b, ir.Constant(shape.kind.return_type, ir.Undefined), 0, values))
+
+
+def _split(numbers: Sequence[ir.Value], shape: PartShape) -> list[Sequence[ir.Value]]:
+    """Words, codes, columns and reads."""
+    ends = list(accumulate((shape.words, shape.codes, shape.codes, shape.reads)))
+    return [numbers[first:last] for first, last in pairwise((0, *ends))]
+
+
+def _filled(b: ir.IRBuilder, whole: ir.Value, first: int, values: Sequence[ir.Value]) -> ir.Value:
+    for i, value in enumerate(values):
+        whole = b.insert_value(whole, value, first + i)
+    return whole
+
+
+class TracedEmitter(LoopEmitter):
+    """Writes a loop that may be given its codes and the words that it reads: a flag says whether it is, then come values."""
+
+    def __init__(self, builder: ir.IRBuilder, code: CodeKind, memory: Registers, tables: ir.Value,
+                 codes: tuple[ir.Value, Sequence[ir.Value], Sequence[ir.Value]],
+                 reads: tuple[ir.Value, Sequence[ir.Value]]) -> None:
+        super().__init__(builder, code, memory, tables)
+        self._registers = memory
+        self._codes, self._columns, self._reads = codes[:2], codes[2], reads
+        self.looked_for: list[ir.Value] = []
+        self.found: list[ir.Value] = []
+        self.read: list[ir.Value] = []
+        self.read_at: list[ir.Value] = []
+
+    def known_code(self, code: ir.Value) -> ir.Value:
+        self.found.append(i32(0))
+        return self._known(code, self._codes, self.looked_for)
+
+    def known_column(self, column: ir.Value) -> ir.Value:
+        self.found[-1] = column
+        return self.b.select(self._codes[0], self._columns[len(self.found) - 1], column)
+
+    def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
+        self.read_at.append(self._registers.offset(self.b, field, column))
+        return self._known(word, self._reads, self.read)
+
+    def _known(self, value: ir.Value, given: tuple[ir.Value, Sequence[ir.Value]], found: list[ir.Value]) -> ir.Value:
+        if len(found) == len(given[1]):
+            raise LoweringError(f"a loop looks for or reads more than {len(found)} columns")
+        found.append(value)
+        return self.b.select(given[0], given[1][len(found) - 1], value)

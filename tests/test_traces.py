@@ -1,0 +1,229 @@
+"""Traces: hot paths of a card as native code. Cards are the equation's after every loop, for any weights."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+import punchcard as pc
+from punchcard.card.layout import Card, as_tensor
+from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls, EngineCache, prepare
+from punchcard.engines.base import TraceReport
+from punchcard.errors import PunchcardError
+from tests.cases import soaked
+from tests.command_line import invoke
+from tests.perturbed import SUBJECTS, Subject, distance, judge, perturbed
+
+pytestmark = pytest.mark.usefixtures("shared_code")
+
+AT_ONCE = Controls(traces=0)
+TRACED = ("two-layer", "two-layer, float32", "paper", "von Neumann", "Turing", "RISC-V")
+"""Machines whose loops can be traced."""
+LOOPS = 40
+
+
+def compare(subject: Subject, seed: str, loops: int) -> tuple[str, TraceReport]:
+    """Runs of every length from one card, with one weight changed: how the last fared, and what traces did."""
+    rng = random.Random(seed)
+    what, weights = perturbed(rng, subject.weights)
+    card, cache, total = subject.card(rng), EngineCache(), TraceReport()
+    if weights.flaw() is not None:
+        return "refused", total
+    runner = prepare("lowered", weights, subject.layout, card, fall_back=True, cache=cache)
+    if any(note.startswith("not lowered") for note in runner.notes):
+        return "refused", total
+    expected, model = [card], weights.module
+    with torch.no_grad():
+        for _ in range(loops):
+            expected.append(model(expected[-1]))
+    for count in rng.sample(range(loops + 1), loops + 1):
+        runner.take(card)
+        ran = runner.run(count, AT_ONCE)
+        found = as_tensor(ran.card)
+        total = TraceReport.total(total, ran.traces) or total
+        if not torch.equal(found, expected[count]):
+            apart = distance(found, expected[count])
+            kinds = {judge(subject, weights, before, apart) for before in expected[:count]}
+            assert kinds != {"different"}, f"{seed}, {what}: loop {count} of {count} differs by {apart}"
+            return "declined", total
+    return "lowered", total
+
+
+@pytest.mark.parametrize("part", [8, soaked(1)])
+@pytest.mark.parametrize("name", [soaked(name) if name == "RISC-V" else name for name in TRACED])
+def test_one_weight_changed(name: str, part: int) -> None:
+    found, traced = Counter[str](), 0
+    subject = SUBJECTS[name]()
+    for seed in range(16 // part):
+        kind, report = compare(subject, f"{name} {seed}", LOOPS)
+        found[kind] += 1
+        traced += report.loops
+    assert found["lowered"], found
+    assert traced > LOOPS, "some loops were made in traces"
+
+
+def same(one: Card, other: Card) -> bool:
+    assert isinstance(one, PackedCard)
+    assert isinstance(other, PackedCard)
+    return all(bool((field == other.fields[name]).all()) for name, field in one.fields.items())
+
+
+def _is_over(calls: Iterator[int]) -> bool:
+    return next(calls, None) is None
+
+
+@pytest.mark.parametrize("loops", [600, soaked(60_000)])
+@pytest.mark.parametrize("name", ["two-layer", "paper", "von Neumann", soaked("RISC-V")])
+def test_random_programs(name: str, loops: int) -> None:
+    """Runs of random lengths, in random parts, and as they were interrupted: each against code without traces."""
+    subject, rng, traced = SUBJECTS[name](), random.Random(name), TraceReport()
+    machine = subject.machine
+    assert machine is not None
+    assert subject.program is not None
+    for _ in range(1 if name == "RISC-V" else 3):
+        card = machine.pack(subject.program(rng))
+        fast, slow = (prepare("lowered", machine.weights, machine.layout, card, cache=EngineCache(), fall_back=True)
+                      for _ in range(2))
+        made = 0
+        while made < loops:
+            calls = iter(range(rng.randrange(1, 4)))
+            ran = fast.run(rng.randrange(1, loops), Controls(traces=0, interrupted=partial(_is_over, calls)))
+            assert slow.run(ran.loops, Controls(traces=None)).loops == ran.loops
+            assert same(fast.raw_card, slow.raw_card), f"{made} loops, then {ran.loops}"
+            made += ran.loops
+            traced = TraceReport.total(traced, ran.traces) or traced
+    assert traced.compiled
+    assert traced.loops > loops // 2 or name == "RISC-V", "random instructions seldom come back"
+
+
+@pytest.mark.parametrize(("name", "given"), [
+    ("echo.asq", b"hot ports" * 60), ("sort.asq", b"5 3 9 1 1 7"), soaked("reverse.bf", b"turn around"),
+    soaked("primes.asq", b"")])
+def test_ports_inside_hot_loops(name: str, given: bytes) -> None:
+    """Bytes in and out, self-modifying code, and the end: all at the same loop."""
+    program = pc.load(f"examples/von_neumann/{name}")
+    machine = pc.build(program)
+    runs = [machine.run(program, engine="lowered", input=given, max_steps=300_000, controls=Controls(traces=seconds))
+            for seconds in (None, 0.0, 0.0)]
+    for run in runs[1:]:
+        assert (run.loops, run.reason, run.output, run.read) == (runs[0].loops, runs[0].reason, runs[0].output, runs[0].read)
+        assert same(run.raw_card, runs[0].raw_card)
+        assert run.traces is not None
+        assert run.traces.loops
+
+
+HOT_LOOP = """
+        .text
+        .globl _start
+_start: li   a0, 7
+        li   a1, {rounds}
+        la   a2, cells
+again:  addi a0, a0, 37
+        andi a4, a0, 12
+        add  a4, a4, a2
+        sw   a0, 0(a4)
+        lw   a5, 4(a2)
+        addi a1, a1, -1
+        bnez a4, odd
+        add  a0, a0, a5
+odd:    bnez a1, again
+        andi a0, a0, 63
+        li   a7, 93
+        ecall
+        .data
+cells:  .word 1, 2, 3, 4
+"""
+"""Stores to addresses that change, loads from them, and a branch that goes both ways."""
+
+
+@pytest.mark.parametrize("rounds", [200, soaked(100_000)])
+def test_a_machine_with_cases(tmp_path: Path, rounds: int) -> None:
+    file = tmp_path / "hot.s"
+    file.write_text(HOT_LOOP.format(rounds=rounds))
+    program = pc.load(str(file))
+    machine = pc.build(program, memory=1024)
+    plain = [machine.run(program, engine="lowered", max_steps=steps, controls=Controls(traces=None))
+             for steps in (5 * rounds, None)]
+    for before in plain:
+        steps = None if before.halted else before.steps
+        run = machine.run(program, engine="lowered", max_steps=steps, controls=Controls(traces=0))
+        assert (run.loops, run.status) == (before.loops, before.status)
+        assert same(run.raw_card, before.raw_card)
+    assert run.traces is not None
+    assert run.traces.loops > run.loops // 2
+    assert pc.check(program).agrees
+
+
+def test_a_watched_run_has_no_traces() -> None:
+    program = pc.load("examples/multiply.subleq")
+    seen: list[int] = []
+    result = pc.build(program).run(program, controls=Controls(watch=lambda loop, card: seen.append(loop), traces=0))
+    assert seen == list(range(1, result.loops + 1))
+    assert result.traces is None
+
+
+def test_what_cannot_be_traced_says_why() -> None:
+    program = pc.load("examples/rotation.fleq")
+    result = pc.build(program).run(program, engine="lowered", controls=Controls(traces=0))
+    assert result.traces is not None
+    assert "changes once more in the next loop" in result.traces.off
+
+
+def test_hot_after_less_than_nothing() -> None:
+    with pytest.raises(PunchcardError, match=r"traces=-1: it must be 0 seconds or more"):
+        Controls(traces=-1)
+
+
+def test_the_command_line_says_what_traces_did() -> None:
+    fields = [json.loads(invoke("run", "examples/multiply.subleq", "--engine", "lowered", "--json", *more).stdout)["traces"]
+              for more in ((), ("--no-traces",))]
+    assert fields == [asdict(TraceReport()), None], "a short run is not worth a trace"
+
+
+BILLION = 10**9
+ENDLESS = """
+.data
+one 1
+left 0
+product 0
+step -7
+zero 0
+.code
+again:  subleq one, left, other
+        subleq step, product, again
+        subleq zero, zero, again
+other:  subleq product, product
+        subleq step, left
+        subleq left, product, again
+        subleq zero, zero, again
+        halt
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "text", "design"), [
+    ("endless.subleq", ENDLESS, "two-layer"), ("endless.subleq", ENDLESS, "paper"),
+    ("endless.s", HOT_LOOP.format(rounds=1 << 30), "three-layer")])
+def test_a_billion_loops(tmp_path: Path, name: str, text: str, design: str) -> None:
+    """Against the interpreter in C."""
+    file = tmp_path / name
+    file.write_text(text)
+    program = pc.load(str(file))
+    machine = pc.build(program, design=design)
+    interpreter = machine.in_c(program)
+    if interpreter is None:
+        pytest.skip("there is no interpreter in C")
+    result = machine.run(program, engine="lowered", max_steps=BILLION)
+    interpreter.run(result.steps)
+    assert result.traces is not None
+    assert result.traces.loops > 0.9 * result.loops
+    assert machine.near(program, result.state, interpreter.state)
