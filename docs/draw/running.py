@@ -70,12 +70,11 @@ def frames(machine: punchcard.SubleqMachine, seen: Sequence[Snapshot]) -> Iterat
     """Three for each loop that executes an instruction, and one at the end."""
     for first, second in zip(seen[2::2], seen[3::2], strict=True):
         state = machine.read(first.before)
-        shared = {"loop": first.loop, "line": state.program_counter}
+        loop, line = first.loop, state.program_counter
         reads = [move for head in range(2) for move in first.moves(head)]
-        yield Frame(step="read", card=first.before, before=first.before, moves=reads, state=state, **shared)
-        yield Frame(step="compute", card=first.after, before=first.before, moves=(), state=state, **shared)
-        yield Frame(step="store", card=second.after, before=second.before, moves=second.moves(0),
-                    state=machine.read(second.after), **shared)
+        yield Frame(loop, "read", first.before, first.before, reads, state, line)
+        yield Frame(loop, "compute", first.after, first.before, (), state, line)
+        yield Frame(loop, "store", second.after, second.before, second.moves(0), machine.read(second.after), line)
     end = seen[-1].after
     yield Frame(seen[-1].loop, "end", end, end, (), machine.read(end), machine.read(end).program_counter)
 
