@@ -26,6 +26,9 @@ LEAST_VISITS = 4
 MOST_STATES = 256
 SECONDS_OF_A_STATE = 0.005
 """About half of what compiling a hot state takes, of a loop in one part: traces wait until so much was spent for each."""
+SECONDS_OF_A_CASE = 0.15
+"""About what a case takes to be ready for traces, when it is not on the disk: the first sample waits until so much was spent
+for each that the run has met."""
 MOST_BUILDS, FEW_BUILDS = 12, 3
 """How often traces are compiled for a card; and where everything counts as hot."""
 ENOUGH_INSIDE, LONG_VISIT = 0.98, 256
@@ -85,7 +88,7 @@ class TraceTier:
             self._begin(buffer)
         if self._driver is not model.driver:  # compiled anew, with fewer assumptions
             self._driver, self._run, self._pending, self._sample = model.driver, None, None, Sample.none()
-        if self._spent >= self._due and (made := self._consider(arguments, loops)):
+        if self._spent >= max(self._due, self._preparation) and (made := self._consider(arguments, loops)):
             return made
         if not self._early and self._spent >= EARLY * self._due:
             self._early = {
@@ -96,6 +99,11 @@ class TraceTier:
         self._made += made
         self._gap -= min(self._gap, made)
         return made
+
+    @property
+    def _preparation(self) -> float:
+        """What it takes to get the cases ready, before the first sample."""
+        return 0.0 if self._eager or self._seconds else SECONDS_OF_A_CASE * len(self._model.known)
 
     def _consider(self, arguments: int, loops: int) -> int:
         """Look whether other traces would pay, and compile them; how many loops were made meanwhile.
