@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.display import Progress as ProgressLine
 from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import out, print_json
@@ -37,6 +36,7 @@ def ground_truth() -> None:
 @ray_option
 def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""
+    from punchcard.cli.display import Progress as ProgressLine
     from punchcard.ground_truth.collection import make_set
 
     line = ProgressLine()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.display import Progress as ProgressLine
 from punchcard.cli.options import memory_option
 from punchcard.cli.terminal import log, out
 from punchcard.errors import PunchcardError
@@ -58,6 +57,7 @@ def ray_of(given: str | None) -> str | bool | None:
 @memory_option
 def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
     """Make the jobs of a sweep, a TOML file. Results are Parquet files in DIR."""
+    from punchcard.cli.display import Progress as ProgressLine
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
     from punchcard.workers.executor import default_workers
