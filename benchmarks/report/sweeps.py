@@ -107,9 +107,10 @@ def shown(figures: Figures) -> Shown:
     page.say("""Machines with changed weights, compared with the right run after every loop. The sweeps are files in
              `examples/sweeps/`: see [sweeps](sweep.md). Noise adds to each weight w a normal number of deviation
              amount × max(1, |w|), with three seeds for each amount. The margin is half a bit over the largest sum of a row
-             or a hidden unit, as the prover bounds it. It is the noise that could turn a bit if all of a sum's errors had
-             one sign. Zero weights get noise too, and the next layers enlarge it, so a machine may break below its margin.
-             The paper's formulas decide exactly at an integer: any noise may turn a bit, and its margin says nothing.""")
+             or a hidden unit, as the prover bounds it. It is the noise that could turn a bit if all of a sum's errors
+             had one sign. Zero weights get noise too, and the next layers enlarge it, so a machine may break below its
+             margin. The paper's formulas decide exactly at an integer, so that any noise may turn a bit: its margin says
+             nothing.""")
     page.table(["machine", "design", "options", "all right up to", "none right from", "margin"], [
         [machine, design, _label(options), *_thresholds(some), _margin(figures["margins"].get(options, 0.0))]
         for (machine, design, options), some in _groups(figures["noise"], "machine", "design", "options").items()],

@@ -57,6 +57,7 @@ def ray_of(given: str | None) -> str | bool | None:
 @memory_option
 def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
     """Make the jobs of a sweep, a TOML file. Results are Parquet files in DIR."""
+    from punchcard.cli.display import Progress as ProgressLine
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
     from punchcard.workers.executor import default_workers
