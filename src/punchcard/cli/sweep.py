@@ -71,8 +71,6 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         return
     if output is None:
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")
-    from punchcard.cli.display import Progress as ProgressLine
-
     line = ProgressLine()
 
     def show(progress: Progress) -> None:
