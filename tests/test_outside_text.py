@@ -43,9 +43,17 @@ LINES = {
              ("a", f"{hostile.NAME}=1"), ("a", "a=1", "--range", f"a={hostile.NAME}")),
     "learn": ((".csv", "--target", ".target", "--epochs", "1", "--save", "kept.model"),
               (".csv", "--target", hostile.NAME + "x"), (".csv", "--target", ".target", "--program")),
+    "fuse": ((".bad.s", "--base", ".none", "-o", "folder"), ("sums", "--base", hostile.NAME, "-o", "folder"),
+             (hostile.NAME, "--base", ".none", "-o", "folder")),
+    "chat": ((".none",), (hostile.NAME,)),
+    "sweep": (("run", ".bad.toml", "-o", "folder"), ("run", hostile.NAME, "-o", "folder"), ("report", ".none")),
+    "ground-truth": (("make", "folder", "--set", hostile.NAME), ("score", ".none", "--answers", ".bad.json")),
+    "playground": (("--html", "none/" + hostile.NAME), (hostile.NAME,)),
     "predict": (("kept.model", ".csv"), (".bad.safetensors", ".csv"), ("kept.model", ".bad.fleq")),
 }
 """What each command is given. A word that begins with a dot is the file of that extension, or the table's target."""
+OTHERWISE = ("calc", "learn", "predict", "bench", "fuse", "chat", "sweep", "ground-truth", "playground")
+"""Commands that do not read a program."""
 WRONG = (".bad", ".none", ".certificate", "--input")
 WRITTEN = ("kept", "page.html", "folder", "kept.model")
 """Files that commands write; their names are as hostile as the others."""
@@ -75,7 +83,7 @@ def assert_plain(result: Result) -> None:
 
 @pytest.mark.parametrize("name", sorted(cli.main.commands))
 def test_no_command_prints_control_characters(name: str, folder: Path) -> None:
-    reads = BAD if name not in ("calc", "learn", "predict", "bench") else ()
+    reads = () if name in OTHERWISE else BAD
     target = FOLDER if name == "export" else ()
     for words in (*LINES[name], *((each, *target) for each in reads)):
         result = invoke(folder, name, *words)

@@ -108,12 +108,14 @@ def test_a_wrong_weight_is_noticed() -> None:
     made = machine()
     layer = made.weights.layers[5]
     before = layer.w2.copy()
+    layer.w2.setflags(write=True)
     try:
         layer.w2[...] *= np.where(np.arange(layer.w2.shape[1]) == 3, 2.0, 1.0)
         with pytest.raises(AssertionError):
             test_corners_and_random_operands()
     finally:
         layer.w2[...] = before
+        made.weights.freeze()
 
 
 @pytest.mark.parametrize("engine", ["scratchpad", soaked("lowered")])

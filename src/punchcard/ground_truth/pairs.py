@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import PunchcardError
@@ -42,13 +41,15 @@ class CardPair:
     corrupt_end: AnyArray
 
 
-class Course:
+class LockstepRun:
     """A run, loop by loop beside the interpreter, until it ends or is wrong."""
 
     def __init__(self, machine: AnyMachine, program: Any, loops: int) -> None:
         self.cards: list[AnyArray] = []
         """After the loops that fetch the first instruction, and after each one more."""
         self.counters: list[int] = []
+        import torch
+
         oracle = machine.oracle(program, reader(b""), lambda byte: None)
         card = machine.punch(program)
         with torch.no_grad():
@@ -91,7 +92,7 @@ class PairSource:
     def _pair(self, kind: str) -> CardPair:
         for _ in range(TRIES):
             program = self._program()
-            clean = Course(self.machine, program, MOST_LOOPS + 1)
+            clean = LockstepRun(self.machine, program, MOST_LOOPS + 1)
             places = len(clean.cards) - 1
             if places < 2:
                 continue
@@ -103,7 +104,7 @@ class PairSource:
                 try:
                     other = self._change(program, kind, clean.counters[at])
                     self.machine.check_fits(other)
-                    corrupt = Course(self.machine, other, at + 1)
+                    corrupt = LockstepRun(self.machine, other, at + 1)
                 except PunchcardError:
                     continue
             if place + 1 >= len(corrupt.cards) or np.array_equal(clean.cards[at], corrupt.cards[place]):

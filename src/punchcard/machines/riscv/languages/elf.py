@@ -51,10 +51,9 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
     try:
         _check_ident(data)
         elf = opened(data)
-        symbols = dict(_symbols(elf))
-        tries = privileged and TO_HOST in symbols
+        tries = privileged and TO_HOST in dict(_symbols(elf))
         _check_header(elf, tries)
-        segments = list(_segments(elf, data))
+        segments, symbols = list(_segments(elf, data)), dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
         names = _check_extensions(elf, data, privileged, tries)
     except ProgramError as error:
