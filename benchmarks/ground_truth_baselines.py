@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file
 
-from punchcard.ground_truth.score import NEAR, Network, opened, score, summary
+from punchcard.ground_truth.score import NEAR, ScoredNetwork, opened, score, summary
 
 STEPS = 5
 """Points of the integrated gradients."""
@@ -132,7 +132,7 @@ def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: value / (value + threshold) if threshold else 0.0 for name, value in scores.items()}
 
 
-def _gradients(network: Network, cards: Any, way: Any) -> dict[str, Any]:
+def _gradients(network: ScoredNetwork, cards: Any, way: Any) -> dict[str, Any]:
     """By torch, for the same equation: the gradient of <end, way> at what each reader reads."""
     weights = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in network.weights.items()}
     added: dict[str, torch.Tensor] = {}

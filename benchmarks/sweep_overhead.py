@@ -18,7 +18,7 @@ from pathlib import Path
 from punchcard.sweep.campaign import MEASURE
 from punchcard.sweep.chunk import run_job
 from punchcard.sweep.dispatch import dispatch
-from punchcard.sweep.job import Job
+from punchcard.sweep.job import SweepJob
 from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
 from punchcard.workers.executor import workers_of
@@ -27,13 +27,13 @@ JOBS, LIMIT, CALLS = 1000, 60.0, 200
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def jobs() -> list[Job]:
+def jobs() -> list[SweepJob]:
     return Sweep("overhead", [Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
                                      design="two-layer")],
                  [Changes("weight-noise", amount=1e-9)], seeds=JOBS, loops=20).jobs
 
 
-def plain(every: list[Job]) -> float:
+def plain(every: list[SweepJob]) -> float:
     """Seconds of the plain loop."""
     run_job(measure, every[0], LIMIT)
     began = time.perf_counter()
@@ -42,7 +42,7 @@ def plain(every: list[Job]) -> float:
     return time.perf_counter() - began
 
 
-def on(workers: AbstractContextManager[Executor], count: int, every: list[Job]) -> tuple[float, float]:
+def on(workers: AbstractContextManager[Executor], count: int, every: list[SweepJob]) -> tuple[float, float]:
     """Seconds of all jobs on so many workers, and of one empty call."""
     with workers as executor:
         for future in [executor.submit(time.sleep, 0.5) for _ in range(count)]:

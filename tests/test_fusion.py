@@ -19,7 +19,7 @@ from punchcard.language_models.fusion.fused_model import ScratchpadLoops
 from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import load_skill, shipped
 from punchcard.language_models.fusion.skills.build import built
-from punchcard.language_models.fusion.writing import Writer
+from punchcard.language_models.fusion.writing import TokenWriter
 from punchcard.machines.riscv.languages import elf
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
@@ -214,11 +214,11 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     model, own = open_fused(tmp_path / "model")
     for name, held in fused().state_dict().items():
         assert torch.equal(held, model.state_dict()[name]), name
-    lines = list(Writer(model, own).write(own.encode("12 + 30 ="), 4))
+    lines = list(TokenWriter(model, own).write(own.encode("12 + 30 ="), 4))
     assert "".join(each.text for each in lines).startswith(" 42")
     assert [each.opinion for each in lines[:3]] == ["says", "says", "forbids"]
     assert lines[0].loops["sums"] > 100
-    program = Writer(model, own).program(own.encode("12 + 30 ="))
+    program = TokenWriter(model, own).program(own.encode("12 + 30 ="))
     report = punchcard.run(elf.load(elf.write(program), "sums.elf"), memory=8192)
     assert report.result.halted
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next

@@ -20,7 +20,7 @@ import pytest
 
 import punchcard
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError, WeightsError
-from punchcard.language_models.stock.checkpoint import FORMS, Checkpoint, opened, structure_in, weights_in
+from punchcard.language_models.stock.checkpoint import FORMS, StockCheckpoint, opened, structure_in, weights_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.language import SubleqText, first_difference
@@ -42,8 +42,8 @@ PROMPT = "0: 0 1 1\n1: 1 2 2\n2: halt\n@0 3\n@1 5\n@2 0\n0:"
 
 
 @cache
-def checkpoint(form: str, dtype: str = "float32", text: Any = TEXT, positions: int = 256) -> Checkpoint:
-    return Checkpoint(form, text, dtype, positions)
+def checkpoint(form: str, dtype: str = "float32", text: Any = TEXT, positions: int = 256) -> StockCheckpoint:
+    return StockCheckpoint(form, text, dtype, positions)
 
 
 @cache
@@ -150,9 +150,9 @@ def _compared(form: str, text: SubleqText, dtype: str, positions: int, tokens: i
 @pytest.mark.parametrize("bits", [8, 16])
 def test_weights_see_sizes_alone(form: str, bits: int) -> None:
     """One set of weights for all programs: nothing else is given when they are made. Long words take a fourth layer."""
-    layers = Checkpoint(form, SubleqText(bits, 4, 4), "float32", 64).decoder.layers
+    layers = StockCheckpoint(form, SubleqText(bits, 4, 4), "float32", 64).decoder.layers
     assert len(layers) == (3 if bits == 8 else 4)
-    assert {"form", "text", "dtype", "positions"} == set(Checkpoint.__dataclass_fields__)
+    assert {"form", "text", "dtype", "positions"} == set(StockCheckpoint.__dataclass_fields__)
 
 
 # The engine
@@ -443,10 +443,10 @@ def test_a_prompt_that_is_wrong(prompt: str, message: str) -> None:
 
 def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
     for make, error, message in (
-        (lambda: Checkpoint("gpt2", TEXT, "bfloat16"), PrecisionError, "bfloat16 is too narrow for a stock checkpoint"),
-        (lambda: Checkpoint("gpt2", TEXT, "float16"), PrecisionError, "float16 is too narrow for a stock checkpoint"),
-        (lambda: Checkpoint("bert", TEXT), PunchcardError, "unknown form 'bert': there are gpt2, llama"),
-        (lambda: Checkpoint("gpt2", TEXT, positions=9), SizeError, "positions=9: a context has 64 to 65536 positions"),
+        (lambda: StockCheckpoint("gpt2", TEXT, "bfloat16"), PrecisionError, "bfloat16 is too narrow for a stock checkpoint"),
+        (lambda: StockCheckpoint("gpt2", TEXT, "float16"), PrecisionError, "float16 is too narrow for a stock checkpoint"),
+        (lambda: StockCheckpoint("bert", TEXT), PunchcardError, "unknown form 'bert': there are gpt2, llama"),
+        (lambda: StockCheckpoint("gpt2", TEXT, positions=9), SizeError, "positions=9: a context has 64 to 65536 positions"),
         (lambda: SubleqText(17, 4, 4), SizeError, "words have 4 to 16 bits (--bits)"),
         (lambda: SubleqText(4, 9, 4), SizeError, "memory=9: operands are words that are not negative"),
         (lambda: opened(tmp_path), StorageError, "is not a stock checkpoint: it has no machine.json"),
@@ -466,8 +466,8 @@ def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
 def test_a_context_that_is_too_long_is_refused_with_the_longest() -> None:
     """And the longest holds."""
     with pytest.raises(PrecisionError) as raised:
-        Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", 20_000).check_context()
+        StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float32", 20_000).check_context()
     most = int(str(raised.value).split("up to ")[1].split()[0])
-    assert Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", most).holds()
-    assert not Checkpoint("gpt2", SubleqText(8, 8, 8), "float32", most + 1).holds()
-    assert Checkpoint("gpt2", SubleqText(8, 8, 8), "float64", 20_000).holds()
+    assert StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float32", most).holds()
+    assert not StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float32", most + 1).holds()
+    assert StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float64", 20_000).holds()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from punchcard.machines.story import Condition, Place, Quote, Sentence, Story, tell
+from punchcard.machines.story import Condition, Quote, Sentence, Story, ValuePlace, tell
 from punchcard.machines.subleq.designs.base import SubleqSizes
 from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
 from punchcard.machines.subleq.isa import Subleq
@@ -192,7 +192,7 @@ def test_what_a_sentence_may_say() -> None:
             return f"column {column}"
 
     layout = SubleqTwoLayer().layout(SubleqSizes(4, 2, 2))
-    quotes = {"word": Quote(Place(1), "memory"), "name": Quote(Place(2, head=0))}
+    quotes = {"word": Quote(ValuePlace(1), "memory"), "name": Quote(ValuePlace(2, head=0))}
     sentence = Sentence("{word} in {name}, {instruction}", quotes, [(Condition("word", "<=", 0), "no"),
                                                                     (Condition("loop", ">=", 4), "no")])
     assert tell(sentence, Nothing(), layout)[0] == "– in column 2, –"

@@ -21,8 +21,8 @@ import punchcard
 from punchcard.errors import StorageError, SweepError
 from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
-from punchcard.sweep.dispatch import Progress, dispatch
-from punchcard.sweep.job import Change, Job
+from punchcard.sweep.dispatch import SweepProgress, dispatch
+from punchcard.sweep.job import Change, SweepJob
 from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
 from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerTimeout
@@ -41,10 +41,10 @@ def small(seeds: int = 2, **more: Any) -> Sweep:
                  [Changes("weight-noise", amount=[1e-9, 1e-6]), Changes("rounding", to="int8")], seeds=seeds, loops=100)
 
 
-def job(change: Change, **options: Any) -> Job:
+def job(change: Change, **options: Any) -> SweepJob:
     setup = next(iter(Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
                              **{"design": "two-layer", **options}).setups()))
-    return Job(setup, change, loops=100)
+    return SweepJob(setup, change, loops=100)
 
 
 # Jobs
@@ -200,8 +200,8 @@ def test_lanes_that_cannot_start() -> None:
 
 
 def test_progress_says_the_rate_and_the_rest() -> None:
-    assert str(Progress(30, 100, 20, 2.0)) == "30 of 100 jobs, 10.0 a second, about 7 s left"
-    assert math.isinf(Progress(0, 100, 0, 0.0).left)
+    assert str(SweepProgress(30, 100, 20, 2.0)) == "30 of 100 jobs, 10.0 a second, about 7 s left"
+    assert math.isinf(SweepProgress(0, 100, 0, 0.0).left)
 
 
 # Results
@@ -236,7 +236,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
     class Stopped(Exception):
         pass
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: SweepProgress) -> None:
         if progress.made >= 4:
             raise Stopped
 
@@ -248,7 +248,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
             small().run(tmp_path / "out", executor=executor)
         with pytest.raises(SweepError, match="results of another sweep, 'small' with 10 jobs"):
             small(seeds=3).run(tmp_path / "out", executor=executor, resume=True)
-        counted: list[Progress] = []
+        counted: list[SweepProgress] = []
         results = small().run(tmp_path / "out", executor=executor, workers=1, resume=True, progress=counted.append)
     assert made == 2
     assert counted[-1].here == 6

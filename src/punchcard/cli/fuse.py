@@ -12,7 +12,7 @@ from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
 
 if TYPE_CHECKING:
-    from punchcard.language_models.fusion.writing import Writer
+    from punchcard.language_models.fusion.writing import TokenWriter
 
 
 @click.command()
@@ -51,12 +51,12 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
     An answer ends where the model ends it. What the program on the card wrote is underlined on a terminal.
     """
     from punchcard.language_models.fusion.composition import open_fused
-    from punchcard.language_models.fusion.writing import Writer
+    from punchcard.language_models.fusion.writing import TokenWriter
     from punchcard.machines.riscv.languages import elf
 
     if save_card is not None and prompt is None:
         raise PunchcardError(f"--save-card {save_card}: it needs --prompt TEXT, which is put on the card")
-    writer = Writer(*open_fused(folder))
+    writer = TokenWriter(*open_fused(folder))
     if prompt is not None and save_card is not None:
         write_whole(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
     if prompt is not None:
@@ -72,7 +72,7 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
             messages.append({"role": "assistant", "content": said})
 
 
-def _write(writer: Writer, prompt: list[int], most: int, *, card: bool) -> str:
+def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> str:
     """An answer, printed as it is written; the text."""
     said, styled = "", sys.stdout.isatty()
     for each in writer.write(prompt, most):

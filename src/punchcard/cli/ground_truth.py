@@ -16,7 +16,7 @@ from punchcard.files import read_whole
 from punchcard.formatting import plural
 
 if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import Progress
+    from punchcard.sweep.dispatch import SweepProgress
 
 MOST_BYTES = 1 << 30
 
@@ -41,7 +41,7 @@ def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, work
 
     line = ProgressLine()
 
-    def show(progress: Progress) -> None:
+    def show(progress: SweepProgress) -> None:
         line.show(str(progress), done=progress.made, total=progress.total)
 
     with line:

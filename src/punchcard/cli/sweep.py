@@ -13,7 +13,7 @@ from punchcard.errors import PunchcardError
 from punchcard.formatting import plural
 
 if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import Progress
+    from punchcard.sweep.dispatch import SweepProgress
 
 LOCAL = "local"
 """What `--ray` without an address stands for."""
@@ -73,7 +73,7 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")
     line = ProgressLine()
 
-    def show(progress: Progress) -> None:
+    def show(progress: SweepProgress) -> None:
         line.show(str(progress), done=progress.made, total=progress.total)
 
     with line:

@@ -26,7 +26,7 @@ from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.making import TEST_TRUTH
 from punchcard.ground_truth.models import ModelSpec, specs
-from punchcard.sweep.dispatch import Progress, dispatch
+from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import default_workers, workers_of
 
 SETS = ("small", "full")
@@ -38,7 +38,7 @@ MAKE = "punchcard.ground_truth.making:make_model"
 def make_set(
     which: str, folder: str | Path, *, seed: int = 0, pairs: int | None = None, executor: Executor | None = None,
     workers: int | None = None, ray: str | bool | None = None, only: str = "",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SweepProgress], None] | None = None,
 ) -> dict[str, Any]:
     """Write the set "small" or "full" to a folder. The same seed gives the same files to the last bit.
 

@@ -28,7 +28,7 @@ from punchcard.export.disguise import Disguised, Order
 from punchcard.files import write_whole
 from punchcard.ground_truth.models import ModelSpec
 from punchcard.ground_truth.pairs import CardPair, PairSource
-from punchcard.ground_truth.score import Network
+from punchcard.ground_truth.score import ScoredNetwork
 from punchcard.ground_truth.truth import OFF, Truth, TruthMaker, variables_of
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import installed
@@ -94,8 +94,9 @@ def _arrays(layer: Any) -> list[tuple[str, AnyArray]]:
     return [(name, getattr(layer, name)) for name in ("key", "query", "value", "temperature", "w1", "b1", "w2", "b2")]
 
 
-def _network(layers: Sequence[Mapping[str, AnyArray]], groups: Sequence[Sequence[Sequence[int]]]) -> Network:
-    return Network({f"layers.{n}.{name}": array for n, layer in enumerate(layers) for name, array in layer.items()}, groups)
+def _network(layers: Sequence[Mapping[str, AnyArray]], groups: Sequence[Sequence[Sequence[int]]]) -> ScoredNetwork:
+    arrays = {f"layers.{n}.{name}": array for n, layer in enumerate(layers) for name, array in layer.items()}
+    return ScoredNetwork(arrays, groups)
 
 
 def _groups(machine: AnyMachine, hidden: Disguised) -> list[list[list[int]]]:
@@ -152,8 +153,8 @@ def _cards(pairs: Sequence[CardPair], readin: AnyArray) -> dict[str, AnyArray]:
             for name in ("clean", "corrupt")}
 
 
-def _check(spec: ModelSpec, hidden: Disguised, network: Network, cards: Mapping[str, AnyArray], pairs: Sequence[CardPair]
-           ) -> None:
+def _check(spec: ModelSpec, hidden: Disguised, network: ScoredNetwork, cards: Mapping[str, AnyArray],
+           pairs: Sequence[CardPair]) -> None:
     """Refuse a model whose loop is not the machine's."""
     for name, end in (("clean", "clean_end"), ("corrupt", "corrupt_end")):
         found = hidden.readout @ network.loop(cards[name])
@@ -204,7 +205,7 @@ def _variables(machine: AnyMachine, hidden: Disguised) -> dict[str, dict[str, An
                         hidden.readin)
 
 
-def _labels(network: Network, cards: Mapping[str, AnyArray], variables: Mapping[str, Mapping[str, Any]]
+def _labels(network: ScoredNetwork, cards: Mapping[str, AnyArray], variables: Mapping[str, Mapping[str, Any]]
             ) -> dict[str, AnyArray]:
     """What variables hold in the clean runs: (pairs, rows, columns) of each."""
     seen: dict[int, AnyArray] = {}

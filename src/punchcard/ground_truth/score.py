@@ -32,7 +32,7 @@ Array = Any
 Hook = Callable[[str, Array], Array]
 
 
-class Network:
+class ScoredNetwork:
     """The equation for a batch of cards (cards, rows, columns), with what each part reads and writes.
 
     A reader is "L0.H1.q", "L0.H1.k", "L0.H1.v" or a group of hidden units, "L0.G3"; a writer is "I" (the input), "L0.H1",
@@ -106,13 +106,13 @@ class Network:
         return self[n, "w2"][:, units] @ hidden
 
 
-def opened(folder: Path) -> tuple[Network, Array, Array, dict[str, Any]]:
+def opened(folder: Path) -> tuple[ScoredNetwork, Array, Array, dict[str, Any]]:
     """A model of the set: the network, clean and corrupt cards, and what is public about it."""
     about = json.loads((folder / "model.json").read_text())
     weights = {name: array.astype(np.float64) for name, array in load_file(folder / "model.safetensors").items()}
     cards = load_file(folder / "cards.safetensors")
     clean, corrupt = (cards[name].astype(np.float64) * about["scale"] for name in ("clean", "corrupt"))
-    return Network(weights, about["groups"], cards["output"]), clean, corrupt, about
+    return ScoredNetwork(weights, about["groups"], cards["output"]), clean, corrupt, about
 
 
 # Scores
@@ -138,7 +138,8 @@ def area(good: Array, bad: Array) -> float:
     return float((below + upto).sum() / 2 / (len(good) * len(bad)))
 
 
-def exchanged(network: Network, clean: Array, corrupt: Array, moment: int, columns: Sequence[int], basis: Array) -> Array:
+def exchanged(network: ScoredNetwork, clean: Array, corrupt: Array, moment: int, columns: Sequence[int],
+              basis: Array) -> Array:
     """The cards after a loop of the clean runs in which a subspace in some columns is that of the corrupt runs."""
     seen: dict[int, Array] = {}
     network.loop(corrupt, stage=lambda now, card: seen.setdefault(now, card))
@@ -154,7 +155,7 @@ def exchanged(network: Network, clean: Array, corrupt: Array, moment: int, colum
     return network.loop(clean, stage=stage)
 
 
-def accuracy(network: Network, clean: Array, corrupt: Array, variable: Mapping[str, Any], basis: Array) -> float:
+def accuracy(network: ScoredNetwork, clean: Array, corrupt: Array, variable: Mapping[str, Any], basis: Array) -> float:
     """Of the pairs in which the exchange of the true subspace changes the end: how often the answer's gives the same end."""
     wanted, found = (exchanged(network, clean, corrupt, variable["moment"], variable["columns"], np.array(each, dtype=float))
                      for each in (variable["basis"], basis))

@@ -16,7 +16,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray
 from punchcard.export.circuit import Circuit
 from punchcard.ground_truth.pairs import CardPair, kinds_of
-from punchcard.ground_truth.score import Network
+from punchcard.ground_truth.score import ScoredNetwork
 
 OFF = 1e-6
 """What rounding may change: less does not count as a difference."""
@@ -35,7 +35,7 @@ class Truth:
 class TruthMaker:
     """Patches every node and edge of a network in the machine's basis, with the first `own` rows the machine's."""
 
-    def __init__(self, network: Network, own: int, pairs: Sequence[CardPair], idle: frozenset[str]) -> None:
+    def __init__(self, network: ScoredNetwork, own: int, pairs: Sequence[CardPair], idle: frozenset[str]) -> None:
         self.network, self.own, self.idle, self.pairs = network, own, idle, list(pairs)
         width = network[0, "w1"].shape[1]
         pad = ((0, 0), (0, width - own), (0, 0))

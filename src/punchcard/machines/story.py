@@ -2,7 +2,8 @@
 
 A design says it once (`Design.story`), as texts with names in braces, and says for each name where its value is:
 
-    Sentence("Head 1 fetches mem[{a}] = {word}.", {"a": name(Place(0, head=0)), "word": Quote(Place(0, head=0), "memory")})
+    read = ValuePlace(0, head=0)
+    Sentence("Head 1 fetches mem[{a}] = {word}.", {"a": name(read), "word": Quote(read, "memory")})
 
 `{loop}` and `{instruction}` need no quote: the number of the loop, and the instruction that it executes. Data only, no
 tensor: the page has the same rules in JavaScript. A half layer without a sentence is told by its formulas
@@ -28,7 +29,7 @@ Comparison: TypeAlias = Literal["<=", ">=", "=="]
 
 
 @dataclass(frozen=True)
-class Place:
+class ValuePlace:
     """A column: that of the number `column`, or one that a head of this layer finds from there.
 
     head    the other column that `column` takes most from in this head, or `column` itself where it takes from no other
@@ -51,7 +52,7 @@ class Quote:
     before   as it was before the half layer; default: after it
     """
 
-    place: Place
+    place: ValuePlace
     rows: str = ""
     kind: ValueKind = "signed"
     offset: int = 0
@@ -75,7 +76,7 @@ class Quote:
                 "value": None if value is None else value.plain(layout)}
 
 
-class Moves(NamedTuple):
+class HeadMoves(NamedTuple):
     """The moves of a head as a quote: who takes from whom.
 
     idle   columns that take from these regions are left out
@@ -122,7 +123,7 @@ class Sentence:
     """A text with quotes. `cases` are other texts for the same half layer: the first whose condition holds is told."""
 
     text: str
-    quotes: Mapping[str, Quote | Moves] = field(default_factory=dict)
+    quotes: Mapping[str, Quote | HeadMoves] = field(default_factory=dict)
     cases: Sequence[tuple[Condition, str]] = ()
 
     def plain(self, layout: Layout) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class Scene(Protocol):
         """What a column is called."""
 
 
-def name(place: Place) -> Quote:
+def name(place: ValuePlace) -> Quote:
     """The name of a column."""
     return Quote(place)
 
@@ -160,7 +161,7 @@ def tell(sentence: Sentence, scene: Scene, layout: Layout) -> tuple[str, dict[st
     """A sentence with its values, and the values by name."""
     found = {"loop": str(scene.loop), "instruction": scene.instruction or UNREADABLE}
     for quoted, quote in sentence.quotes.items():
-        found[quoted] = _moves(quote, scene, layout) if isinstance(quote, Moves) else _quoted(quote, scene, layout)
+        found[quoted] = _moves(quote, scene, layout) if isinstance(quote, HeadMoves) else _quoted(quote, scene, layout)
     text = next((text for condition, text in sentence.cases if condition.holds(found[condition.name])), sentence.text)
     return _NAME.sub(lambda match: found[match[1]], text), found
 
@@ -177,7 +178,7 @@ def _quoted(quote: Quote, scene: Scene, layout: Layout) -> str:
     return scene.name(int(text)) if int(text) < layout.columns else text
 
 
-def find(place: Place, scene: Scene) -> int:
+def find(place: ValuePlace, scene: Scene) -> int:
     """The number of a column."""
     if place.head is None:
         return place.column
@@ -187,7 +188,7 @@ def find(place: Place, scene: Scene) -> int:
     return taken.get(place.column, place.column)
 
 
-def _moves(quote: Moves, scene: Scene, layout: Layout) -> str:
+def _moves(quote: HeadMoves, scene: Scene, layout: Layout) -> str:
     idle = {column for region in quote.idle for column in range(*layout.region(region).indices(layout.columns))}
     into = range(*layout.region(quote.into).indices(layout.columns)) if quote.into else range(layout.columns)
     sources: dict[int, list[int]] = {}
@@ -206,7 +207,7 @@ def _together(columns: Sequence[int], called: Callable[[int], str]) -> str:
     return f"{called(columns[0])} and {len(columns) - 1} more columns"
 
 
-def _numbers(quote: Moves, entries: Sequence[float], layout: Layout) -> str:
+def _numbers(quote: HeadMoves, entries: Sequence[float], layout: Layout) -> str:
     """` = 4 2`"""
     if not quote.rows:
         return ""

@@ -14,8 +14,8 @@ from punchcard.lazy import lazy_names
 
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.sweep", (
     "punchcard.sweep.campaign:estimate run_sweep",
-    "punchcard.sweep.dispatch:Progress dispatch",
-    "punchcard.sweep.job:Change Job ProgramFile Setup",
+    "punchcard.sweep.dispatch:SweepProgress dispatch",
+    "punchcard.sweep.job:Change ProgramFile Setup SweepJob",
     "punchcard.sweep.plan:Builds Changes Sweep",
     "punchcard.sweep.results:Results",
 ))

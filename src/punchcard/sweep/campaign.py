@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from punchcard import __version__
 from punchcard.errors import SweepError
 from punchcard.sweep.chunk import run_job
-from punchcard.sweep.dispatch import Progress, dispatch
-from punchcard.sweep.job import Job
+from punchcard.sweep.dispatch import SweepProgress, dispatch
+from punchcard.sweep.job import SweepJob
 from punchcard.sweep.plan import Sweep
 from punchcard.sweep.results import Results, row_of
 from punchcard.sweep.trial import measure
@@ -25,7 +25,7 @@ SAMPLE_SECONDS = 10.0
 
 def run_sweep(
     sweep: Sweep, folder: str | Path, *, executor: Executor | None = None, workers: int | None = None,
-    ray: str | bool | None = None, resume: bool = False, progress: Callable[[Progress], None] | None = None,
+    ray: str | bool | None = None, resume: bool = False, progress: Callable[[SweepProgress], None] | None = None,
 ) -> Results:
     """Make all jobs of a sweep that the folder does not have yet.
 
@@ -48,7 +48,7 @@ def run_sweep(
     if not left:
         return results
 
-    def keep(rows: Sequence[tuple[Job, dict[str, Any]]]) -> None:
+    def keep(rows: Sequence[tuple[SweepJob, dict[str, Any]]]) -> None:
         results.add([row_of(job, row) for job, row in rows])
 
     with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
@@ -71,7 +71,7 @@ def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
     """Make two jobs of some machines, for at most about ten seconds, and say how long the others take by that."""
     made = Results(folder).keys() if folder is not None and (Path(folder) / "sweep.json").exists() else set[str]()
     left = [job for job in sweep.jobs if job.key not in made]
-    groups: dict[str, list[Job]] = {}
+    groups: dict[str, list[SweepJob]] = {}
     for job in left:
         groups.setdefault(job.group, []).append(job)
     began, building, running, sampled = time.process_time(), 0.0, 0.0, 0

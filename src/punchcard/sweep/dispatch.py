@@ -42,7 +42,7 @@ Keep: TypeAlias = Callable[[Sequence[tuple[Any, Row]]], None]
 
 
 @dataclass(frozen=True)
-class Progress:
+class SweepProgress:
     """How far it is: jobs made of all, those of them in this call, and its seconds."""
 
     made: int
@@ -73,7 +73,7 @@ class _Chunk:
 
 def dispatch(
     jobs: Iterable[AnyJob], work: str, keep: Keep, executor: Executor, *, workers: int, limit: float, done: int = 0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SweepProgress], None] | None = None,
 ) -> None:
     """Make all jobs by the function "module:name", and keep their rows. `done`: jobs that were made before."""
     waiting, again = deque(jobs), deque[_Chunk]()
@@ -99,7 +99,7 @@ def dispatch(
                 keep(list(zip(chunk.jobs, rows, strict=True)))
                 made += len(rows)
                 if progress is not None:
-                    progress(Progress(done + made, total, made, time.perf_counter() - began))
+                    progress(SweepProgress(done + made, total, made, time.perf_counter() - began))
     finally:
         for future in going:
             future.cancel()

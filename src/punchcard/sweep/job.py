@@ -89,7 +89,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepJob:
     """A run of a sweep. `number` is its place there, which is not part of the key."""
 
     setup: Setup

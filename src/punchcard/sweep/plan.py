@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import PunchcardError, SweepError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.sweep.changes import check
-from punchcard.sweep.job import Change, Job, ProgramFile, Setup, content_key
+from punchcard.sweep.job import Change, ProgramFile, Setup, SweepJob, content_key
 
 if TYPE_CHECKING:
     from punchcard.sweep.results import Results
@@ -110,15 +110,15 @@ class Sweep:
             raise SweepError(f"the sweep {self.name!r} builds nothing: add [[build]] with a program")
 
     @cached_property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[SweepJob]:
         """All jobs, each once: those of one machine stand together."""
-        found: dict[str, Job] = {}
+        found: dict[str, SweepJob] = {}
         changes = [change for some in self.changes for change in some.made] or [Change()]
         for build in self.builds:
             for setup, engine, change, seed in product(build.setups(), self.engines, changes, range(self.seeds)):
                 if seed and change.kind in ("none", "rounding"):
                     continue  # nothing random in it
-                job = Job(setup, change, seed, self.loops, engine, number=len(found))
+                job = SweepJob(setup, change, seed, self.loops, engine, number=len(found))
                 found.setdefault(job.key, job)
                 if len(found) > MOST_JOBS:
                     raise SweepError(f"the sweep {self.name!r} has more than {MOST_JOBS:,} jobs: cut a list")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import StorageError, SweepError
 from punchcard.export.targets import missing_of
 from punchcard.files import read_whole, write_whole
-from punchcard.sweep.job import Job, content_key
+from punchcard.sweep.job import SweepJob, content_key
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +47,7 @@ def require_pyarrow() -> None:
         raise SweepError("a sweep keeps its results with pyarrow, which is not installed: pip install 'punchcard[sweep]'")
 
 
-def row_of(job: Job, measured: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(job: SweepJob, measured: Mapping[str, Any]) -> dict[str, Any]:
     """The whole row of a job."""
     setup, change = job.setup, job.change
     return {

@@ -29,7 +29,7 @@ from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.result import Result
 from punchcard.sweep.changes import changed
-from punchcard.sweep.job import Job, Setup
+from punchcard.sweep.job import Setup, SweepJob
 from punchcard.transformer.precision import Precision
 
 WRONG = 0.5
@@ -152,7 +152,7 @@ class Comparing:
         return self.lost
 
 
-def measure(job: Job) -> dict[str, Any]:
+def measure(job: SweepJob) -> dict[str, Any]:
     """Make the run of a job. The row of it, without what every job has."""
     began = time.process_time()
     right = right_run(job.setup, job.loops)

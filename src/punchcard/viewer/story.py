@@ -30,7 +30,7 @@ MOST_COLUMNS = 2
 MOST_BITS = 64
 
 
-class Band(NamedTuple):
+class StoryBand(NamedTuple):
     """A row block without parts, or a part of one."""
 
     name: str
@@ -87,7 +87,7 @@ class Storyteller:
 
     def __init__(self, machine: Machine[Any, Any]) -> None:
         self._machine, self._layout = machine, machine.layout
-        self.bands = [Band(name, block.name, slice(rows.start, rows.stop))
+        self.bands = [StoryBand(name, block.name, slice(rows.start, rows.stop))
                       for name, block, rows in smallest_blocks(machine.layout)]
 
     @cached_property

@@ -24,7 +24,7 @@ MARGIN = 256
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenToken:
     """One token.
 
     token, text    its number, and what it is as text
@@ -44,7 +44,7 @@ class Written:
     loops: dict[str, int]
 
 
-class Writer:
+class TokenWriter:
     """Writes with a fused model, always its best token."""
 
     def __init__(self, model: FusedForCausalLM, tokenizer: Any) -> None:
@@ -65,7 +65,7 @@ class Writer:
         return list(self.tokenizer.encode(f"Q: {messages[-1]['content']}\nA:"))
 
     @torch.no_grad()
-    def write(self, tokens: list[int], most: int) -> Iterator[Written]:
+    def write(self, tokens: list[int], most: int) -> Iterator[WrittenToken]:
         """The tokens that come next, `most` of them at most, until the model ends the text."""
         heard: list[Opinion] = []
         given, cache, context = torch.tensor([tokens]), None, list(tokens)
@@ -99,11 +99,11 @@ class Writer:
         held = Segment(base, words[:-MARGIN].rstrip(b"\0"), len(words) - MARGIN)
         return RiscvProgram((held,), place["entry"], base, place["symbols"], source=f"{place['name']}.elf")
 
-    def _written(self, token: int, context: list[int], heard: list[Opinion]) -> Written:
+    def _written(self, token: int, context: list[int], heard: list[Opinion]) -> WrittenToken:
         last = heard[-1]
         bits = last.said.reshape(-1, 8)
         said = bytes(sum(1 << i for i, bit in enumerate(byte.tolist()) if bit > 0) for byte in bits).rstrip(b"\0")
-        return Written(
+        return WrittenToken(
             token, self.tokenizer.decode([token]), self.names[last.skill] if last.kind else "", KINDS[last.kind],
             said.decode(errors="replace") if last.kind == 1 else "",
             tuple(self.shown[number].decode(errors="replace") for number in context[-SHOWN:]),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from punchcard.lazy import lazy_names
 
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models.stock", (
-    "punchcard.language_models.stock.checkpoint:Checkpoint",
+    "punchcard.language_models.stock.checkpoint:StockCheckpoint",
     "punchcard.language_models.stock.claims:prove_checkpoint",
     "punchcard.language_models.stock.engine:TraceEngine",
     "punchcard.language_models.stock.image_language:VonNeumannText",

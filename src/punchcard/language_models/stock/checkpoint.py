@@ -25,7 +25,7 @@ from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
 from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
 from punchcard.language_models.stock import gpt2, llama, subleq, von_neumann
-from punchcard.language_models.stock.decoder import Decoder
+from punchcard.language_models.stock.decoder import StockDecoder
 from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.language import SubleqText
 from punchcard.language_models.stock.positions import LEAST_POSITIONS, Positions
@@ -36,7 +36,7 @@ from punchcard.machines.base import Machine
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
 TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
-DECODERS: dict[str, Callable[..., Decoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
+DECODERS: dict[str, Callable[..., StockDecoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
 """Texts and decoders by the name of the machine."""
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
@@ -45,7 +45,7 @@ CONFIG, MODEL, MACHINE, PROMPT = "config.json", "model.safetensors", "machine.js
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class StockCheckpoint:
     """A stock checkpoint: its form, the texts that it goes on with, the number format, and the length of its context."""
 
     form: str
@@ -66,7 +66,7 @@ class Checkpoint:
         return found
 
     @cached_property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> StockDecoder:
         """What it computes, over bits."""
         return DECODERS[self.text.machine](self.text, self.placing)
 
@@ -143,7 +143,7 @@ class Checkpoint:
 
 def save(form: str, machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:
     """Write a checkpoint with a machine's sizes and number format, and a program as its prompt."""
-    made = Checkpoint(form, text_of(machine), machine.precision.name, positions)
+    made = StockCheckpoint(form, text_of(machine), machine.precision.name, positions)
     if program is not None:
         length = len(made.text.prompt(program).split())
         if length >= positions:
@@ -170,7 +170,7 @@ def write_llama(machine: Machine[Any, Any], program: object, folder: Path, posit
     save(llama.NAME, machine, program, folder, positions)
 
 
-def opened(folder: str | Path) -> Checkpoint:
+def opened(folder: str | Path) -> StockCheckpoint:
     """The checkpoint that a folder says it is; its weights are read by `weights_in`."""
     place = Path(folder)
     if not (place / MACHINE).is_file():
@@ -180,7 +180,7 @@ def opened(folder: str | Path) -> Checkpoint:
     try:
         sizes = TEXTS[about["machine"]]
         text = sizes(*(int(about[field.name]) for field in fields(sizes)))
-        return Checkpoint(str(about["form"]), text, str(about["dtype"]), int(about["positions"]))
+        return StockCheckpoint(str(about["form"]), text, str(about["dtype"]), int(about["positions"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{str(place / MACHINE)!r} does not describe a stock checkpoint: {error!r}") from None
 
@@ -217,7 +217,7 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _page(made: Checkpoint, count: int) -> str:
+def _page(made: StockCheckpoint, count: int) -> str:
     architecture = {"gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM"}[made.form]
     sizes = "\n".join(f"| {name} | {value} |" for name, value in made.text.sizes.items())
     return f"""---

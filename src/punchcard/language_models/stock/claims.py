@@ -22,7 +22,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
 from punchcard.files import TENSORS_LIMIT, read_whole
-from punchcard.language_models.stock.checkpoint import FORMS, MODEL, Checkpoint, opened, weights_in
+from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
 from punchcard.language_models.stock.positions import SPACING
 from punchcard.language_models.stock.structure import structure_of
@@ -78,7 +78,7 @@ def _told(gap: HeadGap, dtype: str) -> str:
             f"{gap.left(dtype):.1f} is left beyond what makes all other weights exactly 0")
 
 
-def _check_formula(made: Checkpoint, weights: StockWeights) -> None:
+def _check_formula(made: StockCheckpoint, weights: StockWeights) -> None:
     held = FORMATS[made.dtype].array
     form = FORMS[made.form]
     ours, theirs = form.tensors(made.weights), form.tensors(weights)
@@ -87,17 +87,17 @@ def _check_formula(made: Checkpoint, weights: StockWeights) -> None:
             raise WeightsError(f"{name} is not what the formula gives for these sizes")
 
 
-def _described(made: Checkpoint) -> dict[str, object]:
+def _described(made: StockCheckpoint) -> dict[str, object]:
     return {"stock": made.form, "machine": made.text.machine, **made.text.sizes, "dtype": made.dtype,
             "positions": made.positions}
 
 
-def _title(made: Checkpoint) -> str:
+def _title(made: StockCheckpoint) -> str:
     sizes = ", ".join(f"{name} {value}" for name, value in made.text.sizes.items())
     return f"stock {made.form} for {made.text.machine}: {sizes}, {made.positions} positions, {made.dtype}"
 
 
-def _promises(made: Checkpoint) -> tuple[str, ...]:
+def _promises(made: StockCheckpoint) -> tuple[str, ...]:
     norm = NORMS[made.form].scaled(made.dtype)
     if not norm.common:
         return ("rsqrt(1) is 1, and sums are rounded as IEEE 754 has it",)

@@ -61,7 +61,7 @@ class DecoderLayer:
 
 
 @dataclass(frozen=True)
-class Decoder:
+class StockDecoder:
     """A decoder over bits.
 
     vocabulary   the text of each token;  end  the token that ends a text

@@ -10,7 +10,7 @@ from typing import Any
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
 from punchcard.files import read_whole
-from punchcard.language_models.stock.checkpoint import PROMPT, Checkpoint, opened, structure_in
+from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, opened, structure_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.language import first_difference
 
@@ -75,14 +75,14 @@ def own_prompt(folder: str | Path) -> str:
     return read_whole(Path(folder) / PROMPT, "prompt").decode(errors="replace")
 
 
-def _tables(folder: Path, tokens: list[int], most: int | None, made: Checkpoint) -> tuple[list[int], float]:
+def _tables(folder: Path, tokens: list[int], most: int | None, made: StockCheckpoint) -> tuple[list[int], float]:
     engine = TraceEngine(structure_in(folder))
     begin = time.perf_counter()
     written = engine.generate(tokens, most)
     return written, time.perf_counter() - begin
 
 
-def _transformers(folder: Path, tokens: list[int], most: int | None, made: Checkpoint) -> tuple[list[int], float]:
+def _transformers(folder: Path, tokens: list[int], most: int | None, made: StockCheckpoint) -> tuple[list[int], float]:
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -21,8 +21,8 @@ from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     NOTHING,
     ContextHead,
-    Decoder,
     DecoderLayer,
+    StockDecoder,
     columns,
     number_bits,
     signs,
@@ -38,7 +38,7 @@ UNIT = 16.0
 """What a bit adds to a logit: the right token leads by twice this."""
 
 
-def decoder(sizes: SubleqText, positions: Positions) -> Decoder:
+def decoder(sizes: SubleqText, positions: Positions) -> StockDecoder:
     """The decoder of these sizes."""
     n = sizes.word_bits
     layout = stream_layout({
@@ -69,7 +69,7 @@ def decoder(sizes: SubleqText, positions: Positions) -> Decoder:
     chosen = conditions.chosen((operand, holds(label)), (operand, holds(number, low)),
                                (rows(layout, "following"), holds(number, false=(low,))))
     layers += difference_layers(layout, n, holds(address), chosen, values, NOTHING)
-    return Decoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
+    return StockDecoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
                    tuple(layers), _readout(sizes, layout))
 
 

@@ -19,8 +19,8 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     ContextHead,
-    Decoder,
     DecoderLayer,
+    StockDecoder,
     columns,
     number_bits,
     signs,
@@ -36,7 +36,7 @@ from punchcard.transformer.expression import Array, rows, stack
 FAMILIES = ("label", "address", "number", "write", "character", "count", "place", "halt")
 
 
-def decoder(sizes: VonNeumannText, positions: Positions) -> Decoder:
+def decoder(sizes: VonNeumannText, positions: Positions) -> StockDecoder:
     """The decoder of these sizes."""
     n = sizes.word_bits
     layout = stream_layout({
@@ -83,7 +83,7 @@ def decoder(sizes: VonNeumannText, positions: Positions) -> Decoder:
               ContextHead(stack(second, reads), rows(layout, "jump", "did"), back=1))
     stop = set_bits(rows(layout, "stop"), chosen((jump[-1], holds(*branches, false=(did,)))))
     layers += difference_layers(layout, n, holds(address, false=(reads,)), following, values, stop)
-    return Decoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
+    return StockDecoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
                    tuple(layers), _readout(sizes, layout))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from punchcard.card.formats import FORMATS
 from punchcard.card.layout import Layout
 from punchcard.errors import PrecisionError, WeightsError
-from punchcard.language_models.stock.decoder import ONE, ContextHead, Decoder, feed_forward
+from punchcard.language_models.stock.decoder import ONE, ContextHead, StockDecoder, feed_forward
 from punchcard.language_models.stock.positions import LearnedPositions, Positions
 from punchcard.transformer.expression import Array, rows
 from punchcard.transformer.softmax import hard_product
@@ -68,7 +68,7 @@ def margin_of(dtype: str) -> float:
     return float(2.0 ** np.ceil(np.log2(2 * hard_product(dtype))))
 
 
-def compiled(decoder: Decoder, positions: Positions, dtype: str) -> StockWeights:
+def compiled(decoder: StockDecoder, positions: Positions, dtype: str) -> StockWeights:
     """Weights by formula."""
     margin, layout = margin_of(dtype), decoder.layout
     half = max(LEAST_HALF, 1 << (layout.width - 1).bit_length())

@@ -21,7 +21,7 @@ from punchcard.card.encoding import Numbers
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
 from punchcard.machines.design import Design, event_patterns
-from punchcard.machines.story import WARMS_UP, Condition, Place, Quote, Sentence, Story, name
+from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
 from punchcard.primitives.bits import at_least, branch, difference_bits, offset_bits, step
 from punchcard.primitives.memory import ADDRESS_GAP, clip_where, clipped_where, store_factor, store_gap
@@ -168,7 +168,7 @@ class VonNeumannDesign(Design[AddressMap]):
         return event_patterns(len(self.event_names))
 
     def story(self, sizes: AddressMap, layout: Layout) -> Story:
-        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        pad, one, two, cell = ValuePlace(0), ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=0, gives=True)
         first = layout.region("memory").start
         operands = {"a": name(one), "b": name(two), "word_a": Quote(one, "memory"), "word_b": Quote(two, "memory")}
         following = Quote(pad, "counter", offset=first, names=True)

@@ -25,7 +25,7 @@ MOST_CODES = MOST_READS = 32
 """What a part may look for and read; a loop with more is not traced."""
 
 
-class Registers(Flat):
+class StepRegisters(Flat):
     """A buffer whose states are values, also those within a loop: what a function was called with, and new ones."""
 
     def __init__(self, buffer: ir.Value, places: BufferLayout, words: Sequence[ir.Value]) -> None:
@@ -61,7 +61,7 @@ class PartShape:
 
 
 @dataclass(frozen=True)
-class Part:
+class LoopPart:
     """A part that can be called. `codes` and `reads`: the room that a loop has for those of this part.
 
     `column_of` gives what the table of a code, by its number, has for it; None if there is no table.
@@ -78,7 +78,7 @@ class Part:
 class StepCall:
     """Calls of the parts of a loop: the codes that it looks for, then the words that it reads, then the loop itself."""
 
-    def __init__(self, b: ir.IRBuilder, parts: Sequence[Part], buffer: ir.Value, states: Sequence[ir.Value]) -> None:
+    def __init__(self, b: ir.IRBuilder, parts: Sequence[LoopPart], buffer: ir.Value, states: Sequence[ir.Value]) -> None:
         self._b, self._parts, self._buffer, self._states = b, parts, buffer, list(states)
 
     def codes(self) -> tuple[list[ir.Value], list[ir.Value]]:
@@ -107,9 +107,9 @@ class StepCall:
         return self._words(last)[: len(self._states)]
 
     def _chain(self, known: tuple[Sequence[ir.Value], Sequence[ir.Value]] | None = None,
-               reads: Sequence[ir.Value] | None = None, failed: ir.Block | None = None) -> list[tuple[Part, ir.Value]]:
+               reads: Sequence[ir.Value] | None = None, failed: ir.Block | None = None) -> list[tuple[LoopPart, ir.Value]]:
         """Every part with what the one before has left."""
-        b, found, asked, read = self._b, list[tuple[Part, ir.Value]](), 0, 0
+        b, found, asked, read = self._b, list[tuple[LoopPart, ir.Value]](), 0, 0
         words = [*self._states, *[i64(0)] * (self._parts[0].shape.words - len(self._states))]
         for part in self._parts:
             shape = part.shape
@@ -129,11 +129,11 @@ class StepCall:
     def _words(self, found: ir.Value) -> list[ir.Value]:
         return [self._b.extract_value(found, 1 + i) for i in range(self._parts[0].shape.words)]
 
-    def _sections(self, chain: Sequence[tuple[Part, ir.Value]], *which: int) -> tuple[list[ir.Value], list[ir.Value]]:
+    def _sections(self, chain: Sequence[tuple[LoopPart, ir.Value]], *which: int) -> tuple[list[ir.Value], list[ir.Value]]:
         one, other = ([value for part, found in chain for value in self._section(part, found, section)] for section in which)
         return one, other
 
-    def _section(self, part: Part, found: ir.Value, which: int) -> list[ir.Value]:
+    def _section(self, part: LoopPart, found: ir.Value, which: int) -> list[ir.Value]:
         """The codes (0) of a part, columns (1), the words that it reads (2) or their places (3), and 0 up to its room."""
         shape = part.shape
         count, room, none = (shape.codes, part.codes, i32(0)) if which < 2 else (shape.reads, part.reads, i64(0))
@@ -156,7 +156,7 @@ def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> t
         argument.add_attribute("noalias")
     words, codes, columns, reads = _split(rest, wide)
     b = ir.IRBuilder(function.append_basic_block("compute"))
-    memory = Registers(buffer, code.places, words)
+    memory = StepRegisters(buffer, code.places, words)
     emitter = TracedEmitter(b, code, memory, tables, (known, codes, columns), (read, reads))
     new = compute(emitter, plan)
     result: ir.Value = ir.Constant(wide.kind.return_type, ir.Undefined)
@@ -206,7 +206,7 @@ def _filled(b: ir.IRBuilder, whole: ir.Value, first: int, values: Sequence[ir.Va
 class TracedEmitter(LoopEmitter):
     """Writes a loop that may be given its codes and the words that it reads: a flag says whether it is, then come values."""
 
-    def __init__(self, builder: ir.IRBuilder, code: CodeKind, memory: Registers, tables: ir.Value,
+    def __init__(self, builder: ir.IRBuilder, code: CodeKind, memory: StepRegisters, tables: ir.Value,
                  codes: tuple[ir.Value, Sequence[ir.Value], Sequence[ir.Value]],
                  reads: tuple[ir.Value, Sequence[ir.Value]]) -> None:
         super().__init__(builder, code, memory, tables)

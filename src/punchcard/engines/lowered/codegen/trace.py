@@ -15,7 +15,7 @@ from llvmlite import ir
 from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout
 from punchcard.engines.lowered.codegen.driver import LOOPS, RUN, look_for_patterns, run_arguments
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i64, is_near, resized
-from punchcard.engines.lowered.codegen.step import Part, StepCall
+from punchcard.engines.lowered.codegen.step import LoopPart, StepCall
 from punchcard.engines.lowered.tracing.profile import Arm, HotGraph, HotState
 from punchcard.words.llvm import number
 
@@ -32,7 +32,7 @@ class PatternPart(NamedTuple):
     wanted: int
 
 
-PartsOf = Callable[[ir.IRBuilder, HotState, ir.Value, ir.Value], Sequence[Part]]
+PartsOf = Callable[[ir.IRBuilder, HotState, ir.Value, ir.Value], Sequence[LoopPart]]
 """The parts of the loop of a hot state, with the driver's tables and those of cases; none if it cannot be traced."""
 
 

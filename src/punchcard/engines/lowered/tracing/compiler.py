@@ -16,7 +16,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import StateWord
 from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.floats import I64, i64, resized
-from punchcard.engines.lowered.codegen.step import Part, PartShape, StepCall, emit_part
+from punchcard.engines.lowered.codegen.step import LoopPart, PartShape, StepCall, emit_part
 from punchcard.engines.lowered.codegen.trace import (
     SAMPLE,
     TRACED,
@@ -159,12 +159,12 @@ class TraceCompiler:
         """Those that the driver has code for now, in order."""
         return tuple(sorted(self._model.known)) if self._selectors else ()
 
-    def _parts(self, module: ir.Module, b: ir.IRBuilder, key: int, tables: ir.Value, extra: ir.Value) -> list[Part]:
+    def _parts(self, module: ir.Module, b: ir.IRBuilder, key: int, tables: ir.Value, extra: ir.Value) -> list[LoopPart]:
         """The parts of a loop of a case, in their order."""
-        def part(name: str, own: PartCode, codes: int, reads: int, its_tables: ir.Value) -> Part:
+        def part(name: str, own: PartCode, codes: int, reads: int, its_tables: ir.Value) -> LoopPart:
             known = module.globals.get(name)
             function = known if known is not None else ir.Function(module, own.shape.kind, name)
-            return Part(function, own.shape, its_tables, codes, reads, partial(self._column, own))
+            return LoopPart(function, own.shape, its_tables, codes, reads, partial(self._column, own))
 
         found = []
         for name, own in self._names_in_order(key):
@@ -284,7 +284,7 @@ class TraceCompiler:
         keys = {key for state in graph.states if (key := self.key_of(state)) is not None and (not cases or key in cases)}
 
         def emit(module: ir.Module) -> None:
-            def parts_of(b: ir.IRBuilder, state: HotState, tables: ir.Value, extra: ir.Value) -> list[Part]:
+            def parts_of(b: ir.IRBuilder, state: HotState, tables: ir.Value, extra: ir.Value) -> list[LoopPart]:
                 key = self.key_of(state)
                 return [] if key is None or key not in keys else self._parts(module, b, key, tables, extra)
 

@@ -23,7 +23,7 @@ from punchcard.machines.fleq.blocks.transport import Share, Transport
 from punchcard.machines.fleq.blocks.workspace import Constant, ScratchColumn, Workspace
 from punchcard.machines.fleq.designs.base import FleqDesign, FleqSizes
 from punchcard.machines.fleq.facts import card_facts
-from punchcard.machines.story import Moves, Place, Quote, Sentence, Story
+from punchcard.machines.story import HeadMoves, Quote, Sentence, Story, ValuePlace
 from punchcard.primitives.bits import increment_bits, step_and
 from punchcard.primitives.memory import ADDRESS_GAP
 from punchcard.transformer.build import Part, assign, attend
@@ -103,19 +103,20 @@ class CompactDesign(FleqDesign):
         return [self._fetch(), self._read(work), self._function(work), self._write(work)]
 
     def story(self, sizes: FleqSizes, layout: Layout) -> Story:
-        fetched, height = {"place": Quote(Place(0, head=0))}, sizes.size
+        fetched, height = {"place": Quote(ValuePlace(0, head=0))}, sizes.size
         return (
             (Sentence("The head fetches {place}: {instruction}", fetched),
              Sentence("The ReLU layer decodes it: every scratchpad column knows what to read, and where its result goes.")),
             (Sentence("Every scratchpad column reads its column of an operand: {moves}.",
-                      {"moves": Moves(0, ("zero",), "scratchpad", "data", height)}),
+                      {"moves": HeadMoves(0, ("zero",), "scratchpad", "data", height)}),
              Sentence("The ReLU layer sets to 0 what was read beyond an operand's height.")),
             (Sentence("The head brings together what the function needs: {moves}.",
-                      {"moves": Moves(0, ("zero",), "scratchpad", "operand", height)}),
+                      {"moves": HeadMoves(0, ("zero",), "scratchpad", "operand", height)}),
              Sentence("The ReLU layer computes the function: {instruction}")),
-            (Sentence("The head writes the result: {moves}.", {"moves": Moves(0, ("zero",), "memory", "result", height)}),
+            (Sentence("The head writes the result: {moves}.",
+                      {"moves": HeadMoves(0, ("zero",), "memory", "result", height)}),
              Sentence("The ReLU layer erases what was there before, and tests the flag. Next is {next}.",
-                      {"next": Quote(Place(0), "program_counter", names=True)})),
+                      {"next": Quote(ValuePlace(0), "program_counter", names=True)})),
         )
 
     def _fetch(self) -> Part:

@@ -36,7 +36,7 @@ from punchcard.machines.riscv.designs.layout import (
 )
 from punchcard.machines.riscv.designs.traps import Traps
 from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
-from punchcard.machines.story import WARMS_UP, Place, Quote, Sentence, Story, name
+from punchcard.machines.story import WARMS_UP, Quote, Sentence, Story, ValuePlace, name
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import rows, stack
@@ -103,7 +103,7 @@ class RiscvThreeLayer(RiscvDesign):
         ])
 
     def story(self, sizes: RiscvSizes, layout: Layout) -> Story:
-        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        pad, one, two, cell = ValuePlace(0), ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=0, gives=True)
         value = Quote(pad, "value")
         first = (Sentence("{instruction}: head 1 fetches x = {x} from {from_x}, and head 2 y = {y} from {from_y}.",
                           {"x": Quote(pad, "x"), "from_x": name(one), "y": Quote(pad, "y"), "from_y": name(two)},

@@ -52,7 +52,7 @@ from punchcard.machines.riscv.designs.layout import (
     whole_facts,
 )
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
-from punchcard.machines.story import WARMS_UP, Place, Quote, Sentence, Story, name
+from punchcard.machines.story import WARMS_UP, Quote, Sentence, Story, ValuePlace, name
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import (
     equal_where,
@@ -120,7 +120,7 @@ class RiscvTwoLayer(RiscvDesign):
         ]
 
     def story(self, sizes: RiscvSizes, layout: Layout) -> Story:
-        pad, one, two, cell = Place(0), Place(0, head=0), Place(0, head=1), Place(0, head=1, gives=True)
+        pad, one, two, cell = ValuePlace(0), ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=1, gives=True)
         value = Quote(pad, "value")
         return (
             (Sentence("{instruction}: head 1 fetches x = {x} from {from_x}, and head 2 y = {y} from {from_y}.",

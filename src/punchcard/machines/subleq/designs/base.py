@@ -20,7 +20,7 @@ from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
 from punchcard.machines.meaning import Meaning
-from punchcard.machines.story import Condition, Place, Quote
+from punchcard.machines.story import Condition, Quote, ValuePlace
 from punchcard.words.word import Word
 
 EVERY_CELL = ("constants", "memory")
@@ -180,7 +180,7 @@ class SubleqDesign(Design[SubleqSizes]):
         return (Pattern(self.halting_register, "scratchpad", bits),)
 
 
-SCRATCHPAD = Place(0)
+SCRATCHPAD = ValuePlace(0)
 
 
 def pointer_to(rows: str, *, before: bool = False) -> Quote:

@@ -34,7 +34,7 @@ from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
 from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding, kept
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning
-from punchcard.machines.story import Place, Quote, Sentence, Story, name
+from punchcard.machines.story import Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.subleq.designs.base import (
     CONSTANTS,
     COUNTER_FACT,
@@ -154,7 +154,7 @@ class SubleqOneLayer(SubleqDesign):
         ]
 
     def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
-        instruction = Place(0, head=0)
+        instruction = ValuePlace(0, head=0)
         return ((
             Sentence("Head 1 stores the waiting {waiting} in {waits}, and fetches {fetched}. Heads 2 and 3 bring {waiting} "
                      "to every instruction that uses {waits}.",

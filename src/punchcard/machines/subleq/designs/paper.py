@@ -9,7 +9,7 @@ from typing import ClassVar
 from punchcard.card.facts import AnyFact
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.meaning import Meaning
-from punchcard.machines.story import Condition, Place, Quote, Sentence, Story, name
+from punchcard.machines.story import Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.subleq.designs.base import (
     COUNTER_FACT,
     EVERY_CELL,
@@ -81,7 +81,7 @@ class SubleqPaper(SubleqDesign):
         ]
 
     def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
-        one, two, cell = Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        one, two, cell = ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=0, gives=True)
         pointers = {x: pointer_to(f"pointer.{x}") for x in "abc"} | {"halts": halts("pointer.b")}
         read_a, read_b = (Quote(SCRATCHPAD, f"read_{x}") for x in "ab")
         was_a, was_b = (replace(quote, before=True) for quote in (read_a, read_b))

@@ -12,7 +12,7 @@ from typing import ClassVar
 from punchcard.card.facts import AnyFact, ColumnWords, Fact
 from punchcard.card.layout import Card, Layout, RowBlock, kept
 from punchcard.machines.meaning import Meaning
-from punchcard.machines.story import WARMS_UP, Condition, Place, Quote, Sentence, Story, name
+from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.subleq.designs.base import (
     EVERY_CELL,
     SCRATCHPAD,
@@ -90,10 +90,10 @@ class SubleqTwoLayer(SubleqDesign):
         ]
 
     def story(self, sizes: SubleqSizes, layout: Layout) -> Story:
-        one, two, cell = Place(0, head=0), Place(0, head=1), Place(0, head=0, gives=True)
+        one, two, cell = ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=0, gives=True)
         operands = {"a": name(one), "b": name(two), "word_a": Quote(one, "memory"), "word_b": Quote(two, "memory")}
         outcome = {"difference": Quote(SCRATCHPAD, "difference"), "next": pointer_to("following")}
-        stored = {"cell": name(cell), "fetched": name(Place(0, head=0))}
+        stored = {"cell": name(cell), "fetched": name(ValuePlace(0, head=0))}
         subtracts = "The ReLU layer subtracts {word_a} from {word_b}: the bits of {difference}."
         cleans, stores = "The ReLU layer makes clean bits of it", "{cell} is {word}"
         holds = ("The scratchpad holds {fetched}: subtract {next_a} from {next_b}, and go to {next_c} if that is not "
