@@ -255,7 +255,7 @@ def test_the_command_runs_a_folder(form: str, folder: Callable[[str], Path]) -> 
     assert (" ".join(same.words), same.agrees) == (" ".join(told["trace"].split()[:12]), True)
     shown = invoke("run", folder(form), "--on", "stock", "--trace").stdout.splitlines()
     assert shown[0] == told["trace"]
-    assert shown[1] == "halted at 4: after 9 instructions, 28 tokens"
+    assert shown[1] == "halted at 4 after 9 instructions, 28 tokens"
     assert shown[-1] == "check    agrees with the interpreter"
 
 

@@ -43,7 +43,8 @@ def export(
     registry: Registry, file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...],
     arguments: tuple[str, ...], **given: Any,
 ) -> None:
-    """Export a machine to a folder for TransformerLens, ONNX, Hugging Face or safetensors, or with its ground truth.
+    """Export a machine to a folder: for TransformerLens, ONNX, Hugging Face or safetensors, with its ground truth, or as a
+    stock GPT-2 or Llama.
 
     FILE is a program, whose card is exported too, or a saved machine. The weights never depend on the program.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("programs", nargs=-1, required=True, metavar="SKILL...")
 @click.option("--base", required=True, metavar="FOLDER",
-              help="The language model: a folder with its tokenizer, or a .gguf file.")
+              help="The language model: a folder with its tokenizer, or a .gguf file. Nothing is downloaded.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
 @click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
               help="Loops per token after which a program has no opinion.")

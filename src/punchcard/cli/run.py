@@ -53,7 +53,7 @@ TRACED_DENSELY = 512
               help="Print what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
-@click.option("--no-traces", is_flag=True, help="Do not compile hot paths of the card by themselves.")
+@click.option("--no-traces", is_flag=True, help="Do not compile hot paths of a long run to code of their own.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
 @click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")

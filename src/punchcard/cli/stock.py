@@ -29,17 +29,17 @@ def run_stock(
 
     run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check)
     state = run.trace
+    status = 0 if state.halted and run.agrees is not False else 1
     if as_json:
         print_json({"engine": run.engine, "tokens": len(run.words), "steps": run.trace.steps, "halted": run.trace.halted,
                     "program_counter": state.program_counter, "output": state.output.decode("latin-1"),
                     "memory": list(state.memory), "agrees": run.agrees,
                     "seconds": round(run.seconds, 6), "trace": " ".join(run.words)})
-        return 1 if run.agrees is False else 0
+        return status
     if trace:
         out(" ".join(run.words))
-    reason = "halted" if run.trace.halted else "not halted"
-    out(f"{reason} at {state.program_counter}: after {plural(run.trace.steps, 'instruction')}, "
-        f"{plural(len(run.words), 'token')}")
+    end = "halted" if state.halted else "stopped"
+    out(f"{end} at {state.program_counter} after {plural(state.steps, 'instruction')}, {plural(len(run.words), 'token')}")
     if state.output:
         out(f"output   {state.output.decode('latin-1')!r}")
     out(f"memory   {join_some([f'@{address} {value}' for address, value in enumerate(state.memory)], most=MOST_CELLS)}")
@@ -48,7 +48,7 @@ def run_stock(
         out("check    agrees with the interpreter")
     elif run.difference is not None:
         out(f"check    token {run.difference} is {run.words[run.difference]!r}, the interpreter's is {run.expected!r}")
-    return 1 if run.agrees is False else 0
+    return status
 
 
 def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> int:

@@ -60,12 +60,12 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
     from punchcard.cli.display import Progress as ProgressLine
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
-    from punchcard.workers.executor import default_workers
+    from punchcard.workers.cores import cores
 
     plan = Sweep.load(file)
     if dry_run:
         found = estimate(plan, output if resume else None)
-        count = workers or default_workers()
+        count = workers or cores()
         out(f"{found.jobs:,} jobs, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
             f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
         return

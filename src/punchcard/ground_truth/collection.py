@@ -27,7 +27,8 @@ from punchcard.ground_truth import score
 from punchcard.ground_truth.making import TEST_TRUTH
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
-from punchcard.workers.executor import default_workers, workers_of
+from punchcard.workers.cores import cores
+from punchcard.workers.executor import workers_of
 
 SETS = ("small", "full")
 MANIFEST, PAGE, SCORE = "manifest.json", "README.md", "score.py"
@@ -69,7 +70,7 @@ def make_set(
             made[spec.name] = {**row["about"], **{name: row[name] for name in ("nodes", "nodes_of", "edges", "edges_of")}}
 
     with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
-        count = getattr(chosen, "lanes", None) or workers or default_workers()
+        count = getattr(chosen, "lanes", None) or workers or cores()
         dispatch(jobs, MAKE, keep, chosen, workers=count, limit=LIMIT, progress=progress)
     manifest = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__,
                 "models": {job.name: made[job.name] for job in jobs}}

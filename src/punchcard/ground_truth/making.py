@@ -33,7 +33,7 @@ from punchcard.ground_truth.truth import OFF, Truth, TruthMaker, variables_of
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import installed
 from punchcard.transformer.build import compile_layers
-from punchcard.transformer.weights import Weights
+from punchcard.transformer.weights import NAMES, Weights
 
 TEST_TRUTH = "test-truth"
 SCALES = ((1.0, np.int8), (0.125, np.int16))
@@ -91,7 +91,7 @@ def make_model(spec: ModelSpec) -> dict[str, Any]:
 
 
 def _arrays(layer: Any) -> list[tuple[str, AnyArray]]:
-    return [(name, getattr(layer, name)) for name in ("key", "query", "value", "temperature", "w1", "b1", "w2", "b2")]
+    return [(name, getattr(layer, name)) for name in NAMES]
 
 
 def _network(layers: Sequence[Mapping[str, AnyArray]], groups: Sequence[Sequence[Sequence[int]]]) -> ScoredNetwork:

@@ -10,8 +10,8 @@ An answer is a JSON object, by the names of models. Of each it has some of
     "variables": {"v0": [[...], ...]}                   vectors of the model's width that span a variable's subspace
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
-Variables have the accuracy of interchange interventions: of so many pairs, how often the card after the loop is the same
-whether the true subspace or that of the answer is taken from the other run.
+Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
+true subspace is taken from the other run, how often the answer's subspace gives the same card.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from punchcard.sweep.job import SweepJob
 from punchcard.sweep.plan import Sweep
 from punchcard.sweep.results import Results, row_of
 from punchcard.sweep.trial import measure
-from punchcard.workers.executor import default_workers, workers_of
+from punchcard.workers.cores import cores
+from punchcard.workers.executor import workers_of
 
 MEASURE = "punchcard.sweep.trial:measure"
 SAMPLE_SECONDS = 10.0
@@ -52,7 +53,7 @@ def run_sweep(
         results.add([row_of(job, row) for job, row in rows])
 
     with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
-        count = getattr(chosen, "lanes", None) or workers or default_workers()
+        count = getattr(chosen, "lanes", None) or workers or cores()
         dispatch(left, MEASURE, keep, chosen, workers=count, limit=sweep.limit, done=len(jobs) - len(left),
                  progress=progress)
     return results

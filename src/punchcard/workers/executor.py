@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from punchcard.budget import limit
+from punchcard.workers.cores import cores
 from punchcard.workers.lanes import LaneExecutor, ProcessLane
 
 OVERHEAD = 2 << 30
@@ -19,9 +19,4 @@ def workers_of(workers: int | None, ray: str | bool | None) -> AbstractContextMa
         from punchcard.workers.ray_lane import ray_executor
 
         return ray_executor("" if ray is True else ray, workers, memory=limit() + OVERHEAD)
-    return LaneExecutor(default_workers() if workers is None else workers, lambda: ProcessLane(limit() + OVERHEAD))
-
-
-def default_workers() -> int:
-    """One for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return LaneExecutor(cores() if workers is None else workers, lambda: ProcessLane(limit() + OVERHEAD))

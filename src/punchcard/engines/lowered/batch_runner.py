@@ -7,7 +7,6 @@ code that is being replaced. The generated code runs outside of Python's lock, s
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from collections import deque
@@ -31,6 +30,7 @@ from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model
+from punchcard.workers.cores import cores
 
 JOBS_A_THREAD = 2
 """One that is worked on, and one that waits, so that no thread does."""
@@ -283,11 +283,6 @@ class CompiledBatchRunner(BatchRunner):
         """The run of a card for which there is no code."""
         card, why = self.refused[number]
         return Run(card, 0, "declined", self.engine, notes=(why,), made={self.engine: 0})
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LoweredBatchRunner(CompiledBatchRunner):

@@ -518,7 +518,8 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         if cache is not None:
             keys, values = self._cached(cache, keys, values, start)
         elif start:
-            raise ValueError(f"a cache of {start} tokens is needed that the card has read too")
+            raise ValueError(f"the card must read the {start} tokens before these too: give the cache that this model "
+                             "filled with them, or all tokens at once")
         asked = torch.arange(start, start + count)
         asked = asked[kept.cpu()] if isinstance(kept, Tensor) else asked[-logits.shape[1]:]
         found = self.card.opinions(keys, values, asked)
