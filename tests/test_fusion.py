@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 import punchcard
 from punchcard.errors import FusionError, ProgramError
@@ -20,7 +22,9 @@ from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import load_skill, shipped
 from punchcard.language_models.fusion.skills.build import built
 from punchcard.language_models.fusion.writing import TokenWriter
+from punchcard.language_models.tokens import text_tokens
 from punchcard.machines.riscv.languages import elf
+from tests.command_line import invoke
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
 
@@ -224,6 +228,16 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
+    over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")
+    assert (over.exit_code, "that is the base, which is not written over" in over.stderr) == (2, True)
+    empty = invoke("chat", tmp_path / "model", "--prompt", "")
+    assert (empty.exit_code, "the text is empty" in empty.stderr) == (2, True)
+
+
+def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
+    words = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0}, unk_token="[UNK]")))
+    with pytest.raises(FusionError, match="does not take the text"):
+        text_tokens(words, 1)
 
 
 ALONE = """

@@ -309,6 +309,16 @@ def test_a_dry_run_counts_and_estimates(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_jobs_that_are_refused_are_counted(tmp_path: Path) -> None:
+    """A misspelt option is an error of every job: the sweep is not a success."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(FIRST.read_text().replace("design =", "desing =").replace("../", f"{EXAMPLES}/"))
+    ran = invoke("sweep", plan, "-o", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "40 jobs refused: desing is not for" in ran.stderr
+    assert "no job of this sweep could be run" in ran.stderr
+
+
 @pytest.mark.parametrize(("words", "wanted"), [
     (("sweep", FIRST), "name it with -o DIR"),
     (("sweep", "report", "/nowhere"), "no such file"),

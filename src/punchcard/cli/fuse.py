@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +34,8 @@ def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> N
     from punchcard.language_models.fusion.composition import fuse as fused_with
     from punchcard.language_models.fusion.composition import load_base, save_fused
 
+    if Path(output).exists() and Path(base).exists() and Path(output).samefile(base):
+        raise PunchcardError(f"-o {output}: that is the base, which is not written over; choose another folder")
     model, tokenizer = load_base(base)
     for name in save_fused(fused_with(model, tokenizer, list(programs), max_loops=max_loops), tokenizer, output):
         out(f"{output}/{name}")
@@ -56,6 +59,8 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
 
     if save_card is not None and prompt is None:
         raise PunchcardError(f"--save-card {save_card}: it needs --prompt TEXT, which is put on the card")
+    if prompt is not None and not prompt:
+        raise PunchcardError("--prompt '': the text is empty, and a model continues one; give at least a letter")
     writer = TokenWriter(*open_fused(folder))
     if prompt is not None and save_card is not None:
         write_whole(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard.cli.options import memory_option
-from punchcard.cli.terminal import log, out
+from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.formatting import plural
 
@@ -83,6 +83,11 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
             log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
             raise
     out(f"{output}: {len(results):,} of {plural(results.jobs, 'job')}")
+    refusals = results.refusals()
+    for reason, count in refusals.items():
+        remark(f"{plural(count, 'job')} refused: {reason}")
+    if sum(refusals.values()) == results.jobs:
+        raise PunchcardError(f"{str(file)!r}: no job of this sweep could be run")
 
 
 @sweep.command()

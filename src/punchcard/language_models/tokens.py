@@ -73,12 +73,22 @@ def _bytes(scheme: Scheme, tokenizer: Any, number: int, tokens_added: Mapping[in
         return None
 
 
+def _encoded(tokenizer: Any, text: str, special: set[int]) -> list[int]:
+    """The tokens of a text, without special ones."""
+    try:
+        found = tokenizer.encode(text, add_special_tokens=False)
+    except Exception as error:  # whatever a tokenizer says of a text that it cannot take
+        raise FusionError(f"{type(tokenizer).__name__} does not take the text {text!r}: {error}; use a base that takes any "
+                          "text") from None
+    return [number for number in found if number not in special]
+
+
 def _scheme(tokenizer: Any, special: set[int]) -> Scheme:
     """The scheme in which the tokens of every sample are the sample; a space at its beginning may be added."""
     seen, added = "", tokenizer.added_tokens_decoder
     for scheme in SCHEMES:
         for sample in SAMPLES:
-            numbers = [number for number in tokenizer.encode(sample, add_special_tokens=False) if number not in special]
+            numbers = _encoded(tokenizer, sample, special)
             spelt = [_bytes(scheme, tokenizer, number, added) for number in numbers]
             if None in spelt or b"".join(filter(None, spelt)) not in (sample.encode(), b" " + sample.encode()):
                 seen = seen or f"{sample!r} becomes {tokenizer.convert_ids_to_tokens(numbers)[:8]!r}"

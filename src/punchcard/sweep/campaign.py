@@ -34,7 +34,7 @@ def run_sweep(
     workers    how many workers, default: one a core
     ray        True: start a Ray here; an address: join that one
     resume     complete a folder that has results of this sweep
-    progress   called with a `Progress` after each part
+    progress   called with a `SweepProgress` after each part
 
     Returns the `Results`.
     """

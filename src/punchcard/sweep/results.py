@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -133,6 +134,12 @@ class Results:
                 if name not in frame:
                     frame[name] = [each.get(name) for each in given]
         return frame
+
+    def refusals(self) -> dict[str, int]:
+        """Why jobs could not be built or run, and how many for each reason, the most frequent first."""
+        table = self.table()
+        pairs = zip(table["status"].to_pylist(), table["message"].to_pylist(), strict=True)
+        return dict(Counter(message for status, message in pairs if status == "refused").most_common())
 
     @cached_property
     def jobs(self) -> int:

@@ -16,6 +16,7 @@ from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
 from punchcard.language_models.fusion.skill import load_skill
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.transformer.weights import shared_tensor
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
@@ -66,7 +67,7 @@ def fuse(
                             (stream.reward, tokens.reward), (stream.temperature, torch.tensor(128.0))):
             held.copy_(given)
         for name, array in machine.weights.state():
-            stream.get_parameter(name).copy_(torch.from_numpy(array))
+            stream.get_parameter(name).copy_(shared_tensor(array))
         for number, skill in enumerate(skills):
             stream.cards[number] = machine.punch(skill.program).to(torch.int8)
     register()
