@@ -149,7 +149,7 @@ def test_sentences_of_fleq(design: str) -> None:
     assert compared >= 8
 
 
-@pytest.mark.parametrize("design", ["three-layer", "two-layer"])
+@pytest.mark.parametrize("design", ["three-layer", soaked("two-layer")])
 def test_sentences_of_riscv(design: str) -> None:
     """What is stored is in the register or word of the interpreter; a design that lags stores it a loop later."""
     found = opened("riscv/fibonacci.s", memory=64, design=design)
