@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import punchcard
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError, WeightsError
@@ -471,3 +472,31 @@ def test_a_context_that_is_too_long_is_refused_with_the_longest() -> None:
     assert StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float32", most).holds()
     assert not StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float32", most + 1).holds()
     assert StockCheckpoint("gpt2", SubleqText(8, 8, 8), "float64", 20_000).holds()
+
+
+@pytest.mark.parametrize(("form", "name", "change", "wanted"), [
+    ("gpt2", "config.json", {"n_head": 1}, "n_head = 1"),
+    ("gpt2", "config.json", {"scale_attn_weights": False}, "scale_attn_weights = False"),
+    ("llama", "config.json", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "rope_scaling"),
+    ("llama", "config.json", {"attention_bias": True}, "attention_bias = True"),
+    ("llama", "generation_config.json", {"repetition_penalty": 2.0}, "repetition_penalty"),
+    ("gpt2", "generation_config.json", {"eos_token_id": 3}, "eos_token_id = 3"),
+])
+def test_a_setting_that_makes_another_model_is_refused(
+    form: str, name: str, change: dict[str, Any], wanted: str, tmp_path: Path,
+) -> None:
+    checkpoint(form, text=SubleqText(4, 4, 4), positions=64).write(tmp_path)
+    assert weights_in(tmp_path).bits
+    path = tmp_path / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(WeightsError, match=wanted):
+        weights_in(tmp_path)
+
+
+def test_a_tensor_that_no_checkpoint_has_is_refused(tmp_path: Path) -> None:
+    checkpoint("llama", text=SubleqText(4, 4, 4), positions=64).write(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["model.layers.0.self_attn.q_proj.bias"] = np.ones(8, dtype=np.float32)
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(WeightsError, match=r"q_proj\.bias, which is not a part of a stock checkpoint"):
+        weights_in(tmp_path)

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from punchcard.language_models.stock.structure import Structure, layer_plans, st
 from punchcard.language_models.stock.tokenizer import write_tokenizer
 from punchcard.language_models.stock.weights import StockWeights, compiled, margin_of
 from punchcard.machines.base import Machine
+from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
 TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
@@ -41,7 +42,8 @@ DECODERS: dict[str, Callable[..., StockDecoder]] = {"subleq": subleq.decoder, "v
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
 SAMPLE = 256
-CONFIG, MODEL, MACHINE, PROMPT = "config.json", "model.safetensors", "machine.json", "prompt.txt"
+CONFIG, GENERATION, MODEL = "config.json", "generation_config.json", "model.safetensors"
+MACHINE, PROMPT = "machine.json", "prompt.txt"
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,7 @@ class StockCheckpoint:
         tensors = {name: np.ascontiguousarray(tensor.astype(held)) for name, tensor in form.tensors(weights).items()}
         write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
         write_whole(folder / CONFIG, json.dumps(form.config(weights), indent=2) + "\n")
-        ending = {"eos_token_id": weights.end, "pad_token_id": weights.end, "max_length": self.positions, "do_sample": False}
-        write_whole(folder / "generation_config.json", json.dumps(ending, indent=2) + "\n")
+        write_whole(folder / GENERATION, json.dumps(_generation(weights), indent=2) + "\n")
         write_tokenizer(self.decoder.vocabulary, self.positions, folder)
         about = {"machine": self.text.machine, **self.text.sizes, "form": self.form, "dtype": self.dtype,
                  "positions": self.positions, "punchcard": __version__}
@@ -196,9 +197,40 @@ def weights_in(folder: str | Path) -> StockWeights:
         tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
-    found: StockWeights = FORMS[opened(folder).form].weights(
-        {name: tensor.astype(np.float64) for name, tensor in tensors.items()}, _json(place / CONFIG))
+    form, config = FORMS[opened(folder).form], _json(place / CONFIG)
+    noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
+    found: StockWeights = form.weights(noted, config)
+    if others := noted.keys() - noted.taken:
+        raise WeightsError(f"{MODEL} has {min(others)}, which is not a part of a stock checkpoint")
+    for path, wanted in ((CONFIG, form.config(found)), (GENERATION, _generation(found))):
+        _check_equal(path, _json(place / path), wanted)
     return found
+
+
+class NotedTensors(dict[str, Array]):
+    """Tensors by name, and which of them were taken."""
+
+    def __init__(self, tensors: Mapping[str, Array]) -> None:
+        super().__init__(tensors)
+        self.taken: set[str] = set()
+
+    def __getitem__(self, name: str) -> Array:
+        self.taken.add(name)
+        return super().__getitem__(name)
+
+
+def _generation(weights: StockWeights) -> dict[str, Any]:
+    """How `generate` chooses tokens, and where it ends."""
+    return {"eos_token_id": weights.end, "pad_token_id": weights.end, "max_length": weights.positions, "do_sample": False}
+
+
+def _check_equal(path: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse a setting that transformers reads, and that an export does not write: the model would be another one."""
+    for name in sorted({*found, *wanted}):
+        if name not in wanted:
+            raise WeightsError(f"{path} has {name} = {found[name]!r}: a stock checkpoint has no such setting")
+        if name not in found or found[name] != wanted[name]:
+            raise WeightsError(f"{path} has {name} = {found.get(name)!r}: this stock checkpoint has {wanted[name]!r}")
 
 
 def structure_in(folder: str | Path) -> Structure:
