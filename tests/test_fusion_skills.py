@@ -141,3 +141,23 @@ def test_the_first_skill_with_an_opinion_is_heard() -> None:
         assert heard == [0, 0, 1]
     finally:
         model.card.observers.pop()
+
+
+CHANGED = (
+    "Run this SUBLEQ program: 15 16 9 17 -1 6 0 0 -1 18 -1 12 0 0 -1 1000000 5 78 89\nOutput:", "5 – 3 + 1 =",
+    "10 – 2 * 3 =", "8 : 2 + 1 =", "10 +\n2 + 3 =", "10 +\t2 + 3 =", "(5 +\n3 + 4 =", "2 * \\\n3 + 4 =", "5 div 3 + 1 =",
+    "4 choose 2 + 1 =", "lg 100 + 2 =", "abs -3 + 4 =", "floor 7 / 2 =", "triple 2 + 3 =", "square 3 + 4 =",
+    "What day of the week is 10000-11-18?\nA:", "What day is 12/25?\nA:", "When is 9/11?\nA:",
+    "Who won if the score is 3-1?\nA:", "Why is 3 < 4?\nA:", "What is false is 3 > 4?\nA:",
+    "Which is larger, 555-1234 or 3?\nA:", "In base 8, what is 7 + 1?\nA:", "In binary, what is 1 + 1?\nA:",
+    "In base 2, 1 + 1 =", "Modulo 5, what is 3 + 4?\nA:", "To the nearest integer, what is 7/2?\nA:",
+    "In Python, what is 2^3?\nA:",
+    "Do not run this SUBLEQ program: 9 -1 3 10 -1 6 0 0 -1 72 105\nOutput:",
+    "How many instructions has the SUBLEQ program: 9 -1 3 10 -1 6 0 0 -1 72 105\nAnswer:",
+)
+"""What is before a sum or a program changes it, or may: a sum that began earlier, other arithmetic, another question."""
+
+
+@pytest.mark.parametrize("text", CHANGED)
+def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> None:
+    assert said(text, *shipped()) is None

@@ -15,12 +15,14 @@
 
 static int memory[WORDS];
 static char output[LONGEST + 1];
+static int has_large;
 
 static int eat_word(void)
 {
     int sign = at < stop && *at == '-';
     at += sign;
     int value = eat_number();
+    if (value < 0) has_large = 1;                                        /* more digits than are read */
     return sign ? -value : value;
 }
 
@@ -34,7 +36,7 @@ static int read_program(void)
         if (at == stop) return count;
         if (count == WORDS || !(is_digit(*at) || (*at == '-' && at + 1 < stop && is_digit(at[1])))) return 0;
         memory[count++] = eat_word();
-        if (at < stop && !is_space(*at) && *at != ',') return 0;
+        if (has_large || (at < stop && !is_space(*at) && *at != ',')) return 0;
     }
 }
 
@@ -58,11 +60,26 @@ static int execute(void)
     return written;
 }
 
+/* Whether the question asks for what the program writes. */
+static int is_asked_to_run(void)
+{
+    static const char *const ASKED[] = {"please ", "run ", "execute ", "what does ", "what is the output of ", "what's the output of ",
+                                        "subleq", 0};
+    skip_spaces();
+    for (int i = 0; ASKED[i]; i++) {
+        int length = begins(at, stop, ASKED[i]);
+        if (length && !i) at += length;
+        else if (length) return 1;
+    }
+    return 0;
+}
+
 int main(void)
 {
     turn now;
     if (!asked(&now)) return 0;
     read_question(&now);
+    if (!is_asked_to_run()) return 0;
     for (; at < stop; at++) if (eat("subleq program") || eat("subleq")) break;
     if (at < stop && read_program() >= 3 && execute() > 0) reply(output, now.written, now.spaced, "");
     return 0;

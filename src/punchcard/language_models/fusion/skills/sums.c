@@ -12,7 +12,7 @@
 
 #define MOST_DIGITS 40
 #define ROOM 200
-#define MOST_VALUES 12
+#define MOST_VALUES 10
 #define DECIMALS 40
 #define ROUNDED 10
 
@@ -377,22 +377,52 @@ static int is_a_name(const char *from, const char *to)
     return (count == 3 || count == 4) && group[count - 1] == 4 && group[count - 2] == 3;
 }
 
-/* Whether the text before an expression leaves it what it is. */
+/* How long the word is that ends at c, if it is in the list, where each word is between spaces; else 0. */
+static int ends_with(const char *start, const char *c, const char *words)
+{
+    const char *first = c;
+    while (first > start && (is_letter(first[-1]) || first[-1] == '\'')) first--;
+    for (int length = (int)(c - first), i; length && *words; words++) {
+        for (i = 0; i < length && lower(first[i]) == words[i + 1]; i++) {}
+        if (*words == ' ' && i == length && words[i + 1] == ' ') return length;
+    }
+    return 0;
+}
+
+/* Whether something asks for another arithmetic than that of decimal numbers. */
+static int is_otherwise(const char *start, const char *end)
+{
+    static const char OTHER[] = " base binary hex hexadecimal octal mod modulo modulus nearest round rounded roman python ";
+    for (const char *c = start + 1; c <= end; c++)
+        if ((c == end || !is_letter(*c)) && ends_with(start, c, OTHER)) return 1;
+    return 0;
+}
+
+/* Whether the text before an expression leaves it what it is. What is not known to do so may change it. */
 static int stands_alone(const char *start, const char *from)
 {
-    static const char *const CHANGING[] = {"of", "by", "log", "ln", "sin", "cos", "tan", "sqrt", "root", "half", "double",
-                                           "twice", "negative", "over", "per", "to", "than", "base", "version", "not", "room",
-                                           "page", "pages", "line", "lines", "section", "verse", "route", 0};
-    const char *c = from;
+    static const char KNOWN[] = " is are what's calculate compute evaluate solve out find answer that and so then because have get simplify sum result ";
+    const char *c = from, *line;
     while (c > start && c[-1] == ' ') c--;
     if (c > start && c == from && !is_space(c[-1]) && c[-1] != '$' && c[-1] != '=') return 0;
     if (c > start && (c[-1] == '<' || c[-1] == '>' || c[-1] == '|' || c[-1] == '&' || c[-1] == '!' || c[-1] == '~'))
         return 0;
-    if (c - start > 2 && c[-3] == '\xe2' && c[-2] >= '\x88' && c[-2] <= '\x8b') return 0;                  /* ∑ ∫ √ and others */
-    for (int i = 0; CHANGING[i]; i++) {
-        int length = ends(start, c, CHANGING[i]);
-        if (length && (c - length == start || !is_letter(c[-length - 1]))) return 0;
+    if (c > start && is_letter(c[-1])) {
+        if (!ends_with(start, c, KNOWN)) return 0;
+        while (c > start && (is_letter(c[-1]) || c[-1] == '\'')) c--;
+        while (c > start && is_space(c[-1])) c--;
+        if (c > start && (is_digit(c[-1]) || c[-1] == ')')) return 0;     /* 5 and 3 + 1 = */
+    } else {
+        while (c > start && is_space(c[-1])) c--;                         /* a sum that began on the line before */
+        if (c > start && ((unsigned char)c[-1] >= 128 || c[-1] == '+' || c[-1] == '-' || c[-1] == '*' || c[-1] == '/'
+                          || c[-1] == '%' || c[-1] == '^' || c[-1] == '(' || c[-1] == '\\')) return 0;
+        if (c > start && c[-1] == ':') {                                  /* 8 : 2 + 1 = */
+            while (c > start && (c[-1] == ':' || is_space(c[-1]))) c--;
+            if (c > start && is_digit(c[-1])) return 0;
+        }
     }
+    for (line = from; line > start && line[-1] != '\n'; line--) {}
+    if (is_otherwise(line, from)) return 0;
     int quotes = 0;                                                      /* open quotation marks on this line */
     for (c = from; c > start && c[-1] != '\n'; c--) {
         if (c[-1] == '"' || c[-1] == '`') quotes ^= 1;
@@ -494,7 +524,7 @@ static int choice(const char *from, const char *to)
     for (const char *c = ++from; c < to; c++)
         if ((length = begins(c, to, " or "))) {
             fraction *a = value_of(from, c), *b;
-            if (!a) return 0;
+            if (!a || is_a_name(from, c) || is_a_name(c + length, to)) return 0;
             used = (int)(a - values) + 1;
             if (!(b = value_of(c + length, to))) return 0;
             int order = order_of(a, b) * sign;
@@ -509,6 +539,19 @@ static int choice(const char *from, const char *to)
     return 0;
 }
 
+/* Whether the text before the words of a question is no part of it: sentences, or words of politeness. */
+static int leads_in(const char *start, const char *c)
+{
+    static const char POLITE[] = " please can could you tell me so and now hey hi hello ok okay then ";
+    for (;;) {
+        while (c > start && (is_space(c[-1]) || c[-1] == ',')) c--;
+        if (c == start || c[-1] == '.' || c[-1] == '!' || c[-1] == '?') return 1;
+        int length = ends_with(start, c, POLITE);
+        if (!length) return 0;
+        c -= length;
+    }
+}
+
 static void question(const turn *now)
 {
     static const char *const ASKED[] = {"what is", "what's", "how much is", "calculate", "compute", "evaluate", "work out",
@@ -518,8 +561,9 @@ static void question(const turn *now)
     const char *to = stop, *from = at, *c;
     if (to > from && to[-1] == '=') to--;
     while (to > from && to[-1] == ' ') to--;
+    if (is_otherwise(now->start, to)) return;
     for (c = now->start; c < to; c++) {
-        if (c > now->start && is_letter(c[-1])) continue;
+        if (c > now->start && (is_letter(c[-1]) || !leads_in(now->start, c))) continue;
         for (int i = 0; ASKED[i]; i++) {
             int length = begins(c, to, ASKED[i]);
             if (!length || c + length == to || c[length] != ' ') continue;
