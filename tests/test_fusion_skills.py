@@ -161,3 +161,10 @@ CHANGED = (
 @pytest.mark.parametrize("text", CHANGED)
 def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> None:
     assert said(text, *shipped()) is None
+
+
+@pytest.mark.parametrize(("text", "answer"), [
+    ("What is 17 mod 5?\nA:", " 2"), ("17 modulo 5 =", " 2"), ("Please, what is 6 * 7?\nA:", " 42"),
+    ("I am stuck. What is 6 * 7?\nA:", " 42"), ("The answer is 2 + 2 =", " 4"), ("1 + 1 = 2\n3 + 4 =", " 7")])
+def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> None:
+    assert said(text, *shipped()) == answer

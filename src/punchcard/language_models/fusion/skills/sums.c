@@ -392,7 +392,7 @@ static int ends_with(const char *start, const char *c, const char *words)
 /* Whether something asks for another arithmetic than that of decimal numbers. */
 static int is_otherwise(const char *start, const char *end)
 {
-    static const char OTHER[] = " base binary hex hexadecimal octal mod modulo modulus nearest round rounded roman python ";
+    static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python ";
     for (const char *c = start + 1; c <= end; c++)
         if ((c == end || !is_letter(*c)) && ends_with(start, c, OTHER)) return 1;
     return 0;
