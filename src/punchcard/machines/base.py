@@ -216,7 +216,7 @@ class Machine(ABC, Generic[Program, State]):
 
     @classmethod
     def view_options(cls, program: Program) -> dict[str, Any]:
-        """Options of the machine that a view shows a program on, where nobody says more. Default: the usual ones."""
+        """Options of the machine that a view shows a program on. Default: those of a run."""
         return {}
 
     @classmethod

@@ -108,9 +108,9 @@ def _entries(form: Array) -> tuple[tuple[tuple[int, int], ...], float]:
     if len(weights) == 0:
         return (), 0.0
     if (weights <= 0).any() or len(set(answering.tolist())) < len(answering):
-        raise WeightsError("a head compares a row twice, or with a negative weight: it is no match of bits")
+        raise WeightsError("a head compares a row twice, or with a negative weight: it does not compare bits")
     if weights.max() - weights.min() > 1e-9 * weights.max():
-        raise WeightsError("a head's entries have different weights: it is no match of bits")
+        raise WeightsError("a head's entries have different weights: it does not compare bits")
     if abs(constant + weights.sum()) > 1e-6 * weights.sum():
         raise WeightsError("a head's constant is not minus the sum of its entries: a match does not score 0")
     return tuple(zip(asking.tolist(), answering.tolist(), strict=True)), float(weights.min())

@@ -37,7 +37,7 @@ class StockRun:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the interpreter writes the same words; None: it was not asked."""
+        """Whether the interpreter writes the same words, or None if they were not compared."""
         return self.difference is None if self.compared else None
 
 
