@@ -69,7 +69,7 @@ class Bus:
         return self._syscon.power
 
     def serve(self, word: int, guest: Guest) -> int | None:
-        """Do the access of an instruction. What it loads, as a register gets it, 0 for a store; None: it is refused.
+        """Do the access of an instruction. What it loads, as a register gets it, 0 for a store, or None if it is refused.
 
         An access that switches the machine off is refused, and `power` says so: the program goes no further.
         """
