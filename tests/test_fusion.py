@@ -24,7 +24,7 @@ from punchcard.language_models.fusion.skills.build import built
 from punchcard.language_models.fusion.writing import TokenWriter
 from punchcard.language_models.tokens import text_tokens
 from punchcard.machines.riscv.languages import elf
-from tests.command_line import invoke
+from tests.command_line import assert_refused, invoke
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
 
@@ -228,6 +228,15 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
+    modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}
+    assert modes == {(tmp_path / "model" / "README.md").stat().st_mode}
+    page = (tmp_path / "model" / "README.md").read_text()
+    assert "LlamaForCausalLM with `sums`" in page
+    assert "| `sums` | 1 |" in page
+    assert_refused("is fused already: fuse its base again, with all skills", "fuse", "sums", "--base", tmp_path / "model",
+                   "-o", tmp_path / "again")
+    assert_refused("'sumz' is not a skill", "fuse", "sumz", "--base", tmp_path / "no base", "-o", tmp_path / "again")
+    assert_refused("is a fused language model, not a program: punchcard chat", "run", tmp_path / "model")
     over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")
     assert (over.exit_code, "that is the base, which is not written over" in over.stderr) == (2, True)
     empty = invoke("chat", tmp_path / "model", "--prompt", "")

@@ -121,6 +121,8 @@ def test_random_dates() -> None:
         assert said(asked, *shipped()) == f" {one:%A}", asked
         asked = f"How many days are between {one} and {other}?\nA:"
         assert said(asked, *shipped()) == f" {abs((one - other).days)}", asked
+        asked = f"How many days from {one} to {other}?\nA:"
+        assert said(asked, *shipped()) == f" {(other - one).days}", asked
         leap = one.year % 4 == 0 and (one.year % 100 != 0 or one.year % 400 == 0)
         assert said(f"Is {one.year} a leap year?\nA:", *shipped()) == (" Yes" if leap else " No")
 

@@ -255,8 +255,9 @@ def test_the_command_runs_a_folder(form: str, folder: Callable[[str], Path]) -> 
     same = run_checkpoint(folder(form), engine="transformers", max_steps=4)
     assert (" ".join(same.words), same.agrees) == (" ".join(told["trace"].split()[:12]), True)
     shown = invoke("run", folder(form), "--on", "stock", "--trace").stdout.splitlines()
-    assert shown[0] == told["trace"]
-    assert shown[1] == "halted at 4 after 9 instructions, 28 tokens"
+    assert shown[:2] == ["0: @3 -5", "1: @2 5"]                # from the label with which the prompt ends
+    assert " ".join(shown[:10]) == f"0: {told['trace']}"
+    assert shown[10] == "halted at 4 after 9 instructions, 28 tokens"
     assert shown[-1] == "check    agrees with the interpreter"
 
 
@@ -456,6 +457,14 @@ def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
         with pytest.raises(error) as raised:
             make()
         assert message in str(raised.value)
+    for command in ("run", "prove"):
+        assert_refused("is the folder of a stock checkpoint, not a program: add --on stock", command, folder("gpt2"))
+        assert_refused("there is no such folder; one is a folder with machine.json, config.json", command, tmp_path / "none",
+                       "--on", "stock")
+    assert_refused("--trace=story cannot be used with --on stock", "run", folder("gpt2"), "--on", "stock",
+                   "--trace", "story")
+    assert_refused("--dtype float16: an export to gpt2 needs float32 or float64", "export", EXAMPLES / "primes.subleq",
+                   "--dtype", "float16", "--to", "gpt2", "-o", tmp_path / "none")
     assert_refused("--set cannot be used with --on stock", "run", folder("gpt2"), "--on", "stock", "--set", "a=1")
     assert_refused("has no form as a stock checkpoint: there are subleq, von-neumann", "export", "--machine", "fleq",
                    "--to", "gpt2", "-o", tmp_path / "none")

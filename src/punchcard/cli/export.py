@@ -16,6 +16,7 @@ from punchcard.cli.options import (
     kind_option,
     language_options,
     machine_options,
+    overwrite_option,
     program_command,
     set_option,
     target_options,
@@ -24,6 +25,7 @@ from punchcard.cli.run import load_and_build, open_machine
 from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
+from punchcard.folders import check_folder
 from punchcard.machines.registry import Registry
 
 SAVED = ".safetensors"
@@ -37,11 +39,12 @@ KIND = "Without FILE: the kind of machine, with default sizes."
 @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)),
               help="; ".join(f"{target.name}: {target.about}" for target in TARGETS.values()) + ".")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@overwrite_option
 @set_option
 @arguments_option
 def export(
-    registry: Registry, file: Path | None, target: str, output: str, kind_name: str | None, settings: tuple[str, ...],
-    arguments: tuple[str, ...], **given: Any,
+    registry: Registry, file: Path | None, target: str, output: str, overwrite: bool, kind_name: str | None,
+    settings: tuple[str, ...], arguments: tuple[str, ...], **given: Any,
 ) -> None:
     """Export a machine to a folder: for TransformerLens, ONNX, Hugging Face or safetensors, with its ground truth, or as a
     stock GPT-2 or Llama.
@@ -51,16 +54,18 @@ def export(
     from punchcard.export.folder import write
 
     options = _own(target, given)
+    sizes = _with_format(target, given_options(given), is_saved=file is not None and file.suffix == SAVED)
     require(target)  # what is not installed is said before a machine is built
+    check_folder(output, overwrite=overwrite)
     if file is None or kind_name is not None or file.suffix == SAVED:
         program = None
         for flag, values in (("--set", settings), ("--argument", arguments)):
             if values:
                 raise PunchcardError(f"{flag} {values[0]!r}: it needs a program as FILE")
-        machine = _alone(registry, file, kind_name, given_options(given))
+        machine = _alone(registry, file, kind_name, sizes)
     else:
-        program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
-    for name in write(target, machine, output, program, **options):
+        program, machine = load_and_build(file, sizes, registry, settings, arguments)
+    for name in write(target, machine, output, program, overwrite=overwrite, **options):
         out(str(Path(output) / name))
 
 
@@ -73,6 +78,18 @@ def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
         if value is not None and name not in own:
             raise PunchcardError(f"{names[name]} {value} is not for an export to {target}")
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_format(target: str, given: dict[str, Any], *, is_saved: bool) -> dict[str, Any]:
+    """What is given for a machine, with a number format that the target takes."""
+    formats = TARGETS[target].formats
+    if not formats or is_saved:
+        return given
+    found = {"precision": formats[0], **given}
+    if found["precision"] not in formats:
+        raise PunchcardError(f"--dtype {found['precision']}: an export to {target} needs {' or '.join(formats)}: one "
+                             "score holds an address and a position, which takes more bits than a narrower format has")
+    return found
 
 
 def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> Any:

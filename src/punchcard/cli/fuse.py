@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from punchcard.cli.options import overwrite_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
+from punchcard.folders import check_folder
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.writing import TokenWriter
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
 @click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
               help="Loops per token after which a program has no opinion.")
-def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> None:
+@overwrite_option
+def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int, overwrite: bool) -> None:
     """Put programs inside a pretrained language model. Nothing is trained.
 
     SKILL is sums, letters, dates or computer, or a file (.c, .s, .elf) that keeps the contract of skill.h. Several are asked
@@ -33,12 +36,16 @@ def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> N
     """
     from punchcard.language_models.fusion.composition import fuse as fused_with
     from punchcard.language_models.fusion.composition import load_base, save_fused
+    from punchcard.language_models.fusion.skill import load_skill
 
     if Path(output).exists() and Path(base).exists() and Path(output).samefile(base):
         raise PunchcardError(f"-o {output}: that is the base, which is not written over; choose another folder")
+    check_folder(output, overwrite=overwrite)
+    skills = [load_skill(program) for program in programs]  # before the base, which takes longer
     model, tokenizer = load_base(base)
-    for name in save_fused(fused_with(model, tokenizer, list(programs), max_loops=max_loops), tokenizer, output):
-        out(f"{output}/{name}")
+    fused = fused_with(model, tokenizer, skills, max_loops=max_loops)
+    for name in save_fused(fused, tokenizer, output, overwrite=overwrite):
+        out(str(Path(output) / name))
 
 
 @click.command()

@@ -16,10 +16,12 @@ from click.core import ParameterSource
 
 from punchcard.budget import DEFAULT, OPTION, max_memory
 from punchcard.export.targets import TARGETS
+from punchcard.folders import OVERWRITE
 from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.registry import Registry
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
+TRACES = ("loops", "story")
 MOST_DIGITS = 18
 """Of a size; Python would not convert more than some thousand."""
 WORDS = "punchcard.words"
@@ -40,6 +42,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                           help="Initial value of a cell, variable or label; may be repeated.")
 
+overwrite_option = click.option(OVERWRITE, is_flag=True,
+                                help="Replace files in a folder that has others than those of an export.")
 arguments_option = click.option("--argument", "arguments", multiple=True, metavar="TEXT",
                                 help="An argument of the program; may be repeated. Words after -- are arguments too.")
 
@@ -227,8 +231,7 @@ class ProgramCommand(click.Command):
         ctx.meta[WORDS] = list(args)
         if {"--help", "-h"} & set(args):
             args = [word for word in args if word != ALL]
-        own = args.index("--") if "--" in args else len(args)
-        args = [f"{word}=loops" if word == "--trace" and at < own else word for at, word in enumerate(args)]
+        args = _with_trace(args)
         return super().parse_args(ctx, self._with_arguments(ctx, args))
 
     def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -263,6 +266,18 @@ class ProgramCommand(click.Command):
                                  f"FILE, and {ctx.command_path} --help {ALL} shows all.")
 
 
+def _with_trace(args: list[str]) -> list[str]:
+    """`--trace` as `--trace=loops`, and with the name of a trace behind it as `--trace=name`."""
+    found: list[str] = []
+    own = args.index("--") if "--" in args else len(args)
+    for at, word in enumerate(args):
+        if at < own and word in TRACES and found[-1:] == ["--trace=loops"] and args[at - 1] == "--trace":
+            found[-1] = f"--trace={word}"
+        else:
+            found.append("--trace=loops" if word == "--trace" and at < own else word)
+    return found
+
+
 PROGRAM, MACHINE, RUN, OUTPUT = "The program", "The machine", "The run", "Output"
 ASKED, OTHERS = "For this FILE or --machine", "For other machines and languages"
 ALL = "--all"
@@ -270,7 +285,8 @@ ALL = "--all"
 GROUPS: Mapping[str, frozenset[str]] = {
     PROGRAM: frozenset(["settings", "arguments", "input_"]),
     MACHINE: frozenset(["design", "dtype", "kind_name", OPTION.removeprefix("--").replace("-", "_")]),
-    OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output"]),
+    OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output",
+                       "overwrite"]),
 }
 """Which options belong together, by the names of their parameters; any other is about the run."""
 

@@ -14,7 +14,7 @@ import click
 
 from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
-from punchcard.cli.stock import prove_stock
+from punchcard.cli.stock import check_not_model, prove_stock
 from punchcard.cli.sweep import ray_of, ray_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
@@ -52,6 +52,7 @@ def prove(
     """
     if on is not None:
         return prove_stock(file, output=output, as_json=as_json)
+    check_not_model(file)
     from punchcard.cli.display import Progress
     from punchcard.proof.prover import prove as proven
     from punchcard.proof.prover import require_solver, verify

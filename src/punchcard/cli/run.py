@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from punchcard.cli.keyboard import polled_input
-from punchcard.cli.options import arguments_option, given_flags, given_options, json_option, program_command, set_option
-from punchcard.cli.stock import run_stock
+from punchcard.cli.options import (
+    TRACES,
+    arguments_option,
+    given_flags,
+    given_options,
+    json_option,
+    program_command,
+    set_option,
+)
+from punchcard.cli.stock import check_not_model, run_stock
 from punchcard.cli.terminal import input_file, interruptible, print_json, remark
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.files import check_apart, check_writable, write_whole
@@ -33,7 +41,6 @@ if TYPE_CHECKING:
     from punchcard.machines.comparison import Check
     from punchcard.machines.result import Report
 
-TRACES = ("loops", "story")
 TRACED_DENSELY = 512
 """Cards of so many columns are traced on the dense engine, which need not prepare anything."""
 
@@ -74,8 +81,9 @@ def run(
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
     if on is not None:
-        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace is not None,
+        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace,
                          as_json=as_json, check=not no_check)
+    check_not_model(file)
     compared: bool | Check | None = "lockstep" if check else False if no_check else None
     if resume is not None:
         saved, checkpoint = _saved(resume, registry), checkpoint or resume

@@ -21,10 +21,13 @@ REFUSED = ("settings", "arguments", "input_", "checkpoint", "every", "resume", "
 
 
 def run_stock(
-    folder: Path | None, *, engine: str | None, max_steps: int | None, trace: bool, as_json: bool, check: bool,
+    folder: Path | None, *, engine: str | None, max_steps: int | None, trace: str | None, as_json: bool, check: bool,
 ) -> int:
     """Run it and show what came of it; the exit status."""
     place = _folder(folder, *REFUSED)
+    if trace == "story":
+        raise PunchcardError("--trace=story cannot be used with --on stock: a stock checkpoint makes no loops; --trace "
+                             "prints the lines that it writes")
     from punchcard.language_models.stock.running import run_checkpoint
 
     run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check)
@@ -37,7 +40,7 @@ def run_stock(
                     "seconds": round(run.seconds, 6), "trace": " ".join(run.words)})
         return status
     if trace:
-        out(" ".join(run.words))
+        out(run.text)
     end = "halted" if state.halted else "stopped"
     out(f"{end} at {state.program_counter} after {plural(state.steps, 'instruction')}, {plural(len(run.words), 'token')}")
     if state.output:
@@ -73,6 +76,18 @@ def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> in
     if output is not None:
         found.save(output)
     return 0 if found.proven else 1
+
+
+def check_not_model(file: Path | None) -> None:
+    """Refuse a folder with a model where a program is expected, with the command that takes it."""
+    if file is None or not file.is_dir():
+        return
+    from punchcard.language_models.fusion.composition import FUSED, model_type_in
+
+    if model_type_in(file) == FUSED:
+        raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
+    if (file / "machine.json").is_file() and (file / "generation_config.json").is_file():
+        raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
 
 
 def _folder(folder: Path | None, *refused: str) -> Path:

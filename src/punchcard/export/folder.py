@@ -9,25 +9,24 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from punchcard import __version__
 from punchcard.arguments import checked
 from punchcard.card.layout import Layout, Pattern
-from punchcard.errors import PunchcardError, StorageError, did_you_mean
+from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.export import card_values
 from punchcard.export.names import Naming
 from punchcard.export.targets import require
 from punchcard.files import write_whole
+from punchcard.folders import MARK, README, whole_folder
 from punchcard.formatting import plain_data, plural
 from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
 
-MACHINE, CARD, VALUES, README = "machine.json", "card.safetensors", "card_values.py", "README.md"
+MACHINE, CARD, VALUES = "machine.json", "card.safetensors", "card_values.py"
 HOST = """
 Programs of this machine read, write and end through a host, which looks at the card between two loops. The host belongs to
 Punchcard, not to the model: without it a run ends at the first of the `events` in `machine.json`.
@@ -47,11 +46,12 @@ MOST_COLUMNS = 4096
 
 
 @checked
-def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, **options: Any) -> list[str]:
-    """Export a machine, and a program's card with it, to a folder. The names of the files that are there afterwards.
+def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, *, overwrite: bool = False,
+          **options: Any) -> list[str]:
+    """Export a machine, and a program's card with it, to a folder. The names of the files that were written.
 
-    A folder that is not there is made; files of the same name are written over, and others are left alone. `options` are
-    those of the target, in the table of `targets.py`.
+    A folder that is not there is made. One with other files than those of an export is refused; with `overwrite`, files of
+    the same name are replaced there. `options` are those of the target, in the table of `targets.py`.
     """
     target = require(to)
     known = {option.name: option for option in target.options}
@@ -63,30 +63,9 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: obje
         machine.check_type(program)
         machine.check_fits(program)
     machine.layout.check_room(" for an export")
-    new = not os.path.lexists(folder)
-    place = made(folder)
-    try:
+    with whole_folder(folder, overwrite=overwrite) as place:
         import_name(target.write)(machine, program, place, **options)
-    except PunchcardError:
-        with suppress(OSError):  # a folder that was there before, or has files
-            if new:
-                place.rmdir()
-        raise
-    return sorted(path.name for path in place.iterdir())
-
-
-def made(folder: str | Path) -> Path:
-    """The folder, made if it is not there."""
-    try:
-        if not str(folder):
-            raise FileNotFoundError(2, os.strerror(2))
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise StorageError(f"{str(folder)!r} is a file: an export is a folder, choose another name") from None
-    except (OSError, ValueError) as error:
-        raise StorageError(f"cannot make the folder {str(folder)!r}: {getattr(error, 'strerror', None) or error}") from None
-    return place
+        return sorted(path.name for path in place.iterdir())
 
 
 def description(machine: Machine[Any, Any], program: object = None) -> dict[str, Any]:
@@ -186,5 +165,5 @@ The equation of a layer, for a card X:
 
 {how.strip()}
 
-Written by Punchcard {__version__}, after [*Looped Transformers as Programmable Computers*](https://arxiv.org/abs/2301.13196).
+{MARK} {__version__}, after [*Looped Transformers as Programmable Computers*](https://arxiv.org/abs/2301.13196).
 """)

@@ -29,11 +29,12 @@ from punchcard.export.disguise import Agreement, Disguise, Disguised
 from punchcard.export.evaluator import Evaluator
 from punchcard.export.folder import EQUATION
 from punchcard.files import write_whole
+from punchcard.folders import MARK, README
 from punchcard.formatting import plural
 from punchcard.machines.base import Machine
 
-MODEL, CIRCUIT, CARDS, PAIRS, KEY, README = (
-    "model.safetensors", "circuit.json", "cards.safetensors", "pairs.json", "key.safetensors", "README.md")
+MODEL, CIRCUIT, CARDS, PAIRS, KEY = (
+    "model.safetensors", "circuit.json", "cards.safetensors", "pairs.json", "key.safetensors")
 DEFAULT_PAIRS, DEFAULT_LOOPS = 6, 32
 HOW = '''```python
 import json
@@ -176,7 +177,7 @@ is after the attention of layer k, and 2 k + 2 after its feed-forward, with k co
 
 {_disguise(disguise, checked)}
 
-Written by Punchcard {__version__}.
+{MARK} {__version__}.
 """
 
 

@@ -23,6 +23,7 @@ class Target:
     write   "module:function", imported when it is called: `function(machine, program, folder)` writes files into a folder
             that is there. `program` is None if a machine is exported alone.
     options what `function` takes beside these, by name: flags of the command
+    formats number formats of the machine that it takes, the default first; empty: all
     """
 
     name: str
@@ -31,6 +32,7 @@ class Target:
     about: str
     needs: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
+    formats: tuple[str, ...] = ()
 
 
 GROUND_TRUTH = (
@@ -44,6 +46,7 @@ GROUND_TRUTH = (
     Option("loops", "the largest number of loops per pair", least=1, most=1_000_000),
 )
 
+STOCK_FORMATS = ("float32", "float64")
 STOCK = (Option("positions", "positions of the context: tokens of prompt and trace together", least=64, most=65536),)
 
 TARGETS = {target.name: target for target in (
@@ -58,9 +61,9 @@ TARGETS = {target.name: target for target in (
     Target("ground-truth", "", "punchcard.export.ground_truth:write",
            "a model, its circuit, and counterfactual pairs", options=GROUND_TRUTH),
     Target("gpt2", "hf", "punchcard.language_models.stock.checkpoint:write_gpt2",
-           "a stock GPT-2 whose prompt is the program", ("transformers", "tokenizers"), STOCK),
+           "a stock GPT-2 whose prompt is the program", ("transformers", "tokenizers"), STOCK, STOCK_FORMATS),
     Target("llama", "hf", "punchcard.language_models.stock.checkpoint:write_llama",
-           "a stock Llama whose prompt is the program", ("transformers", "tokenizers"), STOCK),
+           "a stock Llama whose prompt is the program", ("transformers", "tokenizers"), STOCK, STOCK_FORMATS),
 )}
 
 

@@ -6,29 +6,34 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from punchcard.arguments import checked
 from punchcard.errors import FusionError
-from punchcard.export.folder import made
 from punchcard.export.targets import require
+from punchcard.files import write_whole
+from punchcard.folders import README, whole_folder
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
-from punchcard.language_models.fusion.skill import load_skill
+from punchcard.language_models.fusion.model_card import model_card
+from punchcard.language_models.fusion.skill import Skill, load_skill
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.transformer.weights import shared_tensor
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
 
+Given: TypeAlias = str | Path | RiscvProgram | Skill
+"""What a skill is given as."""
+FUSED = "punchcard-fused"
+"""The model type of a fused configuration."""
 LEAST_SHARE = 0.75
 """So much of a model's vocabulary its own tokenizer has at least; the rest pads it to a round number."""
 
 
 @checked
 def fuse(
-    model: Any, tokenizer: Any, program: str | Path | RiscvProgram | Sequence[str | Path | RiscvProgram], *,
-    max_loops: int = MOST_LOOPS,
+    model: Any, tokenizer: Any, program: Given | Sequence[Given], *, max_loops: int = MOST_LOOPS,
 ) -> FusedForCausalLM:
     """Put programs inside a pretrained language model. No weight of the model is changed, and none is trained.
 
@@ -53,7 +58,7 @@ def fuse(
     _check_tokenizer(tokenizer, vocabulary)
     if max_loops < 1:
         raise FusionError(f"max_loops={max_loops}: it must be 1 or more")
-    programs = [program] if isinstance(program, str | Path | RiscvProgram) else list(program)
+    programs = [program] if isinstance(program, str | Path | RiscvProgram | Skill) else list(program)
     if not programs:
         raise FusionError("program=[]: give one skill or more")
     skills = [load_skill(each) for each in programs]
@@ -94,7 +99,7 @@ def _check_base(model: Any) -> None:
     kind = type(model).__name__
     if not isinstance(model, PreTrainedModel):
         raise FusionError(f"model is a {kind}: give a model of transformers, as AutoModelForCausalLM loads it")
-    if getattr(model.config, "model_type", "") == "punchcard-fused":
+    if getattr(model.config, "model_type", "") == FUSED:
         raise FusionError(f"model is a {kind}, which is fused already: fuse its `language_model` with all skills in a list")
     writes = model.can_generate() and model.get_output_embeddings() is not None
     if getattr(model.config, "is_encoder_decoder", False) or not writes:
@@ -122,6 +127,8 @@ def load_base(path: str | Path) -> tuple[Any, Any]:
     if not place.exists():
         raise FusionError(f"there is no {str(path)!r}: give a folder with a model and its tokenizer, or a .gguf file")
     is_file = place.is_file()
+    if not is_file and model_type_in(place) == FUSED:
+        raise FusionError(f"{str(path)!r} is fused already: fuse its base again, with all skills")
     given = {"gguf_file": place.name} if is_file else {}
     folder = str(place.parent if is_file else place)
     try:
@@ -137,13 +144,22 @@ def load_base(path: str | Path) -> tuple[Any, Any]:
 
 
 @checked
-def save_fused(model: Any, tokenizer: Any, folder: str | Path) -> list[str]:
-    """Write a fused model to a folder, with its tokenizer and the file that opens it without Punchcard."""
-    place = made(folder)
-    with _quiet():
-        model.save_pretrained(place)
-        tokenizer.save_pretrained(place)
-    return sorted(path.name for path in place.iterdir())
+def save_fused(model: Any, tokenizer: Any, folder: str | Path, *, overwrite: bool = False) -> list[str]:
+    """Write a fused model to a folder, with its tokenizer, a page, and the file that opens it without Punchcard."""
+    with whole_folder(folder, overwrite=overwrite) as place:
+        with _quiet():
+            model.save_pretrained(place)
+            tokenizer.save_pretrained(place)
+        write_whole(place / README, model_card(model.card.sizes, model.language_model))
+        return sorted(path.name for path in place.iterdir())
+
+
+def model_type_in(folder: Path) -> str:
+    """What kind of model the configuration in a folder is of; "" without one."""
+    try:
+        return str(json.loads((folder / "config.json").read_text()).get("model_type", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 @checked
@@ -152,13 +168,13 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
     require("hf")
     from transformers import AutoTokenizer
 
-    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+    from punchcard.language_models.fusion.fused_model import FusedForCausalLM
 
-    try:
-        kind = json.loads((Path(folder) / "config.json").read_text()).get("model_type")
-    except (OSError, ValueError, AttributeError) as error:
-        raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
-    if kind != FusedConfig.model_type:
+    kind = model_type_in(Path(folder))
+    if not kind:
+        what = "it has no config.json of a model" if Path(folder).is_dir() else "there is no such folder"
+        raise FusionError(f"{str(folder)!r} is not a fused model: {what}; write one with `punchcard fuse`")
+    if kind != FUSED:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
     register()
     try:

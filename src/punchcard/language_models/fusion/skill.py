@@ -66,8 +66,10 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in (SKILLS / "bin").glob("*.elf"))
 
 
-def load_skill(program: str | Path | RiscvProgram) -> Skill:
+def load_skill(program: str | Path | RiscvProgram | Skill) -> Skill:
     """A skill by the name of a shipped one, from a file (.c, .s or .elf), or from a program."""
+    if isinstance(program, Skill):
+        return program
     if isinstance(program, RiscvProgram):
         return Skill(Path(program.source).stem or "program", program)
     path = Path(program)

@@ -24,6 +24,7 @@ from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
 from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
+from punchcard.folders import MARK, README
 from punchcard.language_models.stock import gpt2, llama, subleq, von_neumann
 from punchcard.language_models.stock.decoder import StockDecoder
 from punchcard.language_models.stock.image_language import VonNeumannText
@@ -133,7 +134,7 @@ class StockCheckpoint:
         if program is not None:
             write_whole(folder / PROMPT, self.text.prompt(program) + "\n")
         count = sum(tensor.size for tensor in tensors.values())
-        write_whole(folder / "README.md", _page(self, count))
+        write_whole(folder / README, _page(self, count))
 
     def _require_room(self) -> None:
         width = 2 * max(128, 1 << (self.decoder.layout.width - 1).bit_length())
@@ -174,9 +175,12 @@ def write_llama(machine: Machine[Any, Any], program: object, folder: Path, posit
 def opened(folder: str | Path) -> StockCheckpoint:
     """The checkpoint that a folder says it is; its weights are read by `weights_in`."""
     place = Path(folder)
-    if not (place / MACHINE).is_file():
-        raise StorageError(f"{str(folder)!r} is not a stock checkpoint: it has no {MACHINE}; "
-                           "`punchcard export FILE --to gpt2 -o FOLDER` writes one")
+    needed = (MACHINE, CONFIG, GENERATION, MODEL)
+    missing = [name for name in needed if not (place / name).is_file()]
+    if missing:
+        what = f"it has no {missing[0]}" if place.is_dir() else "there is no such folder"
+        raise StorageError(f"{str(folder)!r} is not a stock checkpoint: {what}; one is a folder with {', '.join(needed)}, "
+                           "which `punchcard export FILE --to gpt2 -o FOLDER` writes")
     about = _json(place / MACHINE)
     try:
         sizes = TEXTS[about["machine"]]
@@ -288,5 +292,5 @@ print(tokenizer.decode(model.generate(**prompt)[0]))
 Narrower number formats than {made.dtype} give wrong tokens: an address and a position share one score, which they
 cannot hold.
 
-Written by Punchcard {__version__}.
+{MARK} {__version__}.
 """

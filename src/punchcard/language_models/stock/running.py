@@ -36,6 +36,12 @@ class StockRun:
     expected: str = ""
 
     @property
+    def text(self) -> str:
+        """The trace as lines, from the label with which the prompt ends."""
+        words = [self.prompt.split()[-1], *self.words]
+        return "".join(f"\n{word}" if word.endswith(":") else f" {word}" for word in words).strip()
+
+    @property
     def agrees(self) -> bool | None:
         """Whether the interpreter writes the same words, or None if they were not compared."""
         return self.difference is None if self.compared else None

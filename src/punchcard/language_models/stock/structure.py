@@ -97,7 +97,7 @@ def structure_of(weights: StockWeights, form: str, positions: Positions) -> Stru
     groups = _groups(weights.readout)
     margin = _margin(groups, weights, layers, off)
     if margin <= 0:
-        raise WeightsError(f"a token may be written whose logit does not lead: by {margin:g}")
+        raise WeightsError(f"the right token leads by {margin:g}: more than 0 is needed")
     return Structure(weights, tuple(layers), groups, tuple(offset), margin)
 
 
@@ -117,7 +117,8 @@ def layer_plans(weights: StockWeights, form: str, positions: Positions, blank: N
                 continue
             gap = head_gap(layer.query[i], layer.key[i], positions, weights.table, weights.dtype, seen, common)
             if gap.left(weights.dtype) < 0:
-                raise WeightsError(f"{where}: its column leads by {gap.lead:g}, and scores may be off by {gap.error:g}")
+                raise WeightsError(f"{where}: its column leads by {gap.lead:g}; {gap.lead - gap.left(weights.dtype):g} is "
+                                   f"needed, as scores may be off by {gap.error:g}")
             moves = _moves(brought, where)
             for source, target in moves:
                 if not blank[target]:
@@ -132,7 +133,7 @@ def layer_plans(weights: StockWeights, form: str, positions: Positions, blank: N
         layers.append(plan)
     offset.append(float(off.max()))
     if max(offset) >= 0.25:
-        raise WeightsError(f"an entry may be off by {max(offset):g}: the bits are no longer safe")
+        raise WeightsError(f"an entry may be off by {max(offset):g}: less than 0.25 is needed")
     return layers, offset, off + norm.single
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from punchcard.card.formats import FORMATS
 from punchcard.card.layout import Layout
 from punchcard.errors import PrecisionError, WeightsError
+from punchcard.export.targets import STOCK_FORMATS
 from punchcard.language_models.stock.decoder import ONE, ContextHead, StockDecoder, feed_forward
 from punchcard.language_models.stock.positions import LearnedPositions, Positions
 from punchcard.transformer.expression import Array, rows
 from punchcard.transformer.softmax import hard_product
 
-DTYPES = ("float32", "float64")
 LEAST_HALF = 128
 
 
@@ -61,10 +61,10 @@ class StockWeights:
 
 def margin_of(dtype: str) -> float:
     """What the best column leads by in a score: a power of two, of which half is enough for a weight of exactly 0."""
-    if dtype not in DTYPES:
+    if dtype not in STOCK_FORMATS:
         raise PrecisionError(f"{dtype} is too narrow for a stock checkpoint: an address and a position share one score, "
                              f"which has {FORMATS[dtype].significand if dtype in FORMATS else 0} bits there; use "
-                             f"{' or '.join(DTYPES)}")
+                             f"{' or '.join(STOCK_FORMATS)}")
     return float(2.0 ** np.ceil(np.log2(2 * hard_product(dtype))))
 
 

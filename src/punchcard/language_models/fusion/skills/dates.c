@@ -1,7 +1,9 @@
 /* A skill: the calendar. Dates are 2026-11-18, November 18, 2026 or 18 November 2026, of the Gregorian calendar from 1583 on.
  * Where an answer is due (skill.h):
  *
- *   What day of the week is 2026-11-18?     How many days are between 2026-11-18 and 2026-12-24?     Is 2100 a leap year? */
+ *   What day of the week is 2026-11-18?     How many days are between 2026-11-18 and 2026-12-24?     Is 2100 a leap year?
+ *
+ * Days from a date to an earlier one are negative; between two dates they are not. */
 
 #include "skill.h"
 
@@ -77,7 +79,9 @@ static const char *between(void)
     if (!from && !eat("between")) return 0;
     int first = eat_date(), second;
     if (first < 0 || !(from ? eat("to") || eat("until") : eat("and")) || (second = eat_date()) < 0 || !at_end()) return 0;
-    put_number(count, first < second ? second - first : first - second);
+    char *digits = count;
+    if (from && second < first) *digits++ = '-';
+    put_number(digits, first < second ? second - first : first - second);
     return count;
 }
 
@@ -96,6 +100,6 @@ int main(void)
     if (!asked(&now)) return 0;
     const char *(*const questions[])(void) = {weekday, between, leap}, *answer = 0;
     for (int i = 0; i < 3 && !answer; i++) { read_question(&now); answer = questions[i](); }
-    if (answer) reply(answer, now.written, now.spaced, is_digit(*answer) ? DIGITS_ : "");
+    if (answer) reply(answer, now.written, now.spaced, is_digit(*answer) || *answer == '-' ? DIGITS_ : "");
     return 0;
 }

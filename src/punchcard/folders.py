@@ -1,0 +1,97 @@
+"""The one way to write a folder that others open: whole or not at all, and never over somebody else's files.
+
+The files are written to a folder beside its place, which gets the name when all of them are there. A folder that is there
+already is filled only if it is empty, if an earlier export made it, or if the caller says so; then files of the same name
+are replaced, one by one, after the last of them was written. Others are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from punchcard.errors import StorageError
+
+README = "README.md"
+MARK = "Written by Punchcard"
+"""What the page of every folder says."""
+OVERWRITE = "--overwrite"
+
+
+def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse a place where no folder can be written, or somebody else's files are; nothing is changed."""
+    with _named(folder):
+        place = _place(folder)
+        if place.exists() and not place.is_dir():
+            raise StorageError(f"{str(folder)!r} is a file: what is written is a folder, choose another name")
+        if overwrite or not place.is_dir() or not any(place.iterdir()) or _is_ours(place):
+            return
+    raise StorageError(f"{str(folder)!r} has files already, and they are not of an export: choose another folder, or add "
+                       f"{OVERWRITE} to replace files of the same name")
+
+
+@contextmanager
+def whole_folder(folder: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write files to. Where the caller fails, nothing is left of them."""
+    check_folder(folder, overwrite=overwrite)
+    with _named(folder):
+        place = _place(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_name(f".{place.name[:100]}.{os.getpid()}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+    try:
+        yield part
+        with _named(folder):
+            _open_to_readers(part)
+            if place.is_dir():
+                _moved(part, place)
+            else:
+                part.rename(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _named(folder: str | Path) -> Iterator[None]:
+    """What goes wrong is an error that names the folder."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot make the folder {str(folder)!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _place(folder: str | Path) -> Path:
+    """Where it is, links followed."""
+    if not str(folder):
+        raise FileNotFoundError(2, os.strerror(2))
+    return Path(os.path.realpath(folder))
+
+
+def _is_ours(place: Path) -> bool:
+    page = place / README
+    return page.is_file() and MARK in page.read_text(errors="replace")
+
+
+def _open_to_readers(part: Path) -> None:
+    """Some libraries write files that only their owner may read: give all the rights that a new file has here."""
+    probe = part / ".mode"
+    probe.touch()
+    mode = probe.stat().st_mode & 0o777
+    probe.unlink()
+    for path in part.rglob("*"):
+        if path.is_file() and path.stat().st_mode & 0o777 == 0o600:
+            path.chmod(mode)
+
+
+def _moved(part: Path, place: Path) -> None:
+    """Bring all files to a folder that is there."""
+    for path in sorted(part.rglob("*")):
+        target = place / path.relative_to(part)
+        if path.is_dir():
+            target.mkdir(exist_ok=True)
+        else:
+            os.replace(path, target)
