@@ -178,6 +178,15 @@ def test_bad_input() -> None:
         punchcard.fuse(base(), tokenizer(), [])
 
 
+def test_a_skill_in_assembly_beside_one_in_c(tmp_path: Path) -> None:
+    source = tmp_path / "echo.s"
+    source.write_text(ECHO)
+    stream = punchcard.fuse(base(), tokenizer(), ["sums", source]).card
+    for text, skill, answer in (("12 + 30 =", 0, " 42"), ("xy", 1, "y")):
+        heard = opinion(text, stream=stream)
+        assert (heard.skill, heard.kind, text_of(heard)) == (skill, 1, answer)
+
+
 def test_a_program_without_the_contract(tmp_path: Path) -> None:
     source = tmp_path / "silent.s"
     source.write_text("_start: ecall\n")
@@ -237,6 +246,9 @@ def test_saved_and_opened(tmp_path: Path) -> None:
                    "-o", tmp_path / "again")
     assert_refused("'sumz' is not a skill", "fuse", "sumz", "--base", tmp_path / "no base", "-o", tmp_path / "again")
     assert_refused("is a fused language model, not a program: punchcard chat", "run", tmp_path / "model")
+    write = transformers.pipeline("text-generation", model=str(tmp_path / "model"))       # by Punchcard's own code
+    texts = write(["12 + 30 =", "7 * 8 ="], max_new_tokens=4, do_sample=False, batch_size=2)
+    assert [each[0]["generated_text"][:10].strip() for each in texts] == ["12 + 30 =", "7 * 8 = 56"]
     over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")
     assert (over.exit_code, "that is the base, which is not written over" in over.stderr) == (2, True)
     empty = invoke("chat", tmp_path / "model", "--prompt", "")

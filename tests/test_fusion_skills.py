@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date
+from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from benchmarks.sums import PHRASINGS, SIGNS, sums
 
 import punchcard
-from punchcard.language_models.fusion.skill import shipped
+from punchcard.errors import ProgramError
+from punchcard.language_models.fusion.skill import load_skill, shipped
 from tests.cases import EXAMPLES
-from tests.fused_models import base, fused, opinion, said, text_of, tokenizer
+from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer
 from tests.fusion_negatives import NEGATIVES
 from tests.riscv_runs import GCC
 
@@ -170,3 +172,40 @@ def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> No
     ("I am stuck. What is 6 * 7?\nA:", " 42"), ("The answer is 2 + 2 =", " 4"), ("1 + 1 = 2\n3 + 4 =", " 7")])
 def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> None:
     assert said(text, *shipped()) == answer
+
+
+# Skills in Python and in assembly
+
+
+def test_a_skill_in_python() -> None:
+    """Beside one in C: the shipped example, against `math.gcd`."""
+    stream = punchcard.fuse(base(), tokenizer(), ["sums", EXAMPLES / "skills" / "gcd.py"]).card
+    draw = random.Random(2)
+    for _ in range(3):
+        a, b = (draw.randrange(1, 10**9) * draw.choice((1, 6)) % 10**9 for _ in range(2))
+        answer = str(gcd(a, b))
+        for written in range(len(answer) + 1):
+            heard = opinion(f"Then gcd({a}, {b}) = {answer[:written]}", stream=stream)
+            if written < len(answer):
+                assert (heard.skill, heard.kind, text_of(heard)) == (1, 1, answer[written:])
+            else:
+                assert (heard.kind, [i for i, bit in enumerate(heard.never.tolist()) if bit]) == (2, list(range(48, 58)))
+    for silent in ("gcd(12) =", "gcd(1234567890, 2) =", "lcm(4, 6) =", "gcd(4, 6) is", "a =", f"gcd(4, {LONG}6) ="):
+        assert opinion(silent, stream=stream).kind == 0, silent
+    assert text_of(opinion("12 + 30 =", stream=stream)) == " 42"
+
+
+def test_python_that_is_not_a_skill(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    for source, message in (
+        ("def answer(text: str) -> int:\n    return 0\n", "there is no function 'skill'"),
+        ("def skill(a: int, b: int) -> int:\n    return a\n", "must have one parameter, text: str; write def skill"),
+        ("def skill(text: int) -> int:\n    return text\n", r"write def skill\(text: str\) -> int"),
+        ("def skill(text: str):\n    print(text)\n", r"write def skill\(text: str\) -> int"),
+    ):
+        path.write_text(source)
+        with pytest.raises(ProgramError, match=message):
+            load_skill(path)
+    path.write_text("def skill(text: str) -> int:\n    print(text[len(text)], end='')\n    return 1\n")
+    stream = punchcard.fuse(base(), tokenizer(), ["sums", path]).card       # an error of the program is no opinion
+    assert opinion("hello", stream=stream).kind == 0

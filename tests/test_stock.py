@@ -215,7 +215,7 @@ def test_a_folder_is_a_stock_model(form: str, folder: Callable[[str], Path]) -> 
     assert first.strip().splitlines()[:2] == ["0: @3 -5", "1: @2 5"]
     assert first.strip().splitlines()[-1] == "4: halt"
     assert second.split("halt")[0].split() == "0: @1 2 1: @2 -2 2:".split()
-    line = transformers.pipeline("text-generation", model=model, tokenizer=tokenizer)(prompt)[0]["generated_text"]
+    line = transformers.pipeline("text-generation", model=str(place))(prompt)[0]["generated_text"]
     assert line.endswith("2: @1 0\n4:")
     assert line.startswith(prompt)
 

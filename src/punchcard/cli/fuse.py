@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int, overwrite: bool) -> None:
     """Put programs inside a pretrained language model. Nothing is trained.
 
-    SKILL is sums, letters, dates or computer, or a file (.c, .s, .elf) that keeps the contract of skill.h. Several are asked
-    in their order.
+    SKILL is sums, letters, dates or computer, a file (.c, .s, .elf) that keeps the contract of skill.h, or a .py file with a
+    function skill(text: str) -> int. Several are asked in their order.
 
     For example: punchcard fuse sums letters --base SmolLM2 -o smol-with-sums
     """

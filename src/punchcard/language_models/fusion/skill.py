@@ -9,8 +9,10 @@ from typing import Any
 from punchcard.card.layout import Layout
 from punchcard.errors import ProgramError, did_you_mean
 from punchcard.language_models.fusion.embedding import BYTES
+from punchcard.language_models.fusion.python_skill import python_skill
 from punchcard.machines.registry import installed
 from punchcard.machines.riscv.isa import WORD_BYTES
+from punchcard.machines.riscv.languages.c import BASE
 from punchcard.machines.riscv.machine import multiplies
 from punchcard.machines.riscv.program import RiscvProgram
 
@@ -67,7 +69,7 @@ def shipped() -> list[str]:
 
 
 def load_skill(program: str | Path | RiscvProgram | Skill) -> Skill:
-    """A skill by the name of a shipped one, from a file (.c, .s or .elf), or from a program."""
+    """A skill by the name of a shipped one, from a file (.c, .py, .s or .elf), or from a program."""
     if isinstance(program, Skill):
         return program
     if isinstance(program, RiscvProgram):
@@ -77,9 +79,12 @@ def load_skill(program: str | Path | RiscvProgram | Skill) -> Skill:
         path = SKILLS / "bin" / f"{program}.elf"
     elif not path.suffix:
         raise ProgramError(f"{str(program)!r} is not a skill{did_you_mean(str(program), shipped())}: there are "
-                           f"{', '.join(shipped())}, or give a file (.c, .s, .elf)")
-    options: dict[str, Any] = {"cflags": f"-I'{SKILLS}'", "stack": STACK} if path.suffix == ".c" else {}
-    found = installed().load(path, **options)
+                           f"{', '.join(shipped())}, or give a file (.c, .py, .s, .elf)")
+    if path.suffix == ".py":
+        return Skill(path.stem, python_skill(path))
+    options: dict[str, dict[str, Any]] = {".c": {"cflags": f"-I'{SKILLS}'", "stack": STACK}, ".s": {"base": BASE}}
+    found = installed().load(path, **options.get(path.suffix, {}))
     if not isinstance(found, RiscvProgram):
-        raise ProgramError(f"{str(program)!r} is a {type(found).__name__}: a skill is a RISC-V program (.c, .s or .elf)")
+        raise ProgramError(f"{str(program)!r} is a {type(found).__name__}: a skill is a RISC-V program (.c, .s or .elf) or "
+                           "a function of Python (.py)")
     return Skill(path.stem, found)
