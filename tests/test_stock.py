@@ -291,6 +291,14 @@ def test_every_gap_is_a_claim(form: str, folder: Callable[[str], Path], tmp_path
     assert names == ["columns", *(f"layer 1, head {i}" for i in (1, 2, 3, 4)), "layer 2, head 1", "layer 3, head 1",
                      "layer 3, head 2", "units", "entries", "logits", "sizes"]
     assert ("LayerNorm" in told["promises"][0]) == (form == "gpt2")
+    again = invoke("prove", folder(form), "--on", "stock", "--verify", tmp_path / "certificate.json")
+    assert (again.exit_code, again.stdout.splitlines()[-1].endswith("is confirmed")) == (0, True)
+    told["claims"][-2]["about"] = told["claims"][-2]["about"].replace("leads by", "leads by 1")
+    (tmp_path / "changed.json").write_text(json.dumps(told))
+    again = invoke("prove", folder(form), "--on", "stock", "--verify", tmp_path / "changed.json", "--json")
+    assert (again.exit_code, "the claim 'logits' is not proven" in json.loads(again.stdout)["disagreements"]) == (1, True)
+    assert_refused("is about a stock checkpoint: give its folder as FILE, and --on stock", "prove", "--verify",
+                   tmp_path / "certificate.json")
 
 
 @every_form

@@ -209,7 +209,8 @@ class TuringDesign(kit.Design[Sizes]):
 class TuringMachine(kit.Machine[TuringProgram, Configuration]):
     kind = kit.Kind("turing", "a Turing machine, one step a loop", TuringProgram, designs=("one-layer",),
                     languages=[kit.Language("Turing machine", (".tm",), assemble)], disassemble=disassemble, options=tuple(
-                        kit.Option(name, f"{name} of the machine", least=1, most=1 << 16) for name in Sizes._fields))
+                        kit.Option(name, f"{name} of the machine", least=1, most=1 << 16) for name in Sizes._fields),
+                    stock="turing_stock:TuringText")
     designs = kit.by_name(TuringDesign())
 
     def __init__(self, *, states: int = 4, symbols: int = 3, squares: int = 30, design: str = "one-layer",

@@ -51,7 +51,7 @@ def prove(
     counterexample, and the exit status is 1. The solver z3 is needed: pip install 'punchcard[proof]'.
     """
     if on is not None:
-        return prove_stock(file, output=output, as_json=as_json)
+        return prove_stock(registry, file, certificate=certificate, output=output, as_json=as_json)
     check_not_model(file)
     from punchcard.cli.display import Progress
     from punchcard.proof.prover import prove as proven
@@ -74,9 +74,7 @@ def prove(
         else:
             found = proven(machine, weights=weights, seconds=seconds, progress=progress, executor=executor)
     if as_json:
-        compared = {} if verification is None else {
-            "disagreements": list(verification.disagreements), "notes": list(verification.notes)}
-        print_json({**found.describe(), **compared})
+        print_json({**found.describe(), **({} if verification is None else verification.describe())})
     else:
         out(str(found))
         if verification is not None:
@@ -110,7 +108,11 @@ def _machine(
     if certificate is not None:
         from punchcard.proof.certificate import load_certificate
 
-        return rebuilt(load_certificate(certificate)["machine"], registry, str(certificate))
+        description = load_certificate(certificate)["machine"]
+        if isinstance(description, dict) and "stock" in description:
+            raise PunchcardError(f"{str(certificate)!r} is about a stock checkpoint: give its folder as FILE, and --on "
+                                 "stock")
+        return rebuilt(description, registry, str(certificate))
     if weights is not None:
         return rebuilt(storage.load(weights)[0], registry, str(weights))
     machine: AnyMachine = open_machine(registry, file, kind_name, given)

@@ -81,7 +81,7 @@ def run(
     if check and no_check:
         raise PunchcardError("--check and --no-check: choose one")
     if on is not None:
-        return run_stock(file, engine=engine, max_steps=max_steps, trace=trace,
+        return run_stock(registry, file, engine=engine, max_steps=max_steps, trace=trace,
                          as_json=as_json, check=not no_check)
     check_not_model(file)
     compared: bool | Check | None = "lockstep" if check else False if no_check else None

@@ -14,14 +14,16 @@ from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.formatting import join_some, plural
+from punchcard.machines.registry import Registry
 
 MOST_CELLS = 16
-UNPROVEN = ("certificate", "weights", "seconds", "kind_name", "design", "dtype")
+UNPROVEN = ("weights", "seconds", "kind_name", "design", "dtype")
 REFUSED = ("settings", "arguments", "input_", "checkpoint", "every", "resume", "stats", "check", "design", "dtype")
 
 
 def run_stock(
-    folder: Path | None, *, engine: str | None, max_steps: int | None, trace: str | None, as_json: bool, check: bool,
+    registry: Registry, folder: Path | None, *, engine: str | None, max_steps: int | None, trace: str | None,
+    as_json: bool, check: bool,
 ) -> int:
     """Run it and show what came of it; the exit status."""
     place = _folder(folder, *REFUSED)
@@ -30,7 +32,7 @@ def run_stock(
                              "prints the lines that it writes")
     from punchcard.language_models.stock.running import run_checkpoint
 
-    run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check)
+    run = run_checkpoint(place, engine=engine or "tables", max_steps=max_steps, check=check, machines=registry)
     state = run.trace
     status = 0 if state.halted and run.agrees is not False else 1
     if as_json:
@@ -54,17 +56,22 @@ def run_stock(
     return status
 
 
-def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> int:
-    """Show all claims about the weights in a folder; the exit status is 1 if one fails."""
+def prove_stock(
+    registry: Registry, folder: Path | None, *, certificate: Path | None, output: str | None, as_json: bool,
+) -> int:
+    """Show all claims about the weights in a folder, and compare with a certificate; the exit status is 1 if one fails."""
     place = _folder(folder, *UNPROVEN)
     if output is not None:
-        check_apart(output, place)
+        check_apart(output, place, certificate)
         check_writable(output)
     from punchcard.language_models.stock.claims import prove_checkpoint
+    from punchcard.proof.certificate import compare, load_certificate
 
-    found = prove_checkpoint(place)
+    kept = None if certificate is None else load_certificate(certificate)
+    found = prove_checkpoint(place, registry)
+    verification = None if kept is None else compare(kept, found)
     if as_json:
-        print_json(found.describe())
+        print_json({**found.describe(), **({} if verification is None else verification.describe())})
     else:
         out(found.title)
         for claim in found.claims:
@@ -73,9 +80,11 @@ def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> in
             out(f"given that {promise}")
         out(f"violated: {found.failed}" if found.failed else
             f"{len(found.claims)} claims shown in {found.seconds:.1f} s, for every text of these sizes")
+        if verification is not None:
+            out(f"{str(certificate)!r} is {verification}")
     if output is not None:
         found.save(output)
-    return 0 if found.proven else 1
+    return 0 if found.proven and (verification is None or verification.confirmed) else 1
 
 
 def check_not_model(file: Path | None) -> None:

@@ -153,6 +153,7 @@ class Kind:
     refused       extensions of files that look like programs of this kind, with the reason why they are not
     arguments     whether programs are called with arguments, by `with_arguments`
     machine       the class of its machines, or "module:Class"
+    stock         the class of its programs' texts for stock checkpoints, or "module:Class"; "": none of its own
     """
 
     name: str
@@ -170,6 +171,7 @@ class Kind:
     refused: Mapping[str, str] = field(default_factory=dict)
     arguments: bool = False
     machine: str | type[AnyMachine] = field(default="", repr=False)
+    stock: str | type = field(default="", repr=False)
 
     def __repr__(self) -> str:
         files = " ".join(extension for language in self.languages for extension in language.extensions)

@@ -205,6 +205,10 @@ class Verification:
         """Whether the kept certificate says what the proof said now."""
         return not self.disagreements
 
+    def describe(self) -> dict[str, list[str]]:
+        """As plain data, beside the certificate."""
+        return {"disagreements": list(self.disagreements), "notes": list(self.notes)}
+
     def __str__(self) -> str:
         state = "confirmed" if self.confirmed else f"not confirmed: {'; '.join(self.disagreements)}"
         return "".join([state, *(f" ({note})" for note in self.notes)])

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,21 +25,24 @@ from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
 from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
 from punchcard.folders import MARK, README
-from punchcard.language_models.stock import gpt2, llama, subleq, von_neumann
+from punchcard.language_models.stock import gpt2, llama
 from punchcard.language_models.stock.decoder import StockDecoder
 from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.language import SubleqText
 from punchcard.language_models.stock.positions import LEAST_POSITIONS, Positions
 from punchcard.language_models.stock.structure import Structure, layer_plans, structure_of
+from punchcard.language_models.stock.text import StockText
 from punchcard.language_models.stock.tokenizer import write_tokenizer
 from punchcard.language_models.stock.weights import StockWeights, compiled, margin_of
+from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
+from punchcard.machines.kind import Kind
+from punchcard.machines.registry import Registry, installed
 from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
-TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
-DECODERS: dict[str, Callable[..., StockDecoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
-"""Texts and decoders by the name of the machine."""
+TEXTS: dict[str, type[StockText]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
+"""Of the machines in this package; a machine of one's own names its class as `stock` of its kind."""
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
 SAMPLE = 256
@@ -52,7 +55,7 @@ class StockCheckpoint:
     """A stock checkpoint: its form, the texts that it goes on with, the number format, and the length of its context."""
 
     form: str
-    text: Any
+    text: StockText
     dtype: str = "float32"
     positions: int = DEFAULT_POSITIONS
 
@@ -71,7 +74,7 @@ class StockCheckpoint:
     @cached_property
     def decoder(self) -> StockDecoder:
         """What it computes, over bits."""
-        return DECODERS[self.text.machine](self.text, self.placing)
+        return self.text.decoder(self.placing)
 
     @cached_property
     def weights(self) -> StockWeights:
@@ -81,15 +84,21 @@ class StockCheckpoint:
 
     def check_context(self) -> None:
         """Refuse a context that is too long for the number format, with the longest that is not."""
-        if not self.holds():
+        if reason := self.failure():
             most = self.largest_context()
-            raise PrecisionError(f"positions={self.positions}: in {self.dtype} and {self.form} form, with words of "
-                                 f"{self.text.word_bits} bits, every head finds its column up to {most} positions; use "
+            if not replace(self, positions=most).holds():
+                raise WeightsError(f"a head of {self.text.machine} does not find its column in any context: {reason}")
+            raise PrecisionError(f"positions={self.positions}: in {self.dtype} and {self.form} form, with "
+                                 f"{listed(self.text)}, every head finds its column up to {most} positions; use "
                                  f"{'a shorter context' if self.dtype == 'float64' else 'a shorter context or float64'}")
 
     def holds(self) -> bool:
-        """Whether every head finds its column in every text, by the formula of its weights. A sample of tokens is enough:
-        it says which rows are blank."""
+        """Whether every head finds its column in every text."""
+        return not self.failure()
+
+    def failure(self) -> str:
+        """Why a head does not find its column in some text, by the formula of its weights; "" where all do. A sample of
+        tokens is enough: it says which rows are blank."""
         decoder = self.decoder
         some = np.unique(np.linspace(0, len(decoder.vocabulary) - 1, SAMPLE).astype(int))
         sample = replace(decoder, embedding=decoder.embedding[some], readout=decoder.readout[some])
@@ -97,9 +106,9 @@ class StockCheckpoint:
         positional = np.zeros(weights.bits, dtype=bool) if weights.table is None else weights.table.any(axis=0)
         try:
             layer_plans(weights, self.form, self.placing, (weights.embedding == -1).all(axis=0) & ~positional)
-        except WeightsError:
-            return False
-        return True
+        except WeightsError as error:
+            return str(error)
+        return ""
 
     def largest_context(self) -> int:
         """The most positions for which every head finds its column, up to the limit of any."""
@@ -154,12 +163,24 @@ def save(form: str, machine: Machine[Any, Any], program: object, folder: Path, p
     made.write(folder, program)
 
 
-def text_of(machine: Machine[Any, Any]) -> Any:
+def text_of(machine: Machine[Any, Any]) -> StockText:
     """The texts of a machine's programs, for its sizes."""
-    name = machine.kind.name
-    if name not in TEXTS:
-        raise PunchcardError(f"a {name} machine has no form as a stock checkpoint: there are {', '.join(TEXTS)}")
-    return TEXTS[name].of(machine.sizes)
+    return _text_class(machine.kind, installed()).of(machine.sizes)
+
+
+def _text_class(kind: Kind, machines: Registry) -> type[StockText]:
+    """The texts of a kind: its own (`Kind.stock`), or those of this package."""
+    named = kind.stock or TEXTS.get(kind.name, "")
+    if not named:
+        known = ", ".join(each.name for each in machines if each.stock or each.name in TEXTS)
+        raise PunchcardError(f"a {kind.name} machine has no form as a stock checkpoint: there are {known}")
+    found: type[StockText] = import_name(named) if isinstance(named, str) else named
+    return found
+
+
+def listed(text: StockText) -> str:
+    """The sizes of texts, for a message."""
+    return ", ".join(f"{name} {value}" for name, value in text.sizes.items())
 
 
 def write_gpt2(machine: Machine[Any, Any], program: object, folder: Path, positions: int = DEFAULT_POSITIONS) -> None:
@@ -172,9 +193,9 @@ def write_llama(machine: Machine[Any, Any], program: object, folder: Path, posit
     save(llama.NAME, machine, program, folder, positions)
 
 
-def opened(folder: str | Path) -> StockCheckpoint:
-    """The checkpoint that a folder says it is; its weights are read by `weights_in`."""
-    place = Path(folder)
+def opened(folder: str | Path, machines: Registry | None = None) -> StockCheckpoint:
+    """The checkpoint that a folder says it is, of one of these machines; its weights are read by `weights_in`."""
+    place, known = Path(folder), machines or installed()
     needed = (MACHINE, CONFIG, GENERATION, MODEL)
     missing = [name for name in needed if not (place / name).is_file()]
     if missing:
@@ -183,15 +204,15 @@ def opened(folder: str | Path) -> StockCheckpoint:
                            "which `punchcard export FILE --to gpt2 -o FOLDER` writes")
     about = _json(place / MACHINE)
     try:
-        sizes = TEXTS[about["machine"]]
+        sizes: Any = _text_class(known.kind(about["machine"]), known)
         text = sizes(*(int(about[field.name]) for field in fields(sizes)))
         return StockCheckpoint(str(about["form"]), text, str(about["dtype"]), int(about["positions"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{str(place / MACHINE)!r} does not describe a stock checkpoint: {error!r}") from None
 
 
-def weights_in(folder: str | Path) -> StockWeights:
-    """The weights in a folder, over bits, as they are."""
+def weights_in(folder: str | Path, form: str = "") -> StockWeights:
+    """The weights in a folder, over bits, as they are; `form` is the folder's own unless it is given."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -201,12 +222,12 @@ def weights_in(folder: str | Path) -> StockWeights:
         tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
-    form, config = FORMS[opened(folder).form], _json(place / CONFIG)
+    shape, config = FORMS[form or opened(folder).form], _json(place / CONFIG)
     noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
-    found: StockWeights = form.weights(noted, config)
+    found: StockWeights = shape.weights(noted, config)
     if others := noted.keys() - noted.taken:
         raise WeightsError(f"{MODEL} has {min(others)}, which is not a part of a stock checkpoint")
-    for path, wanted in ((CONFIG, form.config(found)), (GENERATION, _generation(found))):
+    for path, wanted in ((CONFIG, shape.config(found)), (GENERATION, _generation(found))):
         _check_equal(path, _json(place / path), wanted)
     return found
 
@@ -237,10 +258,10 @@ def _check_equal(path: str, found: Mapping[str, Any], wanted: Mapping[str, Any])
             raise WeightsError(f"{path} has {name} = {found.get(name)!r}: this stock checkpoint has {wanted[name]!r}")
 
 
-def structure_in(folder: str | Path) -> Structure:
-    """What the weights in a folder do, or `WeightsError`."""
-    found = opened(folder)
-    return structure_of(weights_in(folder), found.form, found.placing)
+def structure_in(folder: str | Path, made: StockCheckpoint | None = None) -> Structure:
+    """What the weights in a folder do, or `WeightsError`; `made` is what it says it is, if that is known."""
+    found = made or opened(folder)
+    return structure_of(weights_in(folder, found.form), found.form, found.placing)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -22,12 +22,13 @@ from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
 from punchcard.files import TENSORS_LIMIT, read_whole
-from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, opened, weights_in
+from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
 from punchcard.language_models.stock.positions import SPACING
 from punchcard.language_models.stock.structure import structure_of
 from punchcard.language_models.stock.units import check_bits
 from punchcard.language_models.stock.weights import StockWeights
+from punchcard.machines.registry import Registry
 from punchcard.proof.certificate import Certificate, Claim
 
 APART = (f"columns in which a head's bits agree are {SPACING} positions apart or more, as in every text of a program "
@@ -36,10 +37,10 @@ SOLVER = "exact arithmetic on the weights, without a solver"
 
 
 @checked
-def prove_checkpoint(folder: str | Path) -> Certificate:
-    """All claims about the checkpoint in a folder, or the first that fails."""
+def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Certificate:
+    """All claims about the checkpoint in a folder, of one of these machines, or the first that fails."""
     begin = time.perf_counter()
-    made = opened(folder)
+    made = opened(folder, machines)
     claims: list[Claim] = []
     failed = None
     last = begin
@@ -51,7 +52,7 @@ def prove_checkpoint(folder: str | Path) -> Certificate:
         last = now
 
     try:
-        weights = weights_in(folder)
+        weights = weights_in(folder, made.form)
         structure = structure_of(weights, made.form, made.placing)
         shown("columns", f"{len(weights.embedding):,} tokens and {weights.positions:,} positions have entries ±1, as pairs")
         for number, layer in enumerate(structure.layers, start=1):
@@ -93,8 +94,7 @@ def _described(made: StockCheckpoint) -> dict[str, object]:
 
 
 def _title(made: StockCheckpoint) -> str:
-    sizes = ", ".join(f"{name} {value}" for name, value in made.text.sizes.items())
-    return f"stock {made.form} for {made.text.machine}: {sizes}, {made.positions} positions, {made.dtype}"
+    return f"stock {made.form} for {made.text.machine}: {listed(made.text)}, {made.positions} positions, {made.dtype}"
 
 
 def _promises(made: StockCheckpoint) -> tuple[str, ...]:

@@ -19,13 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from punchcard.errors import ProgramError, SizeError, shortened
-from punchcard.language_models.stock.language import HALT, TokenTrace, Words, check_sizes, split_words
+from punchcard.language_models.stock.language import Words, check_sizes, split_words
+from punchcard.language_models.stock.text import HALT, TokenTrace
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+
+if TYPE_CHECKING:
+    from punchcard.language_models.stock.decoder import StockDecoder
+    from punchcard.language_models.stock.positions import Positions
 
 WRITES, READS, INPUT = ">", "<", "#"
 DEFAULT_INPUTS = 32
@@ -151,6 +156,12 @@ class VonNeumannText:
                 return TokenTrace(tuple(memory), counter, steps, True, bytes(output))
             counter = self.words.label(line[2])
         return TokenTrace(tuple(memory), counter, steps, False, bytes(output))
+
+    def decoder(self, positions: Positions) -> StockDecoder:
+        """What a checkpoint computes; imported here, since no weight is in this file."""
+        from punchcard.language_models.stock.von_neumann import decoder
+
+        return decoder(self, positions)
 
     def _signed(self, word: int) -> str:
         half = 1 << self.word_bits - 1

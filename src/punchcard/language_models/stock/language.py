@@ -14,29 +14,23 @@ No tensor is in here, and no weight: the trace that is expected comes from the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from punchcard.errors import ProgramError, SizeError, shortened
+from punchcard.language_models.stock.text import HALT, TokenTrace
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 
+if TYPE_CHECKING:
+    from punchcard.language_models.stock.decoder import StockDecoder
+    from punchcard.language_models.stock.positions import Positions
+
 MIN_WORD_BITS, MAX_WORD_BITS = 4, 16
-HALT = "halt"
-
-
-@dataclass(frozen=True)
-class TokenTrace:
-    """What a trace says: the memory and the next instruction after it, how many instructions it has, whether it ends, and
-    what was written."""
-
-    memory: tuple[int, ...]
-    program_counter: int
-    steps: int
-    halted: bool
-    output: bytes = b""
+COMMENT = re.compile(r";[^\n]*")
 
 
 def check_sizes(word_bits: int, counts: Mapping[str, int]) -> None:
@@ -172,10 +166,16 @@ class SubleqText:
             counter = self.words.label(label)
         return TokenTrace(tuple(memory), counter, len(whole) // 3, halted)
 
+    def decoder(self, positions: Positions) -> StockDecoder:
+        """What a checkpoint computes; imported here, since no weight is in this file."""
+        from punchcard.language_models.stock.subleq import decoder
+
+        return decoder(self, positions)
+
 
 def split_words(text: str) -> list[str]:
-    """The words of a text that is not empty."""
-    words = text.split()
+    """The words of a text that is not empty, without its comments."""
+    words = COMMENT.sub("", text).split()
     if not words:
         raise ProgramError("the prompt is empty: it lists instructions and cells")
     return words

@@ -12,7 +12,8 @@ from punchcard.errors import PunchcardError, StorageError, did_you_mean
 from punchcard.files import read_whole
 from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, opened, structure_in
 from punchcard.language_models.stock.engine import TraceEngine
-from punchcard.language_models.stock.language import first_difference
+from punchcard.language_models.stock.language import first_difference, split_words
+from punchcard.machines.registry import Registry
 
 ENGINES = ("tables", "transformers")
 
@@ -38,8 +39,9 @@ class StockRun:
     @property
     def text(self) -> str:
         """The trace as lines, from the label with which the prompt ends."""
-        words = [self.prompt.split()[-1], *self.words]
-        return "".join(f"\n{word}" if word.endswith(":") else f" {word}" for word in words).strip()
+        words = split_words(self.prompt)
+        first = max((at for at, word in enumerate(words) if word.endswith(":")), default=0)
+        return "".join(f"\n{word}" if word.endswith(":") else f" {word}" for word in (*words[first:], *self.words)).strip()
 
     @property
     def agrees(self) -> bool | None:
@@ -50,22 +52,23 @@ class StockRun:
 @checked
 def run_checkpoint(
     folder: str | Path, prompt: str | None = None, *, engine: str = "tables", max_steps: int | None = None,
-    check: bool = True,
+    check: bool = True, machines: Registry | None = None,
 ) -> StockRun:
     """Let the checkpoint in a folder go on with a prompt, by default the folder's own, and compare with the interpreter.
 
     engine      "tables": our own, which reads the weights in the folder; "transformers": `generate`
     max_steps   instructions to stop after, default: at the end of the program or of the context
+    machines    a registry with machines of your own, default: the installed ones
     """
     if engine not in ENGINES:
         raise PunchcardError(f"unknown engine {engine!r}{did_you_mean(engine, ENGINES)}: a stock checkpoint runs on "
                              f"{' or '.join(ENGINES)}")
-    made = opened(folder)
+    made = opened(folder, machines)
     text = prompt if prompt is not None else own_prompt(folder)
     program = made.text.program(text)
     vocabulary = made.text.vocabulary()
     numbers = {word: token for token, word in enumerate(vocabulary)}
-    tokens = [numbers[word] for word in text.split()]
+    tokens = [numbers[word] for word in split_words(text)]
     most = None if max_steps is None else max_steps * made.text.tokens_a_step
     written, seconds = (_tables if engine == "tables" else _transformers)(Path(folder), tokens, most, made)
     words = tuple(vocabulary[token] for token in written)
@@ -82,7 +85,7 @@ def own_prompt(folder: str | Path) -> str:
 
 
 def _tables(folder: Path, tokens: list[int], most: int | None, made: StockCheckpoint) -> tuple[list[int], float]:
-    engine = TraceEngine(structure_in(folder))
+    engine = TraceEngine(structure_in(folder, made))
     begin = time.perf_counter()
     written = engine.generate(tokens, most)
     return written, time.perf_counter() - begin

@@ -71,8 +71,10 @@ def margin_of(dtype: str) -> float:
 def compiled(decoder: StockDecoder, positions: Positions, dtype: str) -> StockWeights:
     """Weights by formula."""
     margin, layout = margin_of(dtype), decoder.layout
-    half = max(LEAST_HALF, 1 << (layout.width - 1).bit_length())
     count = 1 << (max(len(layer.heads) for layer in decoder.layers) - 1).bit_length()  # widths divide by it
+    half = max(LEAST_HALF, 1 << (layout.width - 1).bit_length())
+    if isinstance(positions, LearnedPositions):  # there a head's dimensions are a share of the width
+        half = max(half, count * positions.head_size // 2)
     layers = []
     for layer in decoder.layers:
         query, key, value = np.zeros((3, count, positions.head_size, half))
