@@ -254,6 +254,16 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     write = transformers.pipeline("text-generation", model=str(tmp_path / "model"))       # by Punchcard's own code
     texts = write(["12 + 30 =", "7 * 8 ="], max_new_tokens=4, do_sample=False, batch_size=2)
     assert [each[0]["generated_text"][:10].strip() for each in texts] == ["12 + 30 =", "7 * 8 = 56"]
+    table = invoke("view", tmp_path / "model", "--prompt", "12 + 30 =", "--tokens", "3").stdout.splitlines()
+    for line, said_there in zip(table[1:], ("says ' 42'", "says '2'", "forbids '0123456789'"), strict=True):
+        assert f"sums {said_there}" in line
+    assert invoke("view", tmp_path / "model", "--prompt", "a < b\n2 + 2 =", "--html", tmp_path / "page.html").exit_code == 0
+    shown = (tmp_path / "page.html").read_text()
+    assert 'a &lt; b\n2 + 2 =<span class="says"> 4</span>' in shown
+    assert "sums says &#x27; 4&#x27;" in shown
+    assert_refused("give a text to go on with, --prompt TEXT", "view", tmp_path / "model")
+    assert_refused("--loops is for a program", "view", tmp_path / "model", "--loops", "3")
+    assert_refused("--prompt needs the folder of a fused language model", "view", tmp_path / "page.html", "--prompt", "x")
     over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")
     assert (over.exit_code, "that is the base, which is not written over" in over.stderr) == (2, True)
     empty = invoke("chat", tmp_path / "model", "--prompt", "")

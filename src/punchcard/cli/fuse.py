@@ -1,21 +1,25 @@
-"""The commands `fuse` and `chat`: a program inside a language model, and a talk with it."""
+"""The commands `fuse` and `chat`: a program inside a language model, and a talk with it; and `view` of one."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from punchcard.cli.options import overwrite_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import write_whole
+from punchcard.files import check_writable, write_whole
 from punchcard.folders import check_folder
+from punchcard.formatting import plural
 
 if TYPE_CHECKING:
-    from punchcard.language_models.fusion.writing import TokenWriter
+    from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
+
+VIEWED = 16
+"""Tokens of a view, unless more are asked for."""
 
 
 @click.command()
@@ -100,8 +104,29 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
     return said
 
 
-def _about(each: Any) -> str:
+def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: str | None) -> None:
+    """What the card read and answered for each token, as a table or a page."""
+    if not prompt:
+        raise PunchcardError(f"{str(folder)!r} is a fused language model: give a text to go on with, --prompt TEXT")
+    if html is not None:
+        check_writable(html)
+    from punchcard.language_models.fusion.composition import open_fused
+    from punchcard.language_models.fusion.token_view import token_page, token_table
+    from punchcard.language_models.fusion.writing import SHOWN, TokenWriter
+
+    model, tokenizer = open_fused(folder)
+    window = model.card.sizes["tokens"]
+    writer = TokenWriter(model, tokenizer, window=SHOWN if html is None else window)
+    written = list(writer.write(list(tokenizer.encode(prompt)), tokens or VIEWED))
+    if html is None:
+        out(token_table(written))
+        return
+    write_whole(html, token_page(folder.name, prompt, written, window))
+    out(f"{html}: {plural(len(written), 'token')}")
+
+
+def _about(each: WrittenToken) -> str:
     """One line about a token: the card's view of it."""
-    loops = ", ".join(f"{name} {count:,} loops" for name, count in each.loops.items())
-    whose = f"{each.skill} {each.opinion}{f' {each.said!r}' if each.said else ''}" if each.skill else "no opinion"
-    return f"{each.text!r:>12}  {whose:<24} {loops:<24} read ...{''.join(each.read)!r}"
+    from punchcard.language_models.fusion.token_view import answer, loops
+
+    return f"{each.text!r:>12}  {answer(each):<24} {loops(each):<24} read ...{''.join(each.read)!r}"

@@ -91,12 +91,19 @@ def check_not_model(file: Path | None) -> None:
     """Refuse a folder with a model where a program is expected, with the command that takes it."""
     if file is None or not file.is_dir():
         return
-    from punchcard.language_models.fusion.composition import FUSED, model_type_in
-
-    if model_type_in(file) == FUSED:
+    if is_fused(file):
         raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
     if (file / "machine.json").is_file() and (file / "generation_config.json").is_file():
         raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
+
+
+def is_fused(file: Path) -> bool:
+    """Whether a path is the folder of a fused language model."""
+    if not file.is_dir():
+        return False
+    from punchcard.language_models.fusion.composition import FUSED, model_type_in
+
+    return model_type_in(file) == FUSED
 
 
 def _folder(folder: Path | None, *refused: str) -> Path:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import arguments_option, given_options, program_command, set_option
+from punchcard.cli.fuse import view_fused
+from punchcard.cli.options import arguments_option, given_flags, given_options, program_command, set_option
 from punchcard.cli.run import load_and_build
+from punchcard.cli.stock import is_fused
 from punchcard.cli.terminal import handling, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable, read_whole
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from punchcard.viewer.protocol import ChoiceReply
     from punchcard.viewer.session import Session
 
+OF_PROGRAMS = ("port", "no_open", "loops", "record", "model", "input_", "max_steps", "settings", "arguments", "design",
+               "dtype")
+"""Options that a fused model does not take."""
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
 
@@ -49,14 +54,26 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--record", metavar="A:B", help="With --html: put the loops from A to B into the file.")
 @click.option("--model", is_flag=True,
               help="With --html: put the model into the file; the page computes each card itself.")
+@click.option("--prompt", metavar="TEXT", help="FILE is the folder of a fused language model: show what its card does while "
+              "it goes on with this text, as a table, or with --html as a page.")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="With --prompt: tokens at most.  [default: 16]")
 def view(
     registry: Registry, file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None,
-    record: str | None, model: bool, input_: str | None, **given: Any,
+    record: str | None, model: bool, prompt: str | None, tokens: int | None, input_: str | None, **given: Any,
 ) -> None:
     """Step through a run on a page: the card, attention, formulas, source, input and output.
 
     The page is served on this computer alone, until Ctrl-C.
     """
+    if is_fused(file):
+        if flags := [flag for flag in given_flags(*OF_PROGRAMS) if flag != "FILE"]:
+            raise PunchcardError(f"{flags[0]} is for a program: {str(file)!r} is a fused language model, which takes "
+                                 "--prompt, --tokens and --html")
+        view_fused(file, prompt=prompt, tokens=tokens, html=html)
+        return
+    if prompt is not None or tokens is not None:
+        flag = "--tokens" if prompt is None else "--prompt"
+        raise PunchcardError(f"{flag} needs the folder of a fused language model as FILE")
     first, last = _recorded(html, loops, record, model=model)
     if html is not None and (port is not None or no_open):
         raise PunchcardError("--port and --no-open are for the server, and --html writes a file")

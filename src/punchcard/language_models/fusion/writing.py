@@ -31,6 +31,7 @@ class WrittenToken:
     skill          the program that had an opinion; "": none, the base wrote it
     opinion        "says": this token; "forbids": not those; "nothing"
     said           the text that the program wanted
+    forbidden      the bytes with which no token was to begin
     read           the last tokens that were on the card, the newest last
     loops          of each program that ran, by name
     """
@@ -40,15 +41,16 @@ class WrittenToken:
     skill: str
     opinion: str
     said: str
+    forbidden: str
     read: tuple[str, ...]
     loops: dict[str, int]
 
 
 class TokenWriter:
-    """Writes with a fused model, always its best token."""
+    """Writes with a fused model, always its best token; of the tokens on the card the last `window` are kept."""
 
-    def __init__(self, model: FusedForCausalLM, tokenizer: Any) -> None:
-        self.model, self.tokenizer = model, tokenizer
+    def __init__(self, model: FusedForCausalLM, tokenizer: Any, *, window: int = SHOWN) -> None:
+        self.model, self.tokenizer, self.window = model, tokenizer, window
         self.shown = card_bytes(tokenizer, model.card.sizes["vocabulary"])
         self.names = [skill["name"] for skill in model.card.sizes["skills"]]
         self.ends = set(self._ends())
@@ -103,8 +105,10 @@ class TokenWriter:
         last = heard[-1]
         bits = last.said.reshape(-1, 8)
         said = bytes(sum(1 << i for i, bit in enumerate(byte.tolist()) if bit > 0) for byte in bits).rstrip(b"\0")
+        forbidden = bytes(byte for byte, bit in enumerate(last.never.tolist()) if bit)
         return WrittenToken(
             token, self.tokenizer.decode([token]), self.names[last.skill] if last.kind else "", KINDS[last.kind],
             said.decode(errors="replace") if last.kind == 1 else "",
-            tuple(self.shown[number].decode(errors="replace") for number in context[-SHOWN:]),
+            forbidden.decode(errors="replace") if last.kind == 2 else "",
+            tuple(self.shown[number].decode(errors="replace") for number in context[-self.window:]),
             {self.names[each.skill]: each.loops for each in heard})
