@@ -63,7 +63,7 @@ class TuringText:
 
     @classmethod
     def of(cls, sizes: Any) -> TuringText:
-        return cls(*sizes)
+        return cls(sizes.states, sizes.symbols, sizes.squares)
 
     @property
     def sizes(self) -> dict[str, int]:

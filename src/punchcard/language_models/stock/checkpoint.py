@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -204,10 +204,10 @@ def opened(folder: str | Path, machines: Registry | None = None) -> StockCheckpo
                            "which `punchcard export FILE --to gpt2 -o FOLDER` writes")
     about = _json(place / MACHINE)
     try:
-        sizes: Any = _text_class(known.kind(about["machine"]), known)
-        text = sizes(*(int(about[field.name]) for field in fields(sizes)))
+        sizes = {name: value for name, value in about.items() if type(value) is int}
+        text = _text_class(known.kind(about["machine"]), known).of(SimpleNamespace(**sizes))
         return StockCheckpoint(str(about["form"]), text, str(about["dtype"]), int(about["positions"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StorageError(f"{str(place / MACHINE)!r} does not describe a stock checkpoint: {error!r}") from None
 
 

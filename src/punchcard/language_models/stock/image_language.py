@@ -66,10 +66,10 @@ class VonNeumannText:
 
     @classmethod
     def of(cls, sizes: Any) -> VonNeumannText:
-        """The texts of a machine of these sizes, whose dialect must be the standard one."""
-        if sizes.destination_first or sizes.ports_branch:
+        """The texts of a machine of these sizes, whose dialect must be the standard one; a folder says `inputs` too."""
+        if getattr(sizes, "destination_first", False) or getattr(sizes, "ports_branch", False):
             raise ProgramError("a stock checkpoint has the dialect 'standard': choose that one (--dialect standard)")
-        return cls(sizes.word_bits, sizes.memory)
+        return cls(sizes.word_bits, sizes.memory, getattr(sizes, "inputs", DEFAULT_INPUTS))
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from punchcard.errors import ProgramError, SizeError, shortened
-from punchcard.language_models.stock.text import HALT, TokenTrace
+from punchcard.language_models.stock.text import HALT, StockText, TokenTrace
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 
@@ -92,8 +92,12 @@ class SubleqText:
         check_sizes(self.word_bits, {"memory": self.memory, "instructions": self.instructions})
 
     @classmethod
-    def of(cls, sizes: Any) -> SubleqText:
-        """The texts of a machine of these sizes."""
+    def of(cls, sizes: Any) -> StockText:
+        """The texts of a machine of these sizes; words of more than 16 bits are written as bytes."""
+        if sizes.word_bits > MAX_WORD_BITS:
+            from punchcard.language_models.stock.byte_language import SubleqByteText
+
+            return SubleqByteText.of(sizes)
         return cls(sizes.word_bits, sizes.memory, sizes.instructions)
 
     @property
@@ -136,13 +140,7 @@ class SubleqText:
                     raise ProgramError(f"{' '.join(words[at:])!r}: an instruction has three operands, a b c")
                 code[self.words.label(word)] = Subleq(*map(self.words.number, rest))
                 at += 4
-        if at != len(words) - 1 or words[-1] != "0:":
-            raise ProgramError(f"a prompt ends with the label of the first instruction, 0:, not {shortened(words[-1:])}")
-        for what, found in (("instruction", code), ("cell", cells)):
-            if sorted(found) != list(range(len(found))):
-                missing = next(i for i in range(len(found)) if i not in found)
-                raise ProgramError(f"the prompt has no {what} {missing}, but later ones: {what}s count from 0")
-        return Program.create([code[i] for i in range(len(code))], [cells[i] for i in range(len(cells))])
+        return subleq_program(code, cells, words[at:])
 
     def expected(self, program: Program) -> Iterator[str]:
         """The words that follow a prompt, by the plain interpreter."""
@@ -171,6 +169,17 @@ class SubleqText:
         from punchcard.language_models.stock.subleq import decoder
 
         return decoder(self, positions)
+
+
+def subleq_program(code: Mapping[int, Instruction], cells: Mapping[int, int], end: Sequence[str]) -> Program:
+    """The program of a prompt's lines and its last words, which must be the label of the first instruction."""
+    if list(end) != ["0:"]:
+        raise ProgramError(f"a prompt ends with the label of the first instruction, 0:, not {shortened(list(end[-1:]))}")
+    for what, found in (("instruction", code), ("cell", cells)):
+        if sorted(found) != list(range(len(found))):
+            missing = next(i for i in range(len(found)) if i not in found)
+            raise ProgramError(f"the prompt has no {what} {missing}, but later ones: {what}s count from 0")
+    return Program.create([code[i] for i in range(len(code))], [cells[i] for i in range(len(cells))])
 
 
 def split_words(text: str) -> list[str]:

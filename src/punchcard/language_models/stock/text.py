@@ -30,19 +30,21 @@ class TokenTrace:
 
 
 class StockText(Protocol):
-    """Texts of programs for some sizes: a frozen dataclass whose fields are these sizes, all of them integers.
-
-    machine         the name of the kind
-    tokens_a_step   the most words of a trace for an instruction;  looks_back   how far a head looks back at most
-    """
+    """Texts of programs for some sizes. `machine` is the name of the kind."""
 
     machine: ClassVar[str]
-    tokens_a_step: ClassVar[int]
-    looks_back: ClassVar[int]
+
+    @property
+    def tokens_a_step(self) -> int:
+        """The most words of a trace for an instruction."""
+
+    @property
+    def looks_back(self) -> int:
+        """How far a head looks back at most."""
 
     @classmethod
     def of(cls, sizes: Any) -> StockText:
-        """The texts of a machine of these sizes."""
+        """The texts for the sizes of a machine, or for those of a folder, which are integers: attributes of `sizes`."""
 
     @property
     def sizes(self) -> dict[str, int]:
