@@ -115,6 +115,8 @@ def run(
             print_json(fields)
     if saved.machine.has_ports and not as_json and sys.stderr.isatty():
         remark(display.what_ran(saved.machine, report, shows_rate=not (check or trace)))
+    if saved.machine.has_ports and not as_json and check and report.agrees:
+        remark(f"the transformer {report.summary()}")
     return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
                                name=str(file or resume), shows_rate=not (check or trace))
 
