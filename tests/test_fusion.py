@@ -17,7 +17,7 @@ import punchcard
 from punchcard.errors import FusionError, ProgramError
 from punchcard.language_models.fusion.composition import open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
-from punchcard.language_models.fusion.fused_model import ScratchpadLoops
+from punchcard.language_models.fusion.fused_model import FusedConfig, ScratchpadLoops
 from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import load_skill, shipped
 from punchcard.language_models.fusion.skills.build import built
@@ -62,6 +62,11 @@ def test_generation_of_every_kind() -> None:
                 assert not text[len(answer):][:1].isdigit()
     assert written(model, "12 * 12 =", 8, assistant_model=base()).startswith(" 144")
     assert written(model, "12 * 12 =", 8, use_cache=False).startswith(" 144")
+
+
+def test_a_configuration_of_defaults() -> None:
+    """transformers makes one to see which settings were given: it has no base."""
+    assert FusedConfig().vocab_size == 0
 
 
 def test_a_cache_that_the_card_has_not_filled_is_refused() -> None:

@@ -63,7 +63,7 @@ class FusedConfig(PreTrainedConfig):
 
     @property
     def vocab_size(self) -> int:
-        return int(self.get_text_config().vocab_size)
+        return 0 if self.base is None else int(self.base.get_text_config().vocab_size)
 
 
 class CardLayer(nn.Module):
