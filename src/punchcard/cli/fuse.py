@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,7 @@ from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
 
 if TYPE_CHECKING:
-    from punchcard.language_models.fusion.writing import TokenWriter
+    from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
 
 
 @click.command()
@@ -93,7 +93,7 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
     return said
 
 
-def _about(each: Any) -> str:
+def _about(each: WrittenToken) -> str:
     """One line about a token: the card's view of it."""
     loops = ", ".join(f"{name} {count:,} loops" for name, count in each.loops.items())
     whose = f"{each.skill} {each.opinion}{f' {each.said!r}' if each.said else ''}" if each.skill else "no opinion"

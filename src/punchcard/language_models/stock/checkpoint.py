@@ -36,7 +36,7 @@ from punchcard.machines.base import Machine
 from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
-TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
+TEXTS: dict[str, type[SubleqText | VonNeumannText]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
 DECODERS: dict[str, Callable[..., StockDecoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
 """Texts and decoders by the name of the machine."""
 DEFAULT_POSITIONS = 2048
@@ -115,7 +115,7 @@ class StockCheckpoint:
 
     # Folders
 
-    def write(self, folder: Path, program: Any = None) -> None:
+    def write(self, folder: Path, program: object = None) -> None:
         """The files of the folder."""
         from safetensors.numpy import save
 
@@ -153,7 +153,7 @@ def save(form: str, machine: Machine[Any, Any], program: object, folder: Path, p
     made.write(folder, program)
 
 
-def text_of(machine: Machine[Any, Any]) -> Any:
+def text_of(machine: Machine[Any, Any]) -> SubleqText | VonNeumannText:
     """The texts of a machine's programs, for its sizes."""
     name = machine.kind.name
     if name not in TEXTS:
