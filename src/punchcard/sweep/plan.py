@@ -75,7 +75,7 @@ class Changes:
             check(change)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     found = list(value) if isinstance(value, list | tuple) else [value]
     if not found:
         raise SweepError("an empty list in a sweep: it has no jobs")

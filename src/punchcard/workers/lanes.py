@@ -19,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from punchcard.errors import SweepError
@@ -42,7 +43,7 @@ class LaneUnavailable(SweepError):
 class Lane(Protocol):
     """A worker that makes one call at a time."""
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         """The value of a call. Raises what it raises, `WorkerDied`, or `WorkerTimeout` after so many seconds."""
         ...
 
@@ -73,7 +74,7 @@ class ProcessLane:
             other.close()
         self._connection: Connection[Any, Any] = own
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         text = pickle.dumps((function, arguments))  # what cannot be sent is the caller's error, and the worker lives
         try:
             self._connection.send_bytes(text)
@@ -86,7 +87,8 @@ class ProcessLane:
             raise WorkerDied(f"a worker ended {why} in the middle of its work") from None
         if not good:
             raise value
-        return value
+        found: Value = value
+        return found
 
     def close(self) -> None:
         self._process.kill()
@@ -148,7 +150,7 @@ class LaneExecutor(Executor):
         for thread in self._threads:
             thread.join()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.shutdown(wait=kind is None, cancel_futures=kind is not None)
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from punchcard.errors import SweepError
-from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, WorkerDied, WorkerTimeout
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, Value, WorkerDied, WorkerTimeout
 from punchcard.workers.process import limit_memory
 
 START_SECONDS = 120.0
@@ -33,7 +33,7 @@ class Actor:
         """Whether it is there."""
         return True
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...]) -> Value:
         """The value of a call."""
         return function(*arguments)
 
@@ -52,11 +52,12 @@ class ActorLane:
             self.close()
             raise LaneUnavailable(f"Ray starts no worker: {_first_line(error)}") from None
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         import ray
 
         try:
-            return ray.get(self._actor.call.remote(function, arguments), timeout=seconds)
+            found: Value = ray.get(self._actor.call.remote(function, arguments), timeout=seconds)
+            return found
         except ray.exceptions.GetTimeoutError:
             raise WorkerTimeout(f"a worker took more than {seconds:g} seconds") from None
         except ray.exceptions.RayTaskError as error:
