@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rich import progress
 
+    from punchcard.card.layout import Card
     from punchcard.viewer.session import Session
 
 PATIENCE = 1.0
@@ -90,14 +91,14 @@ class RunProgress(Progress):
         self._machine, self._program, self._card, self._source = machine, program, mark.raw_card, source
         self._begun, self._begin = 0, 0.0
 
-    def watch(self, loop: int, card: Any) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         """Called by the engine after every loop of a traced run."""
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
         log(f"loop {loop:>5}  {did}")
 
-    def narrate(self, loop: int, card: Any) -> None:
+    def narrate(self, loop: int, card: Card) -> None:
         """The same in sentences, one for each half layer."""
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         for layer, half, sentence in self._session.loop_story(loop - 1, before, card):
