@@ -450,14 +450,12 @@ class Layout:
     def matches(self, card: AnyArray | PackedCard, pattern: Pattern) -> AnyArray: ...
     def matches(self, card: Any, pattern: Pattern) -> Any:
         """Whether the pattern is on the card: a boolean, one for each card of a batch."""
+        if isinstance(card, PackedCard) and (words := self.word_pattern(pattern)) is not None:
+            return np.bool_(words.on(card))
+        first = self.pattern_column(pattern)
         if isinstance(card, PackedCard):
-            words = self.word_pattern(pattern)
-            if words is not None:
-                return np.bool_(words.on(card))
-            first = self.pattern_column(pattern)
             column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
         else:
-            self.check_pattern(pattern)
             column = self.get(card, pattern.rows, pattern.region)[..., pattern.column]
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
@@ -473,20 +471,17 @@ class Layout:
     def word_pattern(self, pattern: Pattern) -> WordPattern | None:
         """A pattern as it is looked for on packed cards; None where its rows are not a word there."""
         if pattern not in self._patterns:
-            self.check_pattern(pattern)
-            place = self.place(pattern.rows)
+            column, place = self.pattern_column(pattern), self.place(pattern.rows)
             held = not place.real and pattern.region in place.block.holds
             mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
-            column = self.pattern_column(pattern)
             self._patterns[pattern] = WordPattern(place, column, mask, bits) if held else None
         return self._patterns[pattern]
 
     def pattern_column(self, pattern: Pattern) -> int:
-        """The column of the card that a pattern is looked for in."""
-        return int(self.region(pattern.region).start) + pattern.column
+        """The column of the card that a pattern is looked for in.
 
-    def check_pattern(self, pattern: Pattern) -> None:
-        """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
+        Refuses a pattern that names no rows or region of this layout, or has another number of bits.
+        """
         place, region = self.rows(pattern.rows), self.region(pattern.region)
         if pattern.column not in range(region.stop - region.start):
             raise SizeError(f"pattern with column {pattern.column}: {pattern.region!r} has columns 0 to "
@@ -494,6 +489,7 @@ class Layout:
         if len(pattern.bits) != place.stop - place.start or not set(pattern.bits) <= {-1, 0, 1}:
             raise SizeError(f"pattern {pattern.bits} does not fit {pattern.rows!r}, which has "
                             f"{place.stop - place.start} rows: it has a -1, 1 or 0 (either) for each")
+        return int(region.start) + pattern.column
 
     def describe(self) -> dict[str, Any]:
         """The layout as plain data, for saving."""

@@ -158,7 +158,7 @@ class Stops:
         if layout is not None:
             layout.check(card)
             for pattern in (*found, *ports):
-                layout.check_pattern(pattern)
+                layout.pattern_column(pattern)  # refuses one that does not fit
         return cls(layout, found, ports)
 
     def matched(self, card: Card) -> Pattern | None:
