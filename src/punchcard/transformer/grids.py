@@ -6,7 +6,6 @@ A grid of 0 says that none is known, as of real numbers. The grid of the number 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -34,17 +33,6 @@ def grids_of(values: Array) -> Array:
     integer = np.abs(mantissa * 2.0**53).astype(np.int64)
     grids[used] = np.ldexp((integer & -integer).astype(np.float64), exponent - 53)
     return grids
-
-
-def grid_of(values: Iterable[float]) -> float:
-    """The largest power of two that divides every one of a few values; 1 where all are 0."""
-    found = min(map(grid_of_number, values))
-    return found if found < math.inf else 1.0
-
-
-def product_of_grids(one: float, other: float) -> float:
-    """The grid of products: where it is too small for a number, the smallest number, since 0 says that none is known."""
-    return one * other or (math.ulp(0.0) if one and other else 0.0)
 
 
 def are_powers_of_two(values: Array | float) -> Flags:
