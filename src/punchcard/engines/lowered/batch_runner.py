@@ -288,7 +288,6 @@ class CompiledBatchRunner(BatchRunner):
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None) -> None:
         self.engine, self.threads = "lowered", threads or cores()

@@ -44,7 +44,6 @@ class Lowered(Runner):
 
     takes_packed: ClassVar[bool] = True
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
