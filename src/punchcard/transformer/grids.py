@@ -19,7 +19,8 @@ Flags = npt.NDArray[np.bool_]
 
 @lru_cache(1 << 16)
 def grid_of_number(value: float | Fraction) -> float:
-    """The largest power of two that divides a number. No number format has a third: its grid is 0."""
+    """The largest power of two that divides a number, so a power of two is its own grid. A third, which no number format
+    has, has the grid 0."""
     if not value:
         return math.inf
     numerator, denominator = value.as_integer_ratio()
@@ -35,7 +36,7 @@ def grids_of(values: Array) -> Array:
     return grids
 
 
-def are_powers_of_two(values: Array | float) -> Flags:
+def are_powers_of_two(values: Array) -> Flags:
     """Whether a product with each value is exact, unless it is too small or too large. The sign does not count."""
     found: Flags = np.frexp(np.abs(values))[0] == 0.5
     return found
