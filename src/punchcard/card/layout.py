@@ -70,8 +70,6 @@ class RowBlock:
     follows: bool = False
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise SizeError(f"row block {self.name!r} has {self.size} rows: it needs at least one")
         for part in self.selects:
             if part not in self.parts:
                 raise LayoutError(f"row block {self.name!r} selects by {part!r}{did_you_mean(part, self.parts)}: "
@@ -111,13 +109,6 @@ class Region:
     about: str = ""
     start: int | None = None
     groups: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise SizeError(f"region {self.name!r} has {self.size} columns: it needs at least one")
-        if self.groups and sum(self.groups) != self.size:
-            raise SizeError(f"the groups of region {self.name!r} have {sum(self.groups)} columns, "
-                            f"the region has {self.size}")
 
 
 @dataclass(frozen=True)
@@ -205,8 +196,8 @@ class Layout:
         self.blocks = tuple(rows)
         self.regions = tuple(regions)
         self._facts = facts
-        self._rows = _place(self.blocks, "row block")
-        self._columns = _place(self.regions, "region")
+        self._rows = _place(self.blocks, "row block", "rows")
+        self._columns = _place(self.regions, "region", "columns")
         self._places: dict[str, Place] = {}
         self._patterns: dict[Pattern, WordPattern | None] = {}
         self.width = max((s.stop for s in self._rows.values()), default=0)
@@ -216,8 +207,12 @@ class Layout:
             for part, size in block.parts.items():
                 self._rows[f"{block.name}.{part}"] = slice(start, start + size)
                 start += size
-            for region in (*block.holds, *block.changes):
-                self.region(region)
+            for name in (*block.holds, *block.changes):
+                self.region(name)
+        for region in self.regions:
+            if region.groups and sum(region.groups) != region.size:
+                raise SizeError(f"the groups of region {region.name!r} have {sum(region.groups)} columns, "
+                                f"the region has {region.size}")
 
     @cached_property
     def facts(self) -> tuple[AnyFact, ...]:
@@ -534,7 +529,7 @@ class CardHolder:
         return self.raw_card if isinstance(self.raw_card, PackedCard) else None
 
 
-def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[str, slice]:
+def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str, unit: str) -> dict[str, slice]:
     placed: dict[str, slice] = {}
     end = 0
     for item in items:
@@ -542,6 +537,8 @@ def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[
             raise OverlapError(f"{kind} {item.name!r} is declared twice")
         if "." in item.name or not item.name:
             raise LayoutError(f"{kind} name {item.name!r}: a name is not empty and has no dot")
+        if item.size < 1:
+            raise SizeError(f"{kind} {item.name!r} has {item.size} {unit}: it needs at least one")
         start = end if item.start is None else item.start
         if start < 0:
             raise SizeError(f"{kind} {item.name!r} starts at {start}: the first place is 0")
