@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich import progress
 
     from punchcard.card.layout import Card
+    from punchcard.sweep.dispatch import SweepProgress
     from punchcard.viewer.session import Session
 
 PATIENCE = 1.0
@@ -80,6 +81,10 @@ class Progress:
             self._line.add_task(text, total=total)
             self._line.start()
         self._line.update(self._line.task_ids[0], completed=done, total=total, description=text)
+
+    def follow(self, progress: SweepProgress) -> None:
+        """Say how far the jobs on many workers are."""
+        self.show(str(progress), done=progress.made, total=progress.total)
 
 
 class RunProgress(Progress):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,6 @@ from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import read_whole
 from punchcard.formatting import plural
-
-if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import SweepProgress
 
 MOST_BYTES = 1 << 30
 
@@ -36,16 +32,12 @@ def ground_truth() -> None:
 @ray_option
 def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""
-    from punchcard.cli.display import Progress as ProgressLine
+    from punchcard.cli.display import Progress
     from punchcard.ground_truth.collection import make_set
 
-    line = ProgressLine()
-
-    def show(progress: SweepProgress) -> None:
-        line.show(str(progress), done=progress.made, total=progress.total)
-
-    with line:
-        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray), progress=show)
+    with Progress() as line:
+        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
+                        progress=line.follow)
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 
 

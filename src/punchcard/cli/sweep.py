@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +10,6 @@ from punchcard.cli.options import memory_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.formatting import plural
-
-if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import SweepProgress
 
 LOCAL = "local"
 """What `--ray` without an address stands for."""
@@ -57,7 +53,7 @@ def ray_of(given: str | None) -> str | bool | None:
 @memory_option
 def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
     """Make the jobs of a sweep, a TOML file. Results are Parquet files in DIR."""
-    from punchcard.cli.display import Progress as ProgressLine
+    from punchcard.cli.display import Progress
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
     from punchcard.workers.cores import cores
@@ -71,14 +67,9 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         return
     if output is None:
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")
-    line = ProgressLine()
-
-    def show(progress: SweepProgress) -> None:
-        line.show(str(progress), done=progress.made, total=progress.total)
-
-    with line:
+    with Progress() as line:
         try:
-            results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=show)
+            results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=line.follow)
         except KeyboardInterrupt:
             log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
             raise
