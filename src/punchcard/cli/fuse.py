@@ -11,6 +11,7 @@ import click
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
+from punchcard.language_models import MOST_LOOPS
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--base", required=True, metavar="FOLDER",
               help="The language model: a folder with its tokenizer, or a .gguf file. Nothing is downloaded.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
-@click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
+@click.option("--max-loops", type=click.IntRange(1), default=MOST_LOOPS, show_default=True,
               help="Loops per token after which a program has no opinion.")
 def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> None:
     """Put programs inside a pretrained language model. Nothing is trained.

@@ -12,8 +12,9 @@ from punchcard.arguments import checked
 from punchcard.errors import FusionError
 from punchcard.export.folder import made
 from punchcard.export.targets import require
+from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
-from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
+from punchcard.language_models.fusion.machine import machine_for, sizes_of
 from punchcard.language_models.fusion.skill import load_skill
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.transformer.weights import shared_tensor
