@@ -56,12 +56,12 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
     from punchcard.cli.display import Progress
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
-    from punchcard.workers.cores import cores
+    from punchcard.workers.executor import worker_count
 
     plan = Sweep.load(file)
     if dry_run:
         found = estimate(plan, output if resume else None)
-        count = workers or cores()
+        count = worker_count(workers)
         out(f"{found.jobs:,} jobs, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
             f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
         return
