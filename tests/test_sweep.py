@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import punchcard
-from punchcard.errors import StorageError, SweepError
+from punchcard.errors import StorageError, SweepError, WorkerError
 from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -195,7 +195,7 @@ def test_lanes_that_cannot_start() -> None:
 
     with LaneExecutor(2, none) as executor, pytest.raises(LaneUnavailable, match="no room"):
         rows_of([SmallJob(1)], executor)
-    with pytest.raises(SweepError, match="workers=0"):
+    with pytest.raises(WorkerError, match="workers=0"):
         LaneExecutor(0, none)
 
 
@@ -335,7 +335,7 @@ def test_a_call_that_takes_too_long() -> None:
         future: Any = executor.submit_within(0.5, time.sleep, 100)
         with pytest.raises(WorkerTimeout, match=r"more than 0\.5 seconds"):
             future.result()
-        with pytest.raises(SweepError, match="by their order"):
+        with pytest.raises(WorkerError, match="by their order"):
             executor.submit(sorted, [1], reverse=True)
         with pytest.raises(ZeroDivisionError):
             executor.submit(divmod, 1, 0).result()

@@ -22,21 +22,21 @@ from multiprocessing.connection import Connection, Pipe
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from punchcard.errors import SweepError
+from punchcard.errors import WorkerError
 
 Value = TypeVar("Value")
 WORKER = "punchcard.workers.process"
 
 
-class WorkerDied(SweepError):
+class WorkerDied(WorkerError):
     """A worker ended in the middle of a call: it was killed, or its machine went away."""
 
 
-class WorkerTimeout(SweepError):
+class WorkerTimeout(WorkerError):
     """A worker took longer than a call may take, and was ended."""
 
 
-class LaneUnavailable(SweepError):
+class LaneUnavailable(WorkerError):
     """No worker can be started."""
 
 
@@ -108,7 +108,7 @@ class LaneExecutor(Executor):
 
     def __init__(self, lanes: int, start: Callable[[], Lane]) -> None:
         if lanes < 1:
-            raise SweepError(f"workers={lanes}: there must be 1 or more")
+            raise WorkerError(f"workers={lanes}: there must be 1 or more")
         self.lanes, self._start = lanes, start
         self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock, self._open, self._alive = threading.Lock(), dict[int, Lane](), lanes
@@ -121,7 +121,7 @@ class LaneExecutor(Executor):
 
     def submit(self, fn: Callable[..., Value], /, *args: Any, **kwargs: Any) -> Future[Value]:
         if kwargs:
-            raise SweepError(f"{', '.join(kwargs)}: a call on a worker takes arguments by their order")
+            raise WorkerError(f"{', '.join(kwargs)}: a call on a worker takes arguments by their order")
         return self.submit_within(None, fn, *args)
 
     def submit_within(self, seconds: float | None, function: Callable[..., Value], *arguments: Any) -> Future[Value]:

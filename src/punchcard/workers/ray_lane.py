@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
-from punchcard.errors import SweepError
+from punchcard.errors import WorkerError
 from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, Value, WorkerDied, WorkerTimeout
 from punchcard.workers.process import limit_memory
 
@@ -79,7 +79,7 @@ def _check_address(address: str) -> None:
         try:
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
         except (OSError, OverflowError) as error:
-            raise SweepError(f"cannot join the Ray at {address!r}: {error}") from None
+            raise WorkerError(f"cannot join the Ray at {address!r}: {error}") from None
 
 
 def _first_line(error: Exception) -> str:
@@ -95,7 +95,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
     memory    bytes that a worker may use; default: all
     """
     if find_spec("ray") is None:
-        raise SweepError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
+        raise WorkerError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
     os.environ |= {name: os.environ.get(name, value) for name, value in QUIET.items()}
     import ray
 
@@ -108,7 +108,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
         try:
             ray.init(**given, log_to_driver=False, logging_level="error", configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-            raise SweepError(f"cannot join the Ray at {address or 'local'!r}: {_first_line(error)}") from None
+            raise WorkerError(f"cannot join the Ray at {address or 'local'!r}: {_first_line(error)}") from None
     try:
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         with LaneExecutor(count, lambda: ActorLane(memory)) as executor:
