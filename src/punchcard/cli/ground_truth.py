@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import read_whole
+from punchcard.files import read_json
 from punchcard.formatting import plural
 
 MOST_BYTES = 1 << 30
@@ -50,11 +49,8 @@ def score(folder: Path, answers: Path, as_json: bool) -> None:
     from punchcard.ground_truth.score import score as scored
     from punchcard.ground_truth.score import summary
 
-    try:
-        given = json.loads(read_whole(answers, "file of answers", limit=MOST_BYTES))
-    except ValueError as error:
-        raise PunchcardError(f"{str(answers)!r} is not JSON: {error}") from None
-    if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
+    given = read_json(answers, "file of answers with an object for each model", limit=MOST_BYTES)
+    if not all(isinstance(each, dict) for each in given.values()):
         raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
     try:
         rows = scored(folder, given)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punchcard.arguments import checked
-from punchcard.errors import FusionError
+from punchcard.errors import FusionError, StorageError
 from punchcard.export.folder import made
 from punchcard.export.targets import require
+from punchcard.files import read_json
 from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import machine_for, sizes_of
@@ -159,8 +159,8 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
 
     try:
-        kind = json.loads((Path(folder) / "config.json").read_text()).get("model_type")
-    except (OSError, ValueError, AttributeError) as error:
+        kind = read_json(Path(folder) / "config.json", "description of a model").get("model_type")
+    except StorageError as error:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FusedConfig.model_type:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
