@@ -27,7 +27,7 @@ def ground_truth() -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
 @click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
 @click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
-@workers_option
+@workers_option()
 @ray_option
 def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -11,6 +13,7 @@ from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.formatting import plural
 
+Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 LOCAL = "local"
 """What `--ray` without an address stands for."""
 
@@ -32,8 +35,11 @@ def sweep() -> None:
     """
 
 
-workers_option = click.option("--workers", type=click.IntRange(1, 100_000),
-                              help="How many workers.  [default: one a core]")
+def workers_option(default: str = "one a core") -> Callable[[Command], Command]:
+    """`--workers`, with what its help says of the default."""
+    return click.option("--workers", type=click.IntRange(1, 100_000), help=f"How many workers.  [default: {default}]")
+
+
 ray_option = click.option("--ray", is_flag=False, flag_value=LOCAL, metavar="[ADDRESS]",
                           help="Run on Ray: without ADDRESS one is started here; else the cluster there is joined.")
 
@@ -48,7 +54,7 @@ def ray_of(given: str | None) -> str | bool | None:
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="The folder of the results.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was stopped: jobs in DIR are not made again.")
 @click.option("--dry-run", is_flag=True, help="Say how many jobs there are and about how long they take.")
-@workers_option
+@workers_option()
 @ray_option
 @memory_option
 def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
