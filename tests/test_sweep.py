@@ -74,6 +74,7 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("", r"builds nothing: add \[\[build\]\]"),
     ("[[build]]\ndesign = 'paper'", "has no program"),
     ("[[build]]\nprogram = 'missing.subleq'", "no such file"),
+    ("[[build]]\nprogram = 'P'\nprecision = 'float32'", "precision='float32' of a build.*dtype, temperature and gate"),
     ("build = 3", r"write \[\[build\]\]"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'noise'", "kind='noise'.*there are none, weight-noise"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int4'", "to='int4'"),
