@@ -283,7 +283,8 @@ def test_a_wrong_token_is_found(folder: Callable[[str], Path], tmp_path: Path) -
 def test_every_gap_is_a_claim(form: str, folder: Callable[[str], Path], tmp_path: Path) -> None:
     ran = invoke("prove", folder(form), "--on", "stock", "-o", tmp_path / "certificate.json")
     assert ran.exit_code == 0, ran.output
-    assert "claims shown" in ran.stdout
+    assert "proven: " in ran.stdout
+    assert "attends to the column 1 position back, and to no other" in ran.stdout
     told = json.loads((tmp_path / "certificate.json").read_text())
     assert told["proven"]
     names = [claim["name"] for claim in told["claims"]]

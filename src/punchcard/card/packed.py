@@ -86,15 +86,18 @@ class PackedCard:
                            for name, field in self.fields.items())
         return f"<packed card of {self.shape[0]} rows and {self.shape[1]} columns, {self.dtype}: {fields}>"
 
-    def copy(self) -> PackedCard:
-        """The same card with arrays of its own."""
-        return PackedCard(self.layout, self.dtype, {name: self._copied(name) for name in self.fields})
+    def copy(self, into: PackedCard | None = None) -> PackedCard:
+        """The same card with arrays of its own, or in those of another card of this layout.
 
-    def take(self, other: PackedCard) -> None:
-        """Become like another card of this layout. Where a block holds nothing all is 0 already, and no page is touched."""
-        for name, field in list(self.fields.items()):
-            if field.flags.writeable or not np.array_equal(field, other.fields[name]):
-                self._take_field(name, self._to_write(name), other.fields[name])
+        Where a block holds nothing all is 0 already, and no page is touched.
+        """
+        made = into
+        if made is None:
+            made = PackedCard(self.layout, self.dtype, {n: np.zeros(f.shape, f.dtype) for n, f in self.fields.items()})
+        for name, field in list(made.fields.items()):
+            if field.flags.writeable or not np.array_equal(field, self.fields[name]):
+                self._take_field(name, made._to_write(name), self.fields[name])
+        return made
 
     def _take_field(self, name: str, field: AnyArray, other: AnyArray) -> None:
         for region in self.layout.place(name).block.holds:

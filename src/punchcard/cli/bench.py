@@ -98,7 +98,7 @@ def bench(
         show(records, registry, options.dense_columns)
 
 
-def _measured(options: Any, registry: Registry) -> list[Record]:
+def _measured(options: BenchOptions, registry: Registry) -> list[Record]:
     from rich.console import Console
     from rich.text import Text
 

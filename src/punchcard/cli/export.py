@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from punchcard.cli.terminal import out
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
 from punchcard.machines.registry import Registry
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import AnyMachine
 
 SAVED = ".safetensors"
 """The extension of a saved machine."""
@@ -75,7 +78,7 @@ def _own(target: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> Any:
+def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:
     """A saved machine, or one of a kind with its usual sizes."""
     if file is None:
         return open_machine(registry, None, kind_name, given)

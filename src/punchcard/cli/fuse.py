@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import write_whole
+from punchcard.language_models import MOST_LOOPS
 
 if TYPE_CHECKING:
-    from punchcard.language_models.fusion.writing import TokenWriter
+    from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
 
 
 @click.command()
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--base", required=True, metavar="FOLDER",
               help="The language model: a folder with its tokenizer, or a .gguf file. Nothing is downloaded.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
-@click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
+@click.option("--max-loops", type=click.IntRange(1), default=MOST_LOOPS, show_default=True,
               help="Loops per token after which a program has no opinion.")
 def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int) -> None:
     """Put programs inside a pretrained language model. Nothing is trained.
@@ -93,7 +94,7 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
     return said
 
 
-def _about(each: Any) -> str:
+def _about(each: WrittenToken) -> str:
     """One line about a token: the card's view of it."""
     loops = ", ".join(f"{name} {count:,} loops" for name, count in each.loops.items())
     whose = f"{each.skill} {each.opinion}{f' {each.said!r}' if each.said else ''}" if each.skill else "no opinion"

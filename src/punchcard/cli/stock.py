@@ -64,12 +64,13 @@ def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> in
         print_json(found.describe())
     else:
         out(found.title)
-        for claim in found.claims:
-            out(f"{claim.name}: {claim.about}")
-        for promise in (*found.facts, *found.promises):
-            out(f"given that {promise}")
+        rows = [(claim.name, claim.about) for claim in found.claims]
+        rows += [("assumed", promise) for promise in (*found.facts, *found.promises)]
+        width = max(len(name) for name, _ in rows)
+        for name, about in rows:
+            out(f"{name:<{width}}  {about}")
         out(f"violated: {found.failed}" if found.failed else
-            f"{len(found.claims)} claims shown in {found.seconds:.1f} s, for every text of these sizes")
+            f"proven: {plural(len(found.claims), 'claim')} in {found.seconds:.1f} s, for every text of these sizes")
     if output is not None:
         found.save(output)
     return 0 if found.proven else 1

@@ -148,17 +148,17 @@ class Stops:
     ports: Mapping[Pattern, Port]
 
     @classmethod
-    def of(cls, card: Card, layout: Layout | None, controls: Controls) -> Stops:
+    def of(cls, shape: tuple[int, ...], layout: Layout | None, controls: Controls) -> Stops:
+        """The patterns of controls, for a card, or a batch of cards, of a shape."""
         until, ports = controls.until, controls.ports
         found = (until,) if isinstance(until, Pattern) else tuple(until)
         if (found or ports) and layout is None:
             raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
-        if ports and card.ndim != 2:
-            raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
+        if ports and len(shape) != 2:
+            raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(shape)}")
         if layout is not None:
-            layout.check(card)
             for pattern in (*found, *ports):
-                layout.check_pattern(pattern)
+                layout.pattern_column(pattern)  # refuses one that does not fit
         return cls(layout, found, ports)
 
     def matched(self, card: Card) -> Pattern | None:
@@ -231,6 +231,24 @@ def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
         if skipped:
             skip.advance(card, skipped)
     return skipped
+
+
+class LoopRunner(Runner):
+    """A runner that makes the loops itself. The patterns of a run are checked before its first loop.
+
+    layout   of the card; None: it has none, and so no patterns
+    shape    of the card, or of the batch of cards
+    """
+
+    layout: Layout | None
+    shape: tuple[int, ...]
+
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        return self.make_loops(loops, controls, Stops.of(self.shape, self.layout, controls))
+
+    @abstractmethod
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
+        """See `run`."""
 
 
 @dataclass

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from punchcard.lazy import lazy_names
 
+MOST_LOOPS = 2_000_000
+"""Loops for a token after which a program inside a language model has no opinion, unless its maker says another number."""
+
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models", (
     "punchcard.language_models.fusion",
     "punchcard.language_models.fusion.composition:fuse open_fused",

@@ -145,7 +145,7 @@ class Machine(ABC, Generic[Program, State]):
                 f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: "
                 f"{self.advice()}")
         for pattern in self.halting:
-            self.layout.check_pattern(pattern)
+            self.layout.pattern_column(pattern)  # refuses one that does not fit
 
     def designed_weights(self) -> Weights:
         """The weights as the design has them, made anew: those of the machine may have been changed since."""

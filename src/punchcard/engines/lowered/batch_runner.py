@@ -274,7 +274,7 @@ class CompiledBatchRunner(BatchRunner):
 
     def stops(self, card: Card, controls: Controls, ports: Ports | None) -> Stops:
         """The patterns of all cards, checked on one of them."""
-        stops = Stops.of(card, self.layout, controls.of_card(ports[0] if ports else None, 0))
+        stops = Stops.of(card.shape, self.layout, controls.of_card(ports[0] if ports else None, 0))
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
             raise PunchcardError("the ports of a batch must have the same patterns for every card")
         return stops
@@ -288,7 +288,6 @@ class CompiledBatchRunner(BatchRunner):
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None) -> None:
         self.engine, self.threads = "lowered", threads or cores()

@@ -94,7 +94,7 @@ class CardState:
         if not isinstance(card, PackedCard):
             self.unpacked = card
             return
-        self._own.take(card)
+        card.copy(into=self._own)
         for name, field in self._own.fields.items():
             self._arrays[name][-1] = field[self.compiled_model.columns.passive[-1]]  # where stores without a place go
             self.card.fields[name] = self._shown[name]

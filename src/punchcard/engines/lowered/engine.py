@@ -15,8 +15,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, TraceReport, skip_loops
-from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, Watch, card_for
+from punchcard.engines.base import EngineCache, LoopRunner, Reason, Run, Stops, TraceReport, skip_loops
+from punchcard.engines.controls import Controls, Skip, Watch, card_for
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
@@ -39,12 +39,11 @@ class Declined(Exception):
         self.loops = loops
 
 
-class Lowered(Runner):
+class Lowered(LoopRunner):
     """See `Engine`. Raises a `LoweringError` that says what is in the way."""
 
     takes_packed: ClassVar[bool] = True
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
@@ -84,9 +83,8 @@ class Lowered(Runner):
             state.take(as_packed(self.states[0].compiled_model.layout, one))
 
     @small_numbers_kept()
-    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        watch = controls.watch
-        self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
+        watch, self.stops = controls.watch, stops
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from punchcard.arguments import checked
-from punchcard.errors import FusionError
+from punchcard.errors import FusionError, StorageError
 from punchcard.export.folder import made
 from punchcard.export.targets import require
+from punchcard.files import read_json
+from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
-from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
+from punchcard.language_models.fusion.machine import machine_for, sizes_of
 from punchcard.language_models.fusion.skill import load_skill
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.transformer.weights import shared_tensor
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
+    from punchcard.language_models.tokens import Tokenizer
 
 LEAST_SHARE = 0.75
 """So much of a model's vocabulary its own tokenizer has at least; the rest pads it to a round number."""
@@ -27,8 +31,8 @@ LEAST_SHARE = 0.75
 
 @checked
 def fuse(
-    model: Any, tokenizer: Any, program: str | Path | RiscvProgram | Sequence[str | Path | RiscvProgram], *,
-    max_loops: int = MOST_LOOPS,
+    model: PreTrainedModel, tokenizer: Tokenizer,
+    program: str | Path | RiscvProgram | Sequence[str | Path | RiscvProgram], *, max_loops: int = MOST_LOOPS,
 ) -> FusedForCausalLM:
     """Put programs inside a pretrained language model. No weight of the model is changed, and none is trained.
 
@@ -87,7 +91,7 @@ def register() -> None:
     AutoModelForCausalLM.register(FusedConfig, FusedForCausalLM, exist_ok=True)
 
 
-def _check_base(model: Any) -> None:
+def _check_base(model: object) -> None:
     """Refuse what does not write one token after the other."""
     from transformers import PreTrainedModel
 
@@ -101,7 +105,7 @@ def _check_base(model: Any) -> None:
         raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
 
 
-def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
+def _check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Refuse a tokenizer of another model, as far as sizes show it."""
     if not hasattr(tokenizer, "convert_ids_to_tokens"):
         raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, of AutoTokenizer")
@@ -112,7 +116,7 @@ def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
 
 
 @checked
-def load_base(path: str | Path) -> tuple[Any, Any]:
+def load_base(path: str | Path) -> tuple[PreTrainedModel, Tokenizer]:
     """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
     downloaded, and no code of the folder is executed."""
     require("hf")
@@ -137,7 +141,7 @@ def load_base(path: str | Path) -> tuple[Any, Any]:
 
 
 @checked
-def save_fused(model: Any, tokenizer: Any, folder: str | Path) -> list[str]:
+def save_fused(model: FusedForCausalLM, tokenizer: Tokenizer, folder: str | Path) -> list[str]:
     """Write a fused model to a folder, with its tokenizer and the file that opens it without Punchcard."""
     place = made(folder)
     with _quiet():
@@ -147,7 +151,7 @@ def save_fused(model: Any, tokenizer: Any, folder: str | Path) -> list[str]:
 
 
 @checked
-def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
+def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     """A fused model that was saved, and its tokenizer. No code of the folder is executed: the package's own is."""
     require("hf")
     from transformers import AutoTokenizer
@@ -155,8 +159,8 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
 
     try:
-        kind = json.loads((Path(folder) / "config.json").read_text()).get("model_type")
-    except (OSError, ValueError, AttributeError) as error:
+        kind = read_json(Path(folder) / "config.json", "description of a model").get("model_type")
+    except StorageError as error:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FusedConfig.model_type:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")

@@ -23,7 +23,7 @@ from punchcard import __version__
 from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
-from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
+from punchcard.files import TENSORS_LIMIT, check_readable, read_json, read_whole, write_whole
 from punchcard.language_models.stock import gpt2, llama, subleq, von_neumann
 from punchcard.language_models.stock.decoder import StockDecoder
 from punchcard.language_models.stock.image_language import VonNeumannText
@@ -36,7 +36,7 @@ from punchcard.machines.base import Machine
 from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
-TEXTS: dict[str, type[Any]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
+TEXTS: dict[str, type[SubleqText | VonNeumannText]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
 DECODERS: dict[str, Callable[..., StockDecoder]] = {"subleq": subleq.decoder, "von-neumann": von_neumann.decoder}
 """Texts and decoders by the name of the machine."""
 DEFAULT_POSITIONS = 2048
@@ -115,7 +115,7 @@ class StockCheckpoint:
 
     # Folders
 
-    def write(self, folder: Path, program: Any = None) -> None:
+    def write(self, folder: Path, program: object = None) -> None:
         """The files of the folder."""
         from safetensors.numpy import save
 
@@ -153,7 +153,7 @@ def save(form: str, machine: Machine[Any, Any], program: object, folder: Path, p
     made.write(folder, program)
 
 
-def text_of(machine: Machine[Any, Any]) -> Any:
+def text_of(machine: Machine[Any, Any]) -> SubleqText | VonNeumannText:
     """The texts of a machine's programs, for its sizes."""
     name = machine.kind.name
     if name not in TEXTS:
@@ -177,7 +177,7 @@ def opened(folder: str | Path) -> StockCheckpoint:
     if not (place / MACHINE).is_file():
         raise StorageError(f"{str(folder)!r} is not a stock checkpoint: it has no {MACHINE}; "
                            "`punchcard export FILE --to gpt2 -o FOLDER` writes one")
-    about = _json(place / MACHINE)
+    about = read_json(place / MACHINE, "description of a machine")
     try:
         sizes = TEXTS[about["machine"]]
         text = sizes(*(int(about[field.name]) for field in fields(sizes)))
@@ -197,13 +197,13 @@ def weights_in(folder: str | Path) -> StockWeights:
         tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
-    form, config = FORMS[opened(folder).form], _json(place / CONFIG)
+    form, config = FORMS[opened(folder).form], read_json(place / CONFIG, "configuration of a model")
     noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
     found: StockWeights = form.weights(noted, config)
     if others := noted.keys() - noted.taken:
         raise WeightsError(f"{MODEL} has {min(others)}, which is not a part of a stock checkpoint")
     for path, wanted in ((CONFIG, form.config(found)), (GENERATION, _generation(found))):
-        _check_equal(path, _json(place / path), wanted)
+        _check_equal(path, read_json(place / path, "configuration of a model"), wanted)
     return found
 
 
@@ -237,16 +237,6 @@ def structure_in(folder: str | Path) -> Structure:
     """What the weights in a folder do, or `WeightsError`."""
     found = opened(folder)
     return structure_of(weights_in(folder), found.form, found.placing)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_whole(path, "JSON file"))
-    except ValueError as error:
-        raise StorageError(f"{str(path)!r} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise StorageError(f"{str(path)!r} is not a JSON object")
-    return found
 
 
 def _page(made: StockCheckpoint, count: int) -> str:

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from punchcard.errors import ProgramError, SizeError, shortened
+from punchcard.machines.subleq.designs.base import SubleqSizes
 from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
 from punchcard.machines.subleq.oracle import SubleqInterpreter
 
@@ -98,7 +99,7 @@ class SubleqText:
         check_sizes(self.word_bits, {"memory": self.memory, "instructions": self.instructions})
 
     @classmethod
-    def of(cls, sizes: Any) -> SubleqText:
+    def of(cls, sizes: SubleqSizes) -> SubleqText:
         """The texts of a machine of these sizes."""
         return cls(sizes.word_bits, sizes.memory, sizes.instructions)
 

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.grids import product_of_grids
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, grid_of_number, product_of_grids
+from punchcard.transformer.grids import Flags, grid_of_number
 from punchcard.transformer.sparse import SparseMatrix
 from punchcard.transformer.summation import are_exact
 from punchcard.transformer.sums import Bounds

@@ -21,9 +21,10 @@ from punchcard.engines.lowered.analysis.exact_sums import (
     ranges_of,
 )
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.grids import product_of_grids
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, product_of_grids
+from punchcard.transformer.grids import Flags
 from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.summation import rounding_error
 from punchcard.transformer.sums import Bounds, HiddenUnits, LayerSums, Sums, violation

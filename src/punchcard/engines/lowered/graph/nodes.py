@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
+from punchcard.engines.lowered.graph.grids import grid_of, product_of_grids
+from punchcard.transformer.grids import grid_of_number
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.graph.operations import NodeKind

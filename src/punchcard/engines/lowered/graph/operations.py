@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from punchcard.engines.lowered.graph.grids import grid_of, product_of_grids
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
-from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
+from punchcard.transformer.grids import grid_of_number
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.codegen.emit import LoopEmitter
