@@ -23,7 +23,8 @@ export class Card {
     // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
     this.held = new Set();
     this.words = new Set();
-    this.used = new Set(Object.keys(view.about.column_names).map(Number));
+    const { columns_shown: always, column_names: named, layout: { columns: count } } = view.about;
+    this.used = new Set(always.length < count ? always : Object.keys(named).map(Number));
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
     this.arrows = new Arrows(view, act);
