@@ -110,8 +110,8 @@ class SubleqPaper(SubleqDesign):
                                 (Condition("difference", "<=", 0), f"{tests} not positive, so it is 1. {counts}")])),
             (None, Sentence("The flag is 0: the ReLU layer keeps the count, and {next} follows.",
                             {"flag": Quote(SCRATCHPAD, "read_b", "numbers", before=True, height=1), **counter}, [
-                                (Condition("flag", "==", 1), "The flag is 1: the ReLU layer replaces the count by pointer c, "
-                                                             "so {next} follows.")])),
+                                (Condition("flag", "==", 1), "The flag is 1: the ReLU layer replaces the count by pointer "
+                                                             "c, so {next} follows.")])),
             (None, Sentence("The ReLU layer corrects errors: every bit is exactly 1 or -1. Next is {next}.", counter)),
         )
 
