@@ -1,5 +1,5 @@
 /** The card as a picture: bands of rows, groups of columns, bits in two colours and two sizes, real numbers on a scale. */
-import { bandsOf, bitsOf, columnName, rowName } from "./decode.js";
+import { bandsOf, bitsOf, columnName, counterText, rowName } from "./decode.js";
 import { colours, make, pretty } from "./elements.js";
 import { columnAt, placeBands, placeColumns, rowAt } from "./geometry.js";
 import { Arrows } from "./arrows.js";
@@ -345,7 +345,7 @@ export class Card {
     const { counter, shown, program } = this.view.about;
     if (!counter || band.start !== counter.start || column !== counter.column) return "";
     const value = this.view.state.values[shown.findIndex((one) => one.name === counter.name)];
-    return program.instructions.some(({ number }) => String(number) === value) ? `: instruction ${value}` : "";
+    return program.instructions.some(({ number }) => String(number) === value) ? `: instruction ${counterText(this.view.about, value)}` : "";
   }
 
   /** Show a column from now on, folded or not. */
