@@ -273,3 +273,6 @@ def test_a_trace_in_sentences() -> None:
     assert "loop 2, layer 1, attention: Head 1 fetches mem[a] = 7 and head 2 mem[minus_a] = 0 into" in result.stderr
     assert result.stderr.count("\n") == 16
     assert "product  7" in result.stdout
+    assert "attention:" not in result.stdout, "a trace goes to standard error: what the program writes stays clean"
+    apart = invoke("run", EXAMPLES / "multiply.subleq", "--design", "two-layer", "--set", "b=1", "--trace", "story")
+    assert apart.stderr == result.stderr
