@@ -65,6 +65,7 @@ browser: $(READY)
 pictures: $(READY)
 	$(BIN)/python -m docs.draw
 	$(BIN)/python -m docs.draw.gallery    # of the playground's gallery, and what its page is given
+	-$(BIN)/python -m docs.draw.page_film    # from screenshots; without a browser it stays as it is
 	-$(BIN)/python -m docs.draw.screens build/screens    # the page's main states, to look at; without a browser, none
 
 # Measures what the charts are drawn from anew (some minutes), then draws them.
