@@ -211,6 +211,17 @@ class OwnedOption(click.Option):
         self.marks = marks
 
 
+def _with_trace(args: Sequence[str]) -> list[str]:
+    """`--trace` may stand alone, and `story` may follow it as a word, unless there is a file of that name."""
+    found: list[str] = []
+    for word in args:
+        if found[-1:] == ["--trace=loops"] and word == STORY and not Path(word).exists():
+            found[-1] = f"--trace={word}"
+        else:
+            found.append("--trace=loops" if word == "--trace" else word)
+    return found
+
+
 class ProgramCommand(click.Command):
     """A command that is given a program. Its help groups options by the machines that have them.
 
@@ -228,8 +239,7 @@ class ProgramCommand(click.Command):
         if {"--help", "-h"} & set(args):
             args = [word for word in args if word != ALL]
         own = args.index("--") if "--" in args else len(args)
-        args = [f"{word}=loops" if word == "--trace" and at < own else word for at, word in enumerate(args)]
-        return super().parse_args(ctx, self._with_arguments(ctx, args))
+        return super().parse_args(ctx, self._with_arguments(ctx, [*_with_trace(args[:own]), *args[own:]]))
 
     def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words with what comes after -- as values of --argument; the first is FILE where there is none before."""
@@ -265,6 +275,7 @@ class ProgramCommand(click.Command):
 
 PROGRAM, MACHINE, RUN, OUTPUT = "The program", "The machine", "The run", "Output"
 ASKED, OTHERS = "For this FILE or --machine", "For other machines and languages"
+STORY = "story"
 ALL = "--all"
 """Beside --help: options of every machine and language."""
 GROUPS: Mapping[str, frozenset[str]] = {

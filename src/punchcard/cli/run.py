@@ -50,7 +50,7 @@ TRACED_DENSELY = 512
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
 @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
 @click.option("--trace", type=click.Choice(TRACES), metavar="[=story]",
-              help="Print what each loop does; --trace=story: each half layer, in sentences.")
+              help="Print on standard error what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 @click.option("--no-traces", is_flag=True, help="Do not compile hot paths of a long run to code of their own.")

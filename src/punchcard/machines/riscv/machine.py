@@ -272,21 +272,23 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
-        found: list[tuple[int, str]] = []
+        found: list[ListedInstruction] = []
+        own = Path(program.source).name
+        places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
         known = frozenset(self.sizes.decoder.instructions)
-        own, lines = Path(program.source).name, [] if source is None else lines_of(source)
         for segment in program.segments:
             first = -(-segment.address // WORD_BYTES) * WORD_BYTES
             for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):
                 word = int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
                 decoded = decode(word)
                 if decoded is not None and decoded.instruction in known and len(found) < MOST_LISTED:
-                    found.append((address, text_of(word, address, program.name_of)))
+                    name, text = program.name_of(address), text_of(word, address, program.name_of)
+                    line = len(found) + 1 if source is None else places.get(address)
+                    symbol = name if name in program.symbols else ""
+                    found.append(ListedInstruction(address, line, text, f"{word:08x}", symbol))
         if source is None:
-            return Listing([f"{program.name_of(address)}: {text}" for address, text in found],
-                           [ListedInstruction(address, line, text) for line, (address, text) in enumerate(found, start=1)])
-        places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
-        return Listing(lines, [ListedInstruction(address, places.get(address), text) for address, text in found])
+            return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
+        return Listing(lines_of(source), found)
 
     def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
         """Empty: the output is the result."""
