@@ -14,6 +14,8 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from copy import deepcopy
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,28 +45,31 @@ def questions(digits: int, count: int) -> list[Sum]:
 def sum_parts(models: Models, tokenizer: Any, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     for digits in options.digits:
         some = questions(digits, options.count)
-        for name, model in models.items():
-            key = f"{name} {options.dtype} {digits}"
+        for name in ("widened", "base"):
+            model, key = models[name], f"{name} {options.dtype} {digits}"
             if key not in options.known:
                 yield key, {"right": right(model, tokenizer, some, options.batch), "of": len(some)}
 
 
 @torch.no_grad()
 def text_parts(models: Models, tokenizer: Any, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """Pages of this repository: the largest difference of a logit, and at how many positions the best token is the same."""
+    """Pages of this repository: for every two models the largest difference of a logit, and at how many positions the best
+    token is the same. In bfloat16 the base in float32 is one more model."""
     key = f"text {options.dtype}"
     if key in options.known:
         return
     pages = "\n\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
     tokens = tokenizer.encode(pages, add_special_tokens=False)[: options.positions]
-    apart, same, largest, ends = 0.0, 0, -1e9, 1e9
+    found: dict[str, Any] = {"positions": len(tokens), "range": 0.0}
     for first in range(0, len(tokens), CHUNK):
         given = torch.tensor([tokens[first : first + CHUNK]])
-        wide, plain = (models[name](input_ids=given, use_cache=False).logits.float() for name in ("widened", "base"))
-        apart = max(apart, float((wide - plain).abs().max()))
-        same += int((wide.argmax(-1) == plain.argmax(-1)).sum())
-        largest, ends = max(largest, float(plain.max())), min(ends, float(plain.min()))
-    yield key, {"positions": len(tokens), "same best token": same, "largest difference": apart, "range": largest - ends}
+        seen = {name: model(input_ids=given, use_cache=False).logits.float() for name, model in models.items()}
+        found["range"] = max(found["range"], float(seen["base"].max() - seen["base"].min()))
+        for one, other in combinations(seen, 2):
+            apart, same = found.get(f"{one}, {other}", (0.0, 0))
+            found[f"{one}, {other}"] = (max(apart, float((seen[one] - seen[other]).abs().max())),
+                                        same + int((seen[one].argmax(-1) == seen[other].argmax(-1)).sum()))
+    yield key, found
 
 
 @torch.no_grad()
@@ -74,11 +79,11 @@ def cost_parts(models: Models, tokenizer: Any, options: argparse.Namespace) -> I
     if key in options.known:
         return
     given, count = tokenizer("The history of the calculator begins", return_tensors="pt"), 24
-    seconds: dict[str, list[float]] = {name: [] for name in models}
+    seconds: dict[str, list[float]] = {"widened": [], "base": []}
     for _ in range(5):
-        for name, model in models.items():
+        for name in seconds:
             start = time.process_time()
-            model.generate(**given, max_new_tokens=count, min_new_tokens=count, do_sample=False)
+            models[name].generate(**given, max_new_tokens=count, min_new_tokens=count, do_sample=False)
             seconds[name].append((time.process_time() - start) / count)
     ratios = [a / b for a, b in zip(seconds["widened"], seconds["base"], strict=True)]
     yield key, {**{name: median(times) for name, times in seconds.items()}, "ratio": median(ratios)}
@@ -102,9 +107,10 @@ def main() -> None:
     options.known = json.loads(options.results.read_text()) if options.results.exists() else {}
     base, tokenizer = load_base(options.base or smollm2())
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    models = {"widened": widen(base, tokenizer), "base": base}
-    for model in models.values():
-        model.to(getattr(torch, options.dtype))
+    dtype = getattr(torch, options.dtype)
+    models = {"widened": widen(base, tokenizer).to(dtype), "base": base}
+    if dtype != torch.float32:
+        models = {"widened": models["widened"], "base": deepcopy(base).to(dtype), "base in float32": base}
     for part in options.parts or PARTS:
         for key, found in PARTS[part](models, tokenizer, options):
             options.known[key] = found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import runpy
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import torch
 
 import punchcard
 from punchcard.errors import FusionError
+from punchcard.language_models.widened.claims import prove_widened
 from tests import fused_models
 from tests.command_line import invoke
 from tests.widened_models import base, continued, logits, texts, tokenizer, widened, wrong_answers
@@ -172,6 +175,14 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tmp_path / "smol-adds" / "model.safetensors").exists()
 
 
+def test_the_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["widened_llama.py"])
+    runpy.run_path(str(DOCS.parent / "examples" / "widened_llama.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "widened '100000000'" in shown
+    assert "widened '99999999'" in shown
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--stock", "sums"], "--stock with sums: a stock model has no card for a skill"),
     (["--stock", "--max-loops", "5"], "--max-loops is not for --stock"),
@@ -182,6 +193,65 @@ def test_refused_options(arguments: list[str], message: str, tmp_path: Path) -> 
     result = invoke("fuse", *arguments, "--base", tmp_path, "-o", tmp_path / "made")
     assert result.exit_code == 2
     assert message in result.output
+
+
+# What is proven
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made: Path = tmp_path_factory.mktemp("widened")
+    widened(3).save_pretrained(made)
+    tokenizer().save_pretrained(made)
+    return made
+
+
+def test_every_claim(folder: Path) -> None:
+    """The command shows all claims, and writes a certificate of the weights in the folder."""
+    result = invoke("prove", folder, "--on", "stock", "--json")
+    assert result.exit_code == 0, result.output
+    names = [claim["name"] for claim in json.loads(result.output)["claims"]]
+    assert names[:5] == ["formula", "base", "norms", "columns", "heads"]
+    assert names[-1] == "logits"
+
+
+@pytest.mark.parametrize(("name", "place", "message"), [
+    ("model.layers.3.mlp.gate_proj.weight", (5, 40), "model.layers.3.mlp.gate_proj.weight is not what the formula gives"),
+    ("model.layers.1.self_attn.o_proj.weight", (3, 3), "model.layers.1.self_attn.o_proj.weight is not what the formula"),
+    ("model.embed_tokens.weight", (9, 33), "model.embed_tokens.weight is not what the formula gives"),
+    ("model.layers.7.self_attn.k_proj.weight", (0, 35), "outside of the base's part"),
+    ("model.layers.6.input_layernorm.weight", (40,), "outside of the base's part"),
+    ("model.layers.6.mlp.down_proj.weight", (3, 3), "what is said leads by"),
+])
+def test_a_changed_weight_is_found(name: str, place: tuple[int, ...], message: str, folder: Path, tmp_path: Path) -> None:
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        model.get_parameter(name)[place] += 1e4
+    model.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    found = prove_widened(tmp_path)
+    assert found.failed is not None
+    assert message in found.failed
+
+
+def test_a_folder_that_is_not_described(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "made")
+    config = json.loads((tmp_path / "made" / "config.json").read_text())
+    (tmp_path / "made" / "config.json").write_text(json.dumps(config | {"punchcard": {"digits": 3}}))
+    result = invoke("prove", tmp_path / "made", "--on", "stock")
+    assert result.exit_code == 2
+    assert "does not say under 'punchcard' what was widened" in result.output
+
+
+def test_numbers_stay_below_their_limit() -> None:
+    """The bound by intervals holds in real columns, and is not far away."""
+    model, found = widened(3), []
+    for layer in model.model.layers[:6]:
+        layer.register_forward_hook(lambda _module, _given, out: found.append(out[0] if isinstance(out, tuple) else out))
+    logits(model, ORDINARY + "\n999+1=1000\n12+30=42")
+    squares = [float(each[..., 32:].double().pow(2).sum(-1).max()) for each in found]
+    assert len(found) == 6
+    assert squares[-1] < 2 * 32 * 1e-6 * 2**-24
 
 
 # Bad input

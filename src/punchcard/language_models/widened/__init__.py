@@ -10,5 +10,6 @@ from __future__ import annotations
 from punchcard.lazy import lazy_names
 
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models.widened", (
+    "punchcard.language_models.widened.claims:prove_widened",
     "punchcard.language_models.widened.widening:widen",
 ))

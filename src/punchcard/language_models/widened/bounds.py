@@ -17,15 +17,16 @@ MARGIN = 64.0
 """By how much the token that is said leads all others at least."""
 
 
-def column_bound(model: Any) -> float:
-    """No column of the base has a larger root mean square before the last norm."""
+def column_bound(model: Any, front: int = 0, base: int | None = None) -> float:
+    """No column has a larger root mean square before the last norm. Of a widened model: behind the front layers, in the
+    coordinates of the base."""
     import torch
 
-    config = model.config
-    root = math.sqrt(config.hidden_size)
+    root = math.sqrt(model.config.hidden_size)
     with torch.no_grad():
         total = model.model.embed_tokens.weight.double().abs().amax(0)
-        for layer in model.model.layers:
+        total[base or len(total) :] = 0.0
+        for layer in model.model.layers[front:]:
             attention, mlp = layer.self_attn, layer.mlp
             value = _outputs(attention.v_proj, layer.input_layernorm.weight, root)
             value = value.reshape(-1, attention.head_dim).repeat_interleave(attention.num_key_value_groups, 0).reshape(-1)
@@ -35,10 +36,11 @@ def column_bound(model: Any) -> float:
         return float(total.pow(2).mean().sqrt())
 
 
-def logit_bound(model: Any) -> float:
-    """No logit of the base is larger in size."""
-    root = math.sqrt(model.config.hidden_size)
-    return float(_outputs(model.get_output_embeddings(), model.model.norm.weight, root).max())
+def logit_bound(model: Any, base: int | None = None) -> float:
+    """No logit is larger in size. Of a widened model: by the coordinates of the base."""
+    root, weight = math.sqrt(model.config.hidden_size), model.model.norm.weight.detach().clone()
+    weight[base or len(weight) :] = 0.0
+    return float(_outputs(model.get_output_embeddings(), weight, root).max())
 
 
 def height(model: Any) -> float:

@@ -27,6 +27,7 @@ def coordinates(digits: int) -> Layout:
         RowBlock("others", 1, "the share of tokens so far that are not digits"),
         RowBlock("may_have", n + 1, "whether that share is what 1, 2, ... digits before this token, or more, would leave"),
         # layer 1 and 2
+        RowBlock("began", 1, "`only_digits`, one place back: before this token the text has digits alone"),
         RowBlock("back", n, "digits 1, 2, ... places back"),
         RowBlock("is_back", n + 1, "whether they are digits"),
         RowBlock("number", n, "the digits of the number before this column, the last first, 0 before its first"),
@@ -47,8 +48,7 @@ def coordinates(digits: int) -> Layout:
         RowBlock("is_sum", 1, "an `=` after a sum"),
         # layer 5: from `=`
         RowBlock("due", n + 1, "`sum`, there"), RowBlock("due_reaches", n), RowBlock("is_due", 1, "`is_sum`, there"),
-        RowBlock("next", 1, "the next digit of the answer and 1, 0 without one"),
-        RowBlock("done", 1, "1 after the last digit"),
+        RowBlock("next", 1, "1 more than the next digit of the answer; 11 after its last digit, 0 without an answer"),
         RowBlock("wrong", 1, "how much what is written differs from the answer"),
         # layer 6: what comes next
         RowBlock("said", 10, "1 at the next digit"),

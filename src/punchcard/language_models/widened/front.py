@@ -2,7 +2,8 @@
 
 1  heads fetch the tokens 1, 2 and 3 back; whether all tokens so far are digits; the share of tokens that are not. Units:
    whether a sum may begin here; how many digits before this token such a share would mean
-2  heads fetch the same from the columns 4 and 8 back, and so the tokens 4 to 9 back. Units: the number before this column,
+2  heads fetch the same from the columns 4 and 8 back, and so the tokens 4 to 9 back; and whether the text had digits alone
+   so far. Units: the number before this column,
    its length, and which digit of an answer this is
 3  a head fetches, from the column before that number, the number before that column. Units: of every two digits, whether
    they make 10, 9, or 1; at `+`, whether it follows the first number of a sum
@@ -24,6 +25,8 @@ from punchcard.transformer.expression import Expression, Rows, rows
 
 BLOCK = 4
 """Layer 1 gathers so many tokens, its own included; layer 2 gathers blocks of them."""
+END = 11.0
+"""The next digit and 1, after the last."""
 WRONG = 16.0
 """What is taken off the next digit for a difference of 1 in what is written: more than any digit."""
 
@@ -89,8 +92,8 @@ class _Front:
         n, one, back, is_back = self.n, self.one, self("back"), self("is_back")
         digit = [self("digit"), *(back[k] for k in range(min(n, BLOCK - 1)))]
         is_digit = [self("is_digit"), *(is_back[k] for k in range(min(n + 1, BLOCK - 1)))]
-        heads = [FrontHead(tuple(self._block_fetches(k, digit, is_digit)), ((k, one),))
-                 for k in range(BLOCK, n + 2, BLOCK)]
+        heads = [FrontHead(tuple(self._block_fetches(k, digit, is_digit)), ((k, one),)) for k in range(BLOCK, n + 2, BLOCK)]
+        heads.append(FrontHead(((self("only_digits"), self("began")),), ((1, one),)))
         units = self._counted(one, [(self("length")[k], k + 1) for k in range(n)])
         for k in range(n):
             units += self._counted(back[k], [(self("number")[k], k + 1)])
@@ -114,12 +117,12 @@ class _Front:
         """
         is_back, may_have = self("is_back"), self("may_have")
         everywhere = [is_back[i] for i in range(self.n + 1)]
+        first = [*everywhere, self("began")]
         off = tuple((to, -1.0) for to, _ in targets)
-        units = [*self.gates.where(everywhere, value, *off),
-                 *self.gates.where([*everywhere, may_have[self.n]], value, *off)]
+        units = [*self.gates.where(everywhere, value, *off), *self.gates.where([*first, may_have[self.n]], value, *off)]
         for to, k in targets:
             units += self.gates.where(everywhere[:k], value, (to, 1.0))
-            units += self.gates.where([*everywhere, may_have[k - 1]], value, (to, 1.0))
+            units += self.gates.where([*first, may_have[k - 1]], value, (to, 1.0))
         return units
 
     # 3
@@ -177,8 +180,8 @@ class _Front:
             is_top = reaches[top] - (reaches[top + 1] if top < n else 0.0)
             for count in range(top + 2):  # so many digits are written
                 there = [is_top, written[count - 1] if count else self("equals")]
-                value, to = (due[top - count] + one, "next") if count <= top else (one, "done")
-                units += self.gates.where(there, value, (self(to), 1.0))
+                value = due[top - count] + one if count <= top else END * one
+                units += self.gates.where(there, value, (self("next"), 1.0))
             for i in range(top + 1):
                 are_written, apart = written[i : n + 1].total(), answer[i] - due[top - i]
                 units += [self.gates.excess(sign * apart, HALF, [is_top, are_written], 9.0, (self("wrong"), 2.0))
@@ -188,12 +191,9 @@ class _Front:
     # 6
 
     def says(self) -> FrontLayer:
-        said, right = self("said"), self("is_due")
-        following = self("next") - WRONG * self("wrong")
-        units = list[Unit]()
-        for digit in range(11):
-            into = [(said[digit], 1.0)] if digit < 10 else []
-            into += [(said[digit - 1], -1.0)] if digit else []
-            units += self.gates.step(following, digit + HALF, HALF, right, *into)
-        units += self.gates.where([self("done"), self.one - self("wrong")], right, (self("ended"), 1.0))
+        said = [*(self("said")[digit] for digit in range(10)), self("ended")]
+        following, units = self("next") - WRONG * self("wrong"), list[Unit]()
+        for i, token in enumerate(said):
+            into = [(token, 1.0), *([(said[i - 1], -1.0)] if i else [])]
+            units += self.gates.step(following, i + HALF, HALF, self("is_due"), *into)
         return FrontLayer((), units)

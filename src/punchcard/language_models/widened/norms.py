@@ -23,7 +23,7 @@ from punchcard.card.formats import FORMATS
 
 SHARE = 2.0**-2
 """C / (2 d e) is at most this share of a rounding unit of float32."""
-LIMIT = 1024.0
+LIMIT = 2.0**20
 """No number in an added coordinate is larger in size."""
 
 

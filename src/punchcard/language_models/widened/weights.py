@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 NORMS = ("input_layernorm", "post_attention_layernorm")
 
 
-def put_base(widened: Any, base: Any, front: Front) -> None:
+def put_base(targets: Mapping[str, Tensor], base: Any, front: Front) -> None:
     """The base's weights, behind the front layers. Norms are scaled, the rest is as it was; other entries stay 0."""
-    targets = widened.state_dict()
     for name, tensor in base.state_dict().items():
         parts = name.split(".")
         if parts[:2] == ["model", "layers"]:
@@ -33,7 +33,7 @@ def _put(target: Tensor, source: Tensor) -> None:
     target[tuple(slice(0, size) for size in source.shape)] = source.to(target.dtype)
 
 
-def put_front(widened: Any, front: Front, squares: Tensor) -> None:
+def put_front(targets: Mapping[str, Tensor], front: Front, squares: Tensor) -> None:
     """The front layers, the coordinates that tokens set, and the logits of what is said.
 
     `squares` are the square sums of the base's embeddings.
@@ -41,7 +41,7 @@ def put_front(widened: Any, front: Front, squares: Tensor) -> None:
     import torch
 
     d, layout, norm = front.norm.base, front.layout, front.norm
-    added, targets = slice(d, d + layout.width), widened.state_dict()
+    added = slice(d, d + layout.width)
     columns = torch.from_numpy(token_columns(front))
     columns *= norm.amplitude
     columns[:, layout.rows("ballast").start] = (norm.largest - squares).clamp(min=0).sqrt()
@@ -55,13 +55,22 @@ def put_front(widened: Any, front: Front, squares: Tensor) -> None:
         for name in NORMS:
             targets[f"{at}{name}.weight"][added] = norm.reading
         for name, matrix in matrices(layer, layout, front.shape, front.distances).items():
-            reads, written = slice(d, d + layout.width), torch.from_numpy(matrix)
-            target = targets[f"{at}{name}.weight"]
+            target, held = targets[f"{at}{name}.weight"], torch.from_numpy(matrix)
             if name in ("self_attn.o_proj", "mlp.down_proj"):
-                target[reads, : matrix.shape[1]] = (written * norm.amplitude).float()
+                target[added, : matrix.shape[1]] = (held * norm.amplitude).float()
             else:
-                target[: matrix.shape[0], reads] = written.float()
+                target[: matrix.shape[0], added] = held.float()
     _drop_ballast(targets, front, len(front.layers) - 1)
+
+
+def front_tensors(tensors: Mapping[str, Tensor], front: Front, squares: Tensor) -> dict[str, Tensor]:
+    """What the formula gives for all tensors that the front has a part in; 0 in the base's part."""
+    import torch
+
+    names = [name for name in tensors if name.split(".")[1] != "layers" or int(name.split(".")[2]) < len(front.layers)]
+    found = {name: torch.zeros_like(tensors[name]) for name in names}
+    put_front(found, front, squares)
+    return found
 
 
 def token_columns(front: Front) -> Array:
@@ -81,7 +90,7 @@ def token_columns(front: Front) -> Array:
     return found
 
 
-def _drop_ballast(targets: Any, front: Front, layer: int) -> None:
+def _drop_ballast(targets: Mapping[str, Tensor], front: Front, layer: int) -> None:
     """One unit of a layer takes the ballast away: its gate is open, and its factor is the ballast."""
     d, layout, norm = front.norm.base, front.layout, front.norm
     one, ballast = (d + layout.rows(name).start for name in ("one", "ballast"))

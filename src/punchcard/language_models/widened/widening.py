@@ -59,8 +59,8 @@ def widen(model: Any, tokenizer: Any, *, digits: int = MOST_DIGITS, end: str | N
     with torch.no_grad():
         for parameter in widened.parameters():
             parameter.zero_()
-        put_base(widened, model, front)
-        put_front(widened, front, squares)
+        put_base(widened.state_dict(), model, front)
+        put_front(widened.state_dict(), front, squares)
     widened.generation_config = model.generation_config
     widened.eval()
     return widened
