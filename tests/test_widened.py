@@ -85,6 +85,13 @@ def test_generate() -> None:
     assert [continued(widened(), [text])[0] for text in given] == answers
 
 
+def test_attention_of_another_kind() -> None:
+    """Scores that are rounded in another order find the same columns."""
+    model = punchcard.widen(base(), tokenizer())
+    model.set_attn_implementation("eager")
+    assert wrong_answers(model, texts([("99999999", "1"), ("12345678", "87654321"), ("5", "55")], "It is ")) == []
+
+
 def test_special_tokens_before() -> None:
     """A sum may begin after the token that begins a text."""
     assert wrong_answers(widened(), texts([("12", "30"), ("99999999", "1")], "<s>")) == []

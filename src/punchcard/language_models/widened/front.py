@@ -3,8 +3,7 @@
 1  heads fetch the tokens 1, 2 and 3 back; whether all tokens so far are digits; the share of tokens that are not. Units:
    whether a sum may begin here; how many digits before this token such a share would mean
 2  heads fetch the same from the columns 4 and 8 back, and so the tokens 4 to 9 back; and whether the text had digits alone
-   so far. Units: the number before this column,
-   its length, and which digit of an answer this is
+   so far. Units: the number before this column, its length, and which digit of an answer this is
 3  a head fetches, from the column before that number, the number before that column. Units: of every two digits, whether
    they make 10, 9, or 1; at `+`, whether it follows the first number of a sum
 4  a head fetches that, from the same column. Units: all carries, the sum and its length; whether this is the `=` of a sum

@@ -22,9 +22,11 @@ from dataclasses import dataclass
 from punchcard.card.formats import FORMATS
 
 SHARE = 2.0**-2
-"""C / (2 d e) is at most this share of a rounding unit of float32."""
+"""C / (2 d e) is at most this share of a rounding unit of float32, for the numbers."""
 LIMIT = 2.0**20
 """No number in an added coordinate is larger in size."""
+LEFT = 4.0
+"""What is left of the ballast when it is taken away, in units of eps: a norm, two products, two sums, each rounded."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,10 @@ class WidenedNorm:
 
     @property
     def change(self) -> float:
-        """How far a base coordinate may be from the base's, as a share: C / (2 d e)."""
-        return (self.width - self.base) * (LIMIT * self.amplitude) ** 2 / (2 * self.base * self.epsilon)
+        """How far a base coordinate may be from the base's, as a share: C / (2 d e). Of the ballast, roundings are left."""
+        numbers = (self.width - self.base) * (LIMIT * self.amplitude) ** 2
+        ballast = self.largest * (LEFT * FORMATS["float32"].eps) ** 2
+        return (numbers + ballast) / (2 * self.base * self.epsilon)
 
     @property
     def widened_epsilon(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def widen(model: Any, tokenizer: Any, *, digits: int = MOST_DIGITS, end: str | N
             parameter.zero_()
         put_base(widened.state_dict(), model, front)
         put_front(widened.state_dict(), front, squares)
-    widened.generation_config = model.generation_config
+    widened.generation_config = deepcopy(model.generation_config)
     widened.eval()
     return widened
 
