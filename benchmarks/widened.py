@@ -22,9 +22,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.fusion import CHUNK, ROOT, right, smollm2
+from benchmarks.fusion import CHUNK, ROOT, keep, right, smollm2
 from benchmarks.sums import Sum
-from punchcard.files import write_whole
 from punchcard.language_models.fusion.composition import load_base
 from punchcard.language_models.widened.widening import widen
 
@@ -112,10 +111,7 @@ def main() -> None:
     if dtype != torch.float32:
         models = {"widened": models["widened"], "base": deepcopy(base).to(dtype), "base in float32": base}
     for part in options.parts or PARTS:
-        for key, found in PARTS[part](models, tokenizer, options):
-            options.known[key] = found
-            write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
-            print(key, json.dumps(found), flush=True)
+        keep(PARTS[part](models, tokenizer, options), options)
 
 
 if __name__ == "__main__":

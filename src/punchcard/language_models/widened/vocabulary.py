@@ -20,6 +20,8 @@ from punchcard.language_models.tokens import special_tokens, text_tokens
 
 CHARACTERS = "0123456789+="
 SIGNS = frozenset("+=")
+SAMPLES = ("100+200=300", "1234567890", "2026+1999=4025", "99999999+10000000=109999999", "000+0=0", "3141+5926=9067")
+"""Some sums, for tokenizers that have tokens for longer numbers but none for two digits."""
 CLAUSE_ENDS = (string.ascii_letters + ",:;?!.").encode()
 Kind = NDArray[np.bool_]
 
@@ -61,13 +63,14 @@ def sum_vocabulary(tokenizer: Any, size: int, end: int) -> SumVocabulary:
 def _single_tokens(tokenizer: Any, texts: list[bytes | None]) -> list[int]:
     """The token of each character, which must be the same beside every other character."""
     found: dict[str, int] = {}
-    for pair in ("".join(each) for each in product(CHARACTERS, repeat=2) if not SIGNS.issuperset(each)):
-        tokens = [token for token in tokenizer.encode(pair, add_special_tokens=False) if texts[token] not in (b"", b" ")]
+    pairs = ["".join(each) for each in product(CHARACTERS, repeat=2) if not SIGNS.issuperset(each)]
+    for text in (*pairs, *SAMPLES):
+        tokens = [token for token in tokenizer.encode(text, add_special_tokens=False) if texts[token] not in (b"", b" ")]
         spelt = [texts[token] for token in tokens]
-        if spelt != [character.encode() for character in pair]:
-            raise FusionError(f"{type(tokenizer).__name__} makes {tokenizer.convert_ids_to_tokens(tokens)!r} of {pair!r}: a "
+        if spelt != [character.encode() for character in text]:
+            raise FusionError(f"{type(tokenizer).__name__} makes {tokenizer.convert_ids_to_tokens(tokens)!r} of {text!r}: a "
                               f"stock model adds digit by digit; use a base whose tokenizer has one token for each digit")
-        for character, token in zip(pair, tokens, strict=True):
+        for character, token in zip(text, tokens, strict=True):
             if found.setdefault(character, token) != token:
                 raise FusionError(f"{type(tokenizer).__name__} has two tokens for {character!r}, {found[character]} and "
                                   f"{token}: use a base whose tokenizer has one token for each digit")
