@@ -119,6 +119,14 @@ def cost_parts(model: Any, tokenizer: Any, options: argparse.Namespace) -> Itera
 PARTS = {"sums": sum_parts, "text": text_parts, "cost": cost_parts}
 
 
+def keep(parts: Iterator[tuple[str, Any]], options: argparse.Namespace) -> None:
+    """Print results, and write them to the file, one by one."""
+    for key, found in parts:
+        options.known[key] = found
+        write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
+        print(key, json.dumps(found), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
@@ -139,10 +147,7 @@ def main() -> None:
     model = fuse(base.to(options.device), tokenizer, "sums")
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     for part in options.parts or PARTS:
-        for key, found in PARTS[part](model, tokenizer, options):
-            options.known[key] = found
-            write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
-            print(key, json.dumps(found), flush=True)
+        keep(PARTS[part](model, tokenizer, options), options)
 
 
 if __name__ == "__main__":

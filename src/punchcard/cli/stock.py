@@ -58,8 +58,9 @@ def prove_stock(folder: Path | None, *, output: str | None, as_json: bool) -> in
         check_apart(output, place)
         check_writable(output)
     from punchcard.language_models.stock.claims import prove_checkpoint
+    from punchcard.language_models.widened.claims import is_widened, prove_widened
 
-    found = prove_checkpoint(place)
+    found = prove_widened(place) if is_widened(place) else prove_checkpoint(place)
     if as_json:
         print_json(found.describe())
     else:

@@ -52,9 +52,9 @@ def fuse(
 
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
 
-    _check_base(model)
+    check_base(model)
     vocabulary = model.get_output_embeddings().weight.shape[0]
-    _check_tokenizer(tokenizer, vocabulary)
+    check_tokenizer(tokenizer, vocabulary)
     if max_loops < 1:
         raise FusionError(f"max_loops={max_loops}: it must be 1 or more")
     programs = [program] if isinstance(program, str | Path | RiscvProgram) else list(program)
@@ -91,7 +91,7 @@ def register() -> None:
     AutoModelForCausalLM.register(FusedConfig, FusedForCausalLM, exist_ok=True)
 
 
-def _check_base(model: object) -> None:
+def check_base(model: object) -> None:
     """Refuse what does not write one token after the other."""
     from transformers import PreTrainedModel
 
@@ -105,7 +105,7 @@ def _check_base(model: object) -> None:
         raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
 
 
-def _check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
+def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Refuse a tokenizer of another model, as far as sizes show it."""
     if not hasattr(tokenizer, "convert_ids_to_tokens"):
         raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, of AutoTokenizer")
