@@ -42,6 +42,8 @@ REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32)
 CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
+MOST_TIERS = 4
+"""Sets of patterns whose traces are kept loaded; older ones are found on disk."""
 Pointers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -118,10 +120,14 @@ class CompiledModel:
         return TraceCompiler(self)
 
     def trace_tier(self, patterns: tuple[tuple[PatternPart, ...], ...], seconds: float) -> TraceTier:
-        """The traces of cards that are run with these patterns."""
-        if (patterns, seconds) not in self._tiers:
-            self._tiers[patterns, seconds] = TraceTier(self, patterns, seconds)
-        return self._tiers[patterns, seconds]
+        """The traces of cards that are run with these patterns. Those used last are kept, and samples of the last alone."""
+        tier = self._tiers.pop((patterns, seconds), None) or TraceTier(self, patterns, seconds)
+        for other in self._tiers.values():
+            other.forget_samples()
+        if len(self._tiers) == MOST_TIERS:
+            self._tiers.pop(next(iter(self._tiers)))
+        self._tiers[patterns, seconds] = tier
+        return tier
 
     @property
     def names(self) -> list[bytes]:
