@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO, TypeAlias
 
 from punchcard.budget import KEPT, limit, require
@@ -47,10 +48,13 @@ class KeptBytes:
 
     def __init__(self, begun: bytes, what: str, *, forgets: bool = False) -> None:
         self._bytes, self._what, self._forgets = bytearray(begun), what, forgets
-        self._most = limit() // KEPT
 
     def __bytes__(self) -> bytes:
         return bytes(self._bytes)
+
+    @cached_property
+    def _most(self) -> int:
+        return limit() // KEPT
 
     def add(self, more: bytes) -> None:
         """Take what has passed; what would be too much to keep ends the run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -36,6 +35,7 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.tracing.compiler import TraceCompiler
 from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import LoweringError
+from punchcard.garbage import no_garbage_collection
 from punchcard.transformer.weights import Weights
 
 REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
@@ -262,14 +262,11 @@ class CompiledModel:
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
         several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
-        collects = gc.isenabled()
-        gc.disable()  # there is hardly any garbage in millions of small objects, and looking for it took a tenth of the time
         try:
-            loaded = code.load_or_compile(name, build, vectorize=several)
+            with no_garbage_collection():  # in millions of small objects: looking for it took a tenth of the time
+                loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
-            if collects:
-                gc.enable()
         self._count.pieces += loaded.fresh
         self.fresh += loaded.fresh
         if loaded.doubt is not None:
