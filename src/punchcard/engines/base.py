@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Skip
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Served, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -203,11 +203,14 @@ class Stops:
         loops: what another one does, it does not know. `often`: the card is likely to be served again.
         """
         looks, answers = self._looks(card, often=often) if self.ports else [], []
+        instead: tuple[Pattern, ...] = ()
         for look in looks[first:] if first else looks:
-            if found or look.on():
+            if look.pattern not in instead and (found or look.on()):
                 answers.append(look.port(loop, card))
                 if not answers[-1]:
                     return look.pattern
+                if isinstance(answers[-1], Served):
+                    instead = answers[-1].instead
             found = False
         if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):
             skips.append(answers[0])

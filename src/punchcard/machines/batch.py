@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import BatchRunner, Controls, Port, Run, Skip, prepare_batch
+from punchcard.engines.controls import InputBuffer
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.garbage import no_garbage_collection
 from punchcard.machines.base import AnyMachine, Machine
@@ -38,7 +39,9 @@ class BatchEntry:
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        return {} if self.host is None else {pattern: self._minding(port) for pattern, port in self.host.ports.items()}
+        """Without input buffers, which no batch looks ahead for: the host serves these too."""
+        return {} if self.host is None else {pattern: self._minding(port) for pattern, port in self.host.ports.items()
+                                             if not isinstance(port, InputBuffer)}
 
     def _minding(self, port: Port) -> Port:
         """A port whose error stops this run and no other."""
