@@ -115,8 +115,6 @@ class TraceCompiler:
             return {WHOLE: self._part(WHOLE, lambda: model.parts().cases[0])}
         found: dict[str, PartCode] = {}
         if model.shared.cut < len(model.layers):
-            if len(model.shared.late) > 0:
-                raise LoweringError(f"{len(model.shared.late)} rows decide in the middle of a loop how it goes on")
             if model.shared.taken:
                 found[FIRST] = self._part(FIRST, lambda: self._shared_plan(FIRST))
             found[REST] = self._part(REST, lambda: self._shared_plan(REST))
@@ -127,9 +125,22 @@ class TraceCompiler:
         return self._model.shared_plans(self._deciding)
 
     def _shared_plan(self, name: str) -> LoopPlan:
+        """Of several versions of the rest, the usual one: a guard says whether it is that (`_is_usual`)."""
         first, rest = self._shared_plans
         assert first is not None or name == REST
         return first if name == FIRST and first is not None else rest[0]
+
+    @cached_property
+    def _is_usual(self) -> dict[int, int]:
+        """Bits that are 0 when the usual version of the rest is to be made: masks, by the numbers of words within a loop."""
+        model, found = self._model, dict[int, int]()
+        order = [*model.places.words, *model.places.passing]
+        for slot in model.shared.passing:
+            place = model.places.word_of(slot) if slot.row in model.shared.late else None
+            if place is not None:
+                number = order.index(place[0])
+                found[number] = found.get(number, 0) | 1 << place[1]
+        return found
 
     def _case(self, key: int) -> PartCode:
         """The part of a case that the driver has code for."""
@@ -175,7 +186,8 @@ class TraceCompiler:
         def part(name: str, own: PartCode, codes: int, reads: int, its_tables: ir.Value) -> LoopPart:
             known = module.globals.get(name)
             function = known if known is not None else ir.Function(module, own.shape.kind, name)
-            return LoopPart(function, own.shape, its_tables, codes, reads, partial(self._column, own))
+            return LoopPart(function, own.shape, its_tables, codes, reads, partial(self._column, own),
+                            self._is_usual if name == REST else {})
 
         found = []
         for name, own in self._names_in_order(key):
