@@ -19,6 +19,7 @@ from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_word
 from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import CHUNK, PackedCard, first_mismatch
+from punchcard.card.packed_stack import stacked_words
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 from punchcard.formatting import join_some
 
@@ -365,11 +366,16 @@ class Layout:
 
     def numbers(self, card: Cards, rows: str, region: str, columns: slice | None = None, *, signed: bool = False) -> Numbers:
         """The numbers at a block's rows, an array (..., columns): of a region, or of some of its columns."""
-        if isinstance(card, list | tuple):
-            return np.stack([self.numbers(one, rows, region, columns, signed=signed) for one in card])
         place, whole = self.place(rows), self.region(region)
         first, last, _ = (columns or slice(None)).indices(whole.stop - whole.start)
         chosen = slice(whole.start + first, whole.start + max(first, last))
+        if isinstance(card, list | tuple):
+            found = None
+            if card and region in place.block.holds and all(isinstance(one, PackedCard) for one in card):
+                self.check(card)
+                found = stacked_words(card, place, chosen, signed=signed)
+            return found if found is not None else np.stack(
+                [self.numbers(one, rows, region, columns, signed=signed) for one in card])
         if isinstance(card, PackedCard) and place.size <= MOST_BITS and region in place.block.holds:
             self.check(card)
             return card.words(place, chosen, signed=signed)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Skip
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Served, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -182,11 +182,11 @@ class Stops:
         """Ports as they are asked for on the packed card that was served last."""
         return {}
 
-    def _looks(self, card: Card) -> list[PortLook]:
+    def _looks(self, card: Card, *, often: bool = True) -> list[PortLook]:
         """The ports in order, and how to see whether their patterns are on a card."""
         layout = self.layout
         assert layout is not None  # there are no ports without one
-        if not isinstance(card, PackedCard):
+        if not isinstance(card, PackedCard) or not often:
             return [PortLook(pattern, port, partial(layout.matches, card, pattern)) for pattern, port in self.ports.items()]
         known = self._bound.get(id(card))
         if known is None:
@@ -196,18 +196,21 @@ class Stops:
         return known[1]
 
     def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None, *,
-              found: bool = False) -> Pattern | None:
+              found: bool = False, often: bool = True) -> Pattern | None:
         """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
 
         `found`: the first of them is known to be there. `skips` takes what the only port that was called says of the next
-        loops: what another one does, it does not know.
+        loops: what another one does, it does not know. `often`: the card is likely to be served again.
         """
-        looks, answers = self._looks(card) if self.ports else [], []
+        looks, answers = self._looks(card, often=often) if self.ports else [], []
+        instead: tuple[Pattern, ...] = ()
         for look in looks[first:] if first else looks:
-            if found or look.on():
+            if look.pattern not in instead and (found or look.on()):
                 answers.append(look.port(loop, card))
                 if not answers[-1]:
                     return look.pattern
+                if isinstance(answers[-1], Served):
+                    instead = answers[-1].instead
             found = False
         if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):
             skips.append(answers[0])

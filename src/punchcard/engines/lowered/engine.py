@@ -88,9 +88,10 @@ class Lowered(LoopRunner):
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
-            state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers)
+            state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers, self.log.inputs)
             state.tier = None if watch is not None or controls.traces is None or len(self.states) > 1 else (
-                state.compiled_model.trace_tier(pattern_parts(state.compiled_model, patterns), controls.traces))
+                state.compiled_model.trace_tier(pattern_parts(state.compiled_model, patterns, self.log.inputs),
+                                                controls.traces))
         self.traced_before = self._traced()
         advance = self.states[0].advance if len(self.states) == 1 else self._advance
         until, made, piece, asked_at, asked = len(self.stops.until), 0, 1 << 10, 0, time.perf_counter()
@@ -133,6 +134,7 @@ class Lowered(LoopRunner):
         card: Card = state.show() if self.packed else state.show().tensor()
         stopped = self.stops.serve(made, card, first, skips, found=True)
         skipped = skip_loops(skips, card, room) if skips else 0
+        self.log.inputs.fill()
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
         return stopped, skipped
 
