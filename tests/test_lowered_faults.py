@@ -116,7 +116,8 @@ def test_active_columns_without_number_are_refused(monkeypatch: pytest.MonkeyPat
     """Keys of noise make every cell active, and code would grow with the memory."""
     model, card, layout = subleq("two-layer")
     with torch.no_grad():
-        model.layers[0].key += torch.randn(model.layers[0].key.shape, generator=torch.Generator().manual_seed(1))
+        key = model.get_parameter("layers.0.key")
+        key.add_(torch.randn(key.shape, generator=torch.Generator().manual_seed(1)))
     monkeypatch.setattr(columns, "MOST_SLOTS", 20)
     ran = run_lowered(model, card, 2, facts=layout)
     assert ran.notes[0] == "not lowered: active columns carry more than 20 numbers from loop to loop"

@@ -69,7 +69,7 @@ def single_instructions(machine: RiscvMachine, seed: int, each: int) -> None:
         cards.append(card)
         oracles.append(oracle)
         programs.append(program)
-    batches = torch.stack(cards).split(16)  # hidden units of all cards at once take gigabytes
+    batches = torch.split(torch.stack(cards), 16)  # hidden units of all cards at once take gigabytes
     after = [card for batch in batches for card in machine.model(machine.model(batch))]
     for card, oracle, program in zip(after, oracles, programs, strict=True):
         fault = oracle.fault

@@ -20,7 +20,6 @@ Scheme: TypeAlias = Callable[[str], bytes]
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
-
 class AddedToken(Protocol):
     """A token that was added to a vocabulary."""
 

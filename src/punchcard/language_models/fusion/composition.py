@@ -20,7 +20,7 @@ from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.transformer.weights import shared_tensor
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
     from punchcard.language_models.tokens import Tokenizer
@@ -116,7 +116,7 @@ def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
 
 
 @checked
-def load_base(path: str | Path) -> tuple[PreTrainedModel, Tokenizer]:
+def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
     downloaded, and no code of the folder is executed."""
     require("hf")
