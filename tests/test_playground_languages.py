@@ -156,6 +156,14 @@ def test_cards_of_turing_machines_are_the_dense_engines(watched: Watched) -> Non
     assert not watched.problems
 
 
+def test_the_recorded_run_ends_with_its_first_output() -> None:
+    shipped = json.loads(zlib.decompress(gallery_file("hello_c.json.z")))
+    *before, last = [state["output"] for state in shipped["states"]]
+    assert last.startswith("H")
+    assert not any(before)
+    assert any(listed["word"] for listed in shipped["about"]["program"]["instructions"]), "a disassembly"
+
+
 def test_shipped_machines_are_the_examples() -> None:
     """The gallery has the weights of a machine outside the package: they are what that file builds."""
     shipped = json.loads(zlib.decompress(gallery_file("turing.json.z")))

@@ -24,7 +24,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.machines.registry import Registry, installed
-from punchcard.viewer.html import recorded_data, recorded_range
+from punchcard.viewer.html import recorded_data
 from punchcard.viewer.playground import ADDRESS_BITS, IMAGE_BITS, deflated, gallery_entries, template
 from punchcard.viewer.session import Session
 from punchcard.viewer.stages import differing_columns, entries_of
@@ -141,7 +141,10 @@ def turing() -> dict[str, Any]:
 def hello_c() -> dict[str, Any]:
     entry = next(entry for entry in gallery_entries() if entry["id"] == "hello_c")
     session = session_of(entry)
-    _, last = recorded_range(session, 0, None)
+    moment: int | None = 0
+    while moment is not None and not session.timeline.served(moment // session.per_loop).traffic.written:
+        moment = session.find("port", moment, seconds=60.0)
+    last = (moment or 0) // session.per_loop
     return recorded_data(session, last - RECORDED, last)
 
 

@@ -42,7 +42,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
     session.timeline.patience = math.inf  # nobody waits for a single loop
-    found = computed_data(session, last) if model else recorded_data(session, *recorded_range(session, first, last))
+    found = computed_data(session, last) if model else recorded_data(session, *_recorded_range(session, first, last))
     return page.document(f"{session.name} – Punchcard", found)
 
 
@@ -61,12 +61,12 @@ def loops_held(session: Session, first: int = 0, last: int | None = None, *, mod
     if model and last is None:
         return "all loops" if end is None else f"all {end.loops:,} loops"
     if not model:
-        first, last = recorded_range(session, first, last)
+        first, last = _recorded_range(session, first, last)
     held = session.place((last or 0) * session.per_loop)[0]
     return f"loops {first:,} to {held:,}" + ("" if end is None else f" of {end.loops:,}")
 
 
-def recorded_range(session: Session, first: int, last: int | None) -> tuple[int, int]:
+def _recorded_range(session: Session, first: int, last: int | None) -> tuple[int, int]:
     """The first and the last loop of a recorded file.
 
     Where nobody says it: 64 loops, or up to the first output; where that is far away, the loops before it.
