@@ -142,7 +142,7 @@ class CardState:
                              and time.perf_counter() - self.checked_at > CHECK_SHARE * self.check_seconds):
             self._check()
         else:
-            self.unseen = requirements.breakable
+            self.unseen = True
             self.fits = not requirements.breakable or requirements.hold(self.card, everywhere=False)
         self._begin()
 
