@@ -58,11 +58,14 @@ everything: $(VENV)/everything lint
 # The page in a real browser. `make test` runs these tests too, where a browser is present; here one is installed.
 browser: $(READY)
 	command -v chromium >/dev/null || $(INSTALL) chromium
-	$(BIN)/python -m pytest -n 2 -rs tests/test_view_browser.py tests/test_story_browser.py tests/test_playground.py tests/test_view_equation.py
+	$(BIN)/python -m pytest -n 2 -rs tests/test_view_browser.py tests/test_story_browser.py tests/test_playground.py \
+	    tests/test_playground_languages.py tests/test_view_equation.py
 
 # The pictures of the README and of docs/, from real runs and from measured figures.
 pictures: $(READY)
 	$(BIN)/python -m docs.draw
+	$(BIN)/python -m docs.draw.gallery    # of the playground's gallery, and what its page is given
+	-$(BIN)/python -m docs.draw.page_film    # from screenshots; without a browser it stays as it is
 	-$(BIN)/python -m docs.draw.screens build/screens    # the page's main states, to look at; without a browser, none
 
 # Measures what the charts are drawn from anew (some minutes), then draws them.

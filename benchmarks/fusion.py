@@ -61,6 +61,31 @@ def is_right(written: str, answer: str) -> bool:
     return text.startswith(answer) and not rest[:1].isdigit() and not (rest[:1] in ".," and rest[1:2].isdigit())
 
 
+def batch_of(tokenizer: Any, texts: list[str]) -> Any:
+    """The tokens of some texts, filled up on the left."""
+    tokenizer.padding_side = "left"
+    return tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+
+
+@torch.no_grad()
+def answers(model: Any, tokenizer: Any, questions: list[Sum], batch: int) -> list[str]:
+    """What a model writes after each question: its best token, again and again."""
+    found: list[str] = []
+    for first in range(0, len(questions), batch):
+        some = questions[first : first + batch]
+        given = batch_of(tokenizer, [prompt(tokenizer, each) for each in some]).to(model.device)
+        most = max(len(tokenizer.encode(each.answer)) for each in some) + MARGIN
+        tokens = model.generate(**given, max_new_tokens=most, do_sample=False)
+        found += tokenizer.batch_decode(tokens[:, given["input_ids"].shape[1]:], skip_special_tokens=True)
+    return found
+
+
+def right(model: Any, tokenizer: Any, questions: list[Sum], batch: int) -> int:
+    """How many questions a model answers rightly, writing its best token."""
+    written = answers(model, tokenizer, questions, batch)
+    return sum(is_right(text, each.answer) for text, each in zip(written, questions, strict=True))
+
+
 @dataclass(frozen=True)
 class Models:
     """The fused model, with the base inside, and its tokenizer."""
@@ -73,7 +98,7 @@ class Models:
         """SmolLM2, or what else is at `base`, with the skill `sums`."""
         torch.set_num_threads(threads)
         model, tokenizer = load_base(base)
-        tokenizer.pad_token, tokenizer.padding_side = tokenizer.pad_token or tokenizer.eos_token, "left"
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
         return cls(fuse(model.to(device), tokenizer, "sums"), tokenizer)
 
     def by_name(self, name: str) -> Any:
@@ -81,30 +106,17 @@ class Models:
 
     def tokens(self, texts: list[str]) -> Any:
         """A batch, filled up on the left."""
-        return self.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(self.fused.device)
+        return batch_of(self.tokenizer, texts).to(self.fused.device)
 
 
 Measure: TypeAlias = Callable[[Models], dict[str, Any]]
-
-
-@torch.no_grad()
-def answers(models: Models, name: str, questions: list[Sum], batch: int) -> list[str]:
-    """What a model writes after each question: its best token, again and again."""
-    found: list[str] = []
-    for first in range(0, len(questions), batch):
-        some = questions[first : first + batch]
-        given = models.tokens([prompt(models.tokenizer, each) for each in some])
-        most = max(len(models.tokenizer.encode(each.answer)) for each in some) + MARGIN
-        tokens = models.by_name(name).generate(**given, max_new_tokens=most, do_sample=False)
-        found += models.tokenizer.batch_decode(tokens[:, given["input_ids"].shape[1]:], skip_special_tokens=True)
-    return found
 
 
 def measure_sums(models: Models, *, name: str, digits: int, sign: str, phrasing: int, count: int, batch: int
                  ) -> dict[str, Any]:
     """How many random sums of one kind a model answers rightly, and the first that it does not."""
     questions = list(sums(digits, sign, phrasing, count))
-    written = answers(models, name, questions, batch)
+    written = answers(models.by_name(name), models.tokenizer, questions, batch)
     wrong = [(each.text, text) for each, text in zip(questions, written, strict=True) if not is_right(text, each.answer)]
     return {"right": count - len(wrong), "of": count, **({"wrong": wrong[0]} if wrong else {})}
 
@@ -174,10 +186,18 @@ def measured(wanted: list[tuple[str, Measure]], jobs: int, *given: Any) -> Itera
     if jobs == 1:
         yield from ((key, measure(models)) for key, measure in wanted)
         return
-    answers(models, "fused", list(sums(1, "+", 0, 1)), 1)
+    answers(models.fused, models.tokenizer, list(sums(1, "+", 0, 1)), 1)
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _load, given) as pool:
         for each in as_completed([pool.submit(_measure, *one) for one in wanted]):
             yield each.result()
+
+
+def keep(parts: Iterator[tuple[str, Any]], options: argparse.Namespace) -> None:
+    """Print results, and write them to the file, one by one."""
+    for key, found in parts:
+        options.known[key] = found
+        write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
+        print(key, json.dumps(found), flush=True)
 
 
 def main() -> None:
@@ -196,12 +216,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=["fused", "base"])
     options = parser.parse_args()
     options.parts = options.parts or PARTS
-    known = json.loads(options.results.read_text()) if options.results.exists() else {}
-    wanted = [(key, measure) for key, measure in measures(options) if key not in known]
-    for key, found in measured(wanted, options.jobs, options.base or smollm2(), options.device, options.threads):
-        known[key] = found
-        write_whole(options.results, json.dumps(known, indent=1) + "\n")
-        print(key, json.dumps(found), flush=True)
+    options.known = json.loads(options.results.read_text()) if options.results.exists() else {}
+    wanted = [(key, measure) for key, measure in measures(options) if key not in options.known]
+    keep(measured(wanted, options.jobs, options.base or smollm2(), options.device, options.threads), options)
 
 
 if __name__ == "__main__":

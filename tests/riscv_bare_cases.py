@@ -55,7 +55,9 @@ BARE_TESTS = {
         " csrs mtvec, zero\n csrs mepc, zero\n"))),
     "user mode": bare("".join((
         case(2, 77, "li a0, 5", "csrrw a0, cycle, zero"), case(3, 77, "csrr a0, mstatus"),
-        case(4, 77, "mret"), case(5, 77, "csrwi mscratch, 1"), " csrr a1, cycle\n csrr a1, time\n csrr a1, instret\n")),
+        case(4, 77, "mret"), case(5, 77, "csrwi mscratch, 1"),
+        case(6, 77, "csrr a0, mhpmcounter3"), case(7, 77, "csrr a0, menvcfg"), case(8, 77, "csrr a0, 0xc03"),
+        " csrr a1, cycle\n csrr a1, time\n csrr a1, instret\n")),
         trapping(2), USER),
     "calls": bare(" li gp, 1\n ecall\n j wrong\n", mode=USER),
     "breakpoints and triggers": bare("".join((
@@ -63,7 +65,8 @@ BARE_TESTS = {
         case(4, 0, "csrr a0, tdata1", "srli a0, a0, 28"))), trapping(3)),
     "illegal words": bare("".join((
         case(2, 77, ".word 0"), case(3, 77, ".word 0xffffffff"), case(4, 77, ".word 0x02051513"),  # a shift by 32
-        case(5, 77, ".word 0x10200073"), case(6, 77, "csrr a0, 0x180"), case(7, 77, ".word 0xa209ea21"))), trapping(2)),
+        case(5, 77, ".word 0x10200073"), case(6, 77, "csrr a0, 0x180"), case(7, 77, ".word 0xa209ea21"),
+        case(8, 77, "csrr a0, 0x321"), case(9, 77, "csrwi 0xb01, 0"), case(10, 77, "csrr a0, 0x302"))), trapping(2)),
     "misaligned fetches": bare("".join((
         case(2, 77, "la t2, there2", "jalr t1, 2(t2)", "there2:"), case(3, 77, "la t2, there3", "jalr t1, 3(t2)", "there3:"),
         case(4, 5, "li a0, 5", "la t2, there4", "jalr t1, 1(t2)", "there4:"), case(5, 77, ".word 0x0020006f"),  # j .+2
@@ -80,6 +83,11 @@ BARE_TESTS = {
         case(4, 0, "csrr a0, minstreth"),
         case(5, 1, "csrwi mcycle, 0", "nop", "csrr a0, mcycle"),
         case(6, 3, "csrr a1, instret", "nop", "nop", "csrr a0, instret", "sub a0, a0, a1")))),
+    "registers that are always 0": bare("".join(
+        case(number, 0, "li a0, -1", f"csrw {name}, a0", f"csrrs a0, {name}, a0", f"csrrc a1, {name}, a0", "or a0, a0, a1")
+        for number, name in enumerate(("menvcfg", "menvcfgh", "mcountinhibit", "mhpmevent3", "mhpmevent31", "mhpmcounter3",
+                                       "mhpmcounter31", "mhpmcounter3h", "mhpmcounter31h", "mstatush"), 2))
+        + case(12, 1, "csrr a1, mcycle", "csrr a0, mcycle", "sub a0, a0, a1")),  # nothing has stopped it
     "protection of memory": bare("".join((
         " csrw pmpcfg0, zero\n li t0, -1\n csrw pmpaddr0, t0\n csrr t0, pmpaddr0\n",
         case(2, 1, "neg t1, t0", "and a0, t0, t1")))),  # every bit is there: the grain is four bytes

@@ -62,6 +62,36 @@ def test_random_programs_are_what_they_are_alone(machine: SubleqMachine, engine:
     assert (len(batch), batch.steps) == (len(programs), sum(result.steps for result in batch))
 
 
+@pytest.mark.parametrize("design", ["two-layer", "paper", "one-layer"])
+def test_programs_with_the_same_instructions(design: str) -> None:
+    """They are packed together; their cards, values and errors are those that each has alone."""
+    machine = SubleqMachine(word_bits=8, memory=6, instructions=5, design=design)
+    rng, shared = random.Random(design), countdown(3)
+    programs = [shared.with_values({"left": rng.randrange(1, 12), "zero": rng.randrange(-128, 1)}) for _ in range(6)]
+    programs += [random_program(rng, 8, 6, 5) for _ in range(2)] + [shared] * 2
+    for program, card in zip(programs, machine.pack_all(programs), strict=True):
+        assert card.equals(machine.pack(program))
+    engine = "auto" if design == "one-layer" else "lowered"
+    for program, result in zip(programs, machine.run_batch(programs, engine=engine, max_steps=30), strict=True):
+        assert same(result, machine.run(program, engine=engine, max_steps=30))
+    with pytest.raises(ProgramError, match="7 of the batch: cell 'left' is 128, which does not fit a word of 8 bits"):
+        machine.run_batch([*programs[:7], shared.with_values({"left": 128})])
+
+
+def test_cards_of_a_batch_are_apart(machine: SubleqMachine) -> None:
+    """What they share, because no loop changes it, belongs to each of them as soon as one is written to."""
+    programs = [countdown(3).with_values({"left": left}) for left in (3, 4)]
+    one, other = machine.pack_all(programs)
+    machine.layout.put_number_at(one, "command.c", machine.sizes.instruction_column, 1)
+    assert other.equals(machine.pack(programs[1]))
+    first, second = (result.raw_card for result in machine.run_batch(programs, engine="lowered"))
+    kept = machine.read(second)
+    machine.layout.put_number_at(first, "memory", machine.sizes.memory_column, 77)
+    machine.layout.put_number_at(first, "command.c", machine.sizes.instruction_column, 1)
+    assert machine.read(second) == kept
+    assert machine.layout.number_at(second, "command.c", machine.sizes.instruction_column) != 1
+
+
 def test_machines_halt_at_different_times_and_then_cost_nothing(machine: SubleqMachine) -> None:
     """Also more machines than one job takes, and more threads than cores."""
     lengths = [(37 * i) % 900 + 1 for i in range(300)]
@@ -220,7 +250,7 @@ def test_cards_lie_one_after_the_other(machine: SubleqMachine) -> None:
     runner = LoweredBatchRunner(machine.weights, machine.layout, cards)
     (together,) = runner.groups
     size = together.compiled_model.places.size
-    for i, live in enumerate(together.states):
+    for i, live in enumerate(map(together.rows.state, range(len(cards)))):
         assert live.buffer.ctypes.data == together.memory.buffers.ctypes.data + i * size
         assert live.buffer.ctypes.data % 64 == 0
     assert isinstance(runner.run(1)[0].raw_card, PackedCard)

@@ -18,10 +18,11 @@ from punchcard.api import build
 from punchcard.benchmark import measurements
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, length, rates
+from punchcard.card.layout import Layout
 from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense, threads
 from punchcard.engines.lowered.batch_runner import LoweredBatchRunner
-from punchcard.errors import PunchcardError
+from punchcard.errors import PunchcardError, SizeError
 from punchcard.machines import in_c
 from punchcard.machines.fleq import oracle as fleq_oracle
 from punchcard.machines.fleq import workloads as fleq_programs
@@ -163,7 +164,7 @@ def test_quick_records(machine: str | None, chosen: set[str]) -> None:
     rivals = {kind.name: kind.timing.rival for kind in built_in() if kind.timing is not None}
     for record in records:
         fields = {"machine", "program", "design", "engine", "dtype", "columns", "steps_per_second", "ratio_to_dense",
-                  f"ratio_to_{rivals[record['machine']]}", "compile_seconds", "notes"}
+                  f"ratio_to_{rivals[record['machine']]}", "compile_seconds", "traced", "notes"}
         assert record.keys() == fields | ({"size"} if record["machine"] == "fleq" else set())
         place = tuple(record.get(name) for name in ("machine", "program", "design", "size", "columns"))
         groups.setdefault(place, {})[record["engine"]] = record
@@ -177,6 +178,7 @@ def test_quick_records(machine: str | None, chosen: set[str]) -> None:
             for name, of in (("ratio_to_dense", "dense"), (f"ratio_to_{rival}", rival)):
                 assert record[name] == pytest.approx(record["steps_per_second"] / group[of]["steps_per_second"])
             assert (record["compile_seconds"] is None) == (engine != "lowered")
+            assert (record["traced"] is None) == (engine != "lowered")
 
 
 def options(machine: str | None = None, **given: Any) -> measurements.BenchOptions:
@@ -190,6 +192,23 @@ def test_the_dense_engine_has_a_largest_card() -> None:
     assert [(r["engine"], r["ratio_to_dense"]) for r in large] == [("scratchpad", None), ("python", None)]
     (records,) = measurements.measure(replace(few, columns=(200,), dense_columns=300, few_columns=100))
     assert [r["notes"] for r in records] == [["a single loop was timed"], [], []]
+
+
+def test_what_fits_the_budget_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that needs a tensor of a large card is left out there, and the others are measured."""
+    def refuse(self: Layout, why: str = "") -> None:
+        if self.columns > 100:
+            raise SizeError("too large for the budget")
+
+    monkeypatch.setattr(Layout, "check_room", refuse)
+    remarks: list[str] = []
+    chosen = options("subleq", columns=(64, 200), designs=("two-layer",), engines=("scratchpad", "lowered"),
+                     dense_columns=100, traces=False)
+    small, large = measurements.measure(chosen, remark=remarks.append)
+    assert [record["engine"] for record in small][:3] == ["dense", "scratchpad", "lowered"]
+    assert [record["engine"] for record in large][:2] == ["lowered", "python"]
+    assert [record["traced"] for record in small][:3] == [None, None, None]
+    assert any("scratchpad declines: too large for the budget" in remark for remark in remarks)
 
 
 @pytest.mark.parametrize("machine", ["subleq", "fleq"])
@@ -297,7 +316,7 @@ def test_a_batch_of_a_program() -> None:
 def test_a_batch_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def lying(self: LoweredBatchRunner, loops: int, *how: object) -> list[Run]:
         time.sleep(1e-6 * loops)
-        return [Run(self.groups[0].states[0].card, loops, "loops", "lowered") for _ in range(5)]
+        return [Run(self.groups[0].rows.state(0).card, loops, "loops", "lowered") for _ in range(5)]
 
     monkeypatch.setattr(LoweredBatchRunner, "run", lying)
     with pytest.raises(PunchcardError, match=r"lowered x 5 does not give what python gives after \d+ loops"):

@@ -28,7 +28,7 @@ README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
 RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "your-own-block.md", "your-own-machine.md",
-                 "python.md", "interop.md", "fleq-language.md", "language-models.md"}
+                 "python.md", "interop.md", "fleq-language.md", "language-models.md", "widened.md"}
 """Pages whose snippets tests of their own run, and look at what they give."""
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 
+import punchcard
 from punchcard.card.encoding import decode_unsigned, encode_unsigned
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import ENGINES, Controls, EngineCache, prepare
@@ -245,6 +246,11 @@ def test_auto_takes_the_fastest_that_applies() -> None:
     assert prepare("auto", model, layout, card, loops=65).engine == "lowered"
     few = prepare("auto", model, layout, card, loops=64)
     assert (few.engine, few.notes) == ("dense", ("lowered: compiling takes longer than 64 loops",))
+    program = punchcard.assemble(".data\nx scalar 1\n.code\n  x = add(x, x)\n  halt\n", "fleq")
+    real = punchcard.build(program)
+    short, long = (prepare("auto", real.model, real.layout, real.punch(program), loops=loops) for loops in (256, 257))
+    assert (short.engine, short.notes) == ("dense", ("lowered: compiling takes longer than 256 loops",)), "real numbers"
+    assert long.engine == "lowered"
     batch = prepare("auto", model, layout, card.expand(1000, *card.shape), loops=2)
     assert batch.engine == "scratchpad", "a batch is large, too"
     elsewhere = prepare("auto", model.to("meta"), layout, card.to("meta"))

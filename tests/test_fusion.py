@@ -176,7 +176,7 @@ def test_bad_input() -> None:
     with pytest.raises(FusionError, match="it is not the model's own tokenizer"):
         punchcard.fuse(small, tokenizer(), "sums")
     with pytest.raises(FusionError, match="give the model's tokenizer"):
-        punchcard.fuse(base(), "gpt2", "sums")
+        punchcard.fuse(base(), "gpt2", "sums")  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match=r"'sumz' is not a skill \(did you mean 'sums'\?\)"):
         punchcard.fuse(base(), tokenizer(), "sumz")
     with pytest.raises(FusionError, match="give one skill or more"):

@@ -179,7 +179,7 @@ def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> N
 
 def test_a_skill_in_python() -> None:
     """Beside one in C: the shipped example, against `math.gcd`."""
-    stream = punchcard.fuse(base(), tokenizer(), ["sums", EXAMPLES / "skills" / "gcd.py"]).card
+    stream = punchcard.fuse(base(), tokenizer(), ["sums", EXAMPLES / "skills" / "divisor.py"]).card
     draw = random.Random(2)
     for _ in range(3):
         a, b = (draw.randrange(1, 10**9) * draw.choice((1, 6)) % 10**9 for _ in range(2))

@@ -22,7 +22,7 @@ SOURCE = Path(inspect.getfile(punchcard)).parent
 
 FLOORS = (
     ("errors",),
-    ("lazy", "formatting", "files", "folders", "budget", "arguments"),
+    ("lazy", "formatting", "files", "folders", "budget", "arguments", "garbage"),
     ("code_cache", "workers"),
     ("words",),
     ("card", "arrays"),

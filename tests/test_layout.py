@@ -84,8 +84,12 @@ def test_wrong_sizes_are_refused() -> None:
         it.get(torch.ones(3, 3), "word", "memory")
     with pytest.raises(SizeError, match="parts of row block 'p' have 3 rows, the block has 4"):
         RowBlock("p", 4, parts={"a": 1, "b": 2})
-    with pytest.raises(SizeError, match="at least one"):
-        Region("r", 0)
+    with pytest.raises(SizeError, match="region 'r' has 0 columns: it needs at least one"):
+        Layout([RowBlock("a", 1)], [Region("r", 0)])
+    with pytest.raises(SizeError, match="row block 'a' has 0 rows: it needs at least one"):
+        Layout([RowBlock("a", 0)], [Region("r", 1)])
+    with pytest.raises(SizeError, match="the groups of region 'r' have 3 columns, the region has 4"):
+        Layout([RowBlock("a", 1)], [Region("r", 4, groups=(1, 2))])
     with pytest.raises(LayoutError, match="no dot"):
         Layout([RowBlock("a.b", 1)], [Region("all", 1)])
 

@@ -19,6 +19,7 @@ from punchcard.engines import Controls, prepare
 from punchcard.engines.base import Run, Runner
 from punchcard.engines.controls import Port, Skip
 from punchcard.engines.lowered import card_state
+from punchcard.engines.lowered.analysis import columns
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.errors import LoweringError, PunchcardError
@@ -109,6 +110,18 @@ def test_what_cannot_be_lowered(make: Callable[[], tuple[LoopedTransformer, Tens
     assert (ran.engine, ran.made) == ("dense", {"dense": 6})
     assert ran.notes[0] == f"not lowered: {info.value}"
     assert torch.allclose(ran.card, run_dense(model, card, 6).card, rtol=1e-12, atol=1e-12)
+
+
+def test_active_columns_without_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of noise make every cell active, and code would grow with the memory."""
+    model, card, layout = subleq("two-layer")
+    with torch.no_grad():
+        key = model.get_parameter("layers.0.key")
+        key.add_(torch.randn(key.shape, generator=torch.Generator().manual_seed(1)))
+    monkeypatch.setattr(columns, "MOST_SLOTS", 20)
+    ran = run_lowered(model, card, 2, facts=layout)
+    assert ran.notes[0] == "not lowered: active columns carry more than 20 numbers from loop to loop"
+    assert torch.equal(ran.card, run_dense(model, card, 2).card)
 
 
 @pytest.mark.parametrize("wrong", [0.5, torch.nan, -3.0])

@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 import punchcard
 from punchcard.card.layout import Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run, Runner, prepare
-from punchcard.engines.base import Reason, Stops
+from punchcard.engines import ENGINES, Controls, Run, prepare
+from punchcard.engines.base import LoopRunner, Reason, Stops
 from punchcard.errors import LayoutError, StorageError
 from punchcard.machines import checkpoint
 from punchcard.machines.checkpoint import begin
@@ -27,13 +27,14 @@ SUBTRACT = punchcard.assemble(".data\na 5\nb 9\nunused 7\n.code\nsubleq a, b, en
 ECHO = Image((-1, 12, 3, 12, -1, 6, 15, 15, 0, 0, 0, 0, 0, 0, 0, 0), labels={"byte": 12})
 
 
-class PackedDense(Runner):
+class PackedDense(LoopRunner):
     """An engine that keeps its card packed between loops, and shows it so; the loops are the equation's."""
 
     takes_packed = True
 
     def __init__(self, model: Any, layout: Layout, card: Any, *, loops: int | None = None, cache: object = None) -> None:
-        self.engine, self.layout, self._model = "packed", layout, as_module(model)
+        self.engine, self.layout, self.shape, self._model = "packed", layout, tuple(card.shape), as_module(model)
+        self._layout = layout
         self.take(card)
 
     @property
@@ -45,13 +46,12 @@ class PackedDense(Runner):
         return self._card.snapshot()
 
     def take(self, card: Any) -> None:
-        self._card = card.copy() if isinstance(card, PackedCard) else PackedCard.of(self.layout, card)
+        self._card = card.copy() if isinstance(card, PackedCard) else PackedCard.of(self._layout, card)
 
-    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        stops = Stops.of(self._card, self.layout, controls)
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
         for loop in range(1, loops + 1):
             with torch.no_grad():
-                self._card = PackedCard.of(self.layout, self._model(self._card.tensor()))
+                self._card = PackedCard.of(self._layout, self._model(self._card.tensor()))
             if controls.watch is not None:
                 controls.watch(loop, self._card)
             matched = stops.matched(self._card)

@@ -12,7 +12,7 @@ import pytest
 import punchcard
 from punchcard.errors import ArgumentError, PunchcardError
 from punchcard.trace import Observed
-from punchcard.viewer.colours import ABOVE, BELOW, ZERO, shade
+from punchcard.viewer.colours import ABOVE, BELOW, FAINT, INK, ZERO, shade
 from punchcard.viewer.excerpt import excerpt
 from punchcard.viewer.tables import card_svg
 from tests.cases import load_subleq
@@ -48,9 +48,20 @@ def texts(figure: Any) -> set[str]:
     return {text.get_text() for text in figure.findobj(Text)}
 
 
+def marks(figure: Any, *kinds: str) -> set[tuple[int, float]]:
+    """Where the marks of some kinds are: the row, and the middle of the column."""
+    return {(int(path.vertices[:, 1].mean()), float(path.vertices[:4, 0].mean().round(3)))
+            for collection in figure.axes[0].collections if collection.get_gid() in kinds for path in collection.get_paths()}
+
+
 def drawn(figure: Any) -> np.ndarray[Any, Any]:
-    """The numbers of the picture, region beside region."""
-    return np.hstack([np.asarray(image.get_array()) for image in figure.axes[0].images])
+    """The bits of the picture: +1 where a mark is punched, -1 where a dash is."""
+    lefts = {round(float(tick), 3): i for i, tick in enumerate(figure.axes[0].get_xticks())}
+    found = np.zeros((int(figure.axes[0].get_ylim()[0]), len(lefts)))
+    for value, kinds in ((1, ("+1", "+1 changed")), (-1, ("-1", "-1 changed"))):
+        for row, middle in marks(figure, *kinds):
+            found[row, lefts[middle]] = value
+    return found
 
 
 def test_a_picture_shows_the_entries_of_the_card(machine: Any) -> None:
@@ -70,10 +81,16 @@ def test_rows_regions_and_columns_have_their_names(machine: Any) -> None:
     assert "difference" in texts(machine.plot(PROGRAM, rows=["difference", "pointer.a"]))
 
 
-def test_what_a_layer_changed_is_framed(seen: Observed) -> None:
+def test_what_a_layer_changed_has_its_own_colour(seen: Observed) -> None:
     snapshot = seen.at(1, 1)
-    frames = snapshot.plot().axes[0].collections[-1].get_paths()
-    assert len(frames) == int((snapshot.before != snapshot.after).sum())
+    found = marks(snapshot.plot(), "+1 changed", "-1 changed", "above changed", "below changed")
+    assert len(found) == int(((snapshot.before != snapshot.after) & (snapshot.after != 0)).sum())
+
+
+def test_a_picture_counts_as_the_page_does(seen: Observed) -> None:
+    """Calls take indices, from 0; what people read counts from 1."""
+    assert "after loop 2, layer 2" in texts(seen.at(loop=1, layer=1).plot())
+    assert "loop 2, layer 2, head 1: who takes from whom" in texts(seen.plot_attention(layer=1, head=0, loop=1))
 
 
 def test_the_last_card_of_a_run(machine: Any) -> None:
@@ -135,10 +152,10 @@ def test_the_picture_without_matplotlib(machine: Any) -> None:
     assert svg.endswith("</svg>")
     assert "&lt;3&gt;" in svg
     assert "<3>" not in svg
-    path = re.search(f"fill='{ABOVE}' d='([^']*)'", svg)
-    assert path is not None
-    high = sum(map(int, re.findall(r"v(\d+)h", path[1])))
-    assert high == 5 * int((card == 1).sum())  # as many rows as there are ones
+    for colour, value in ((INK, 1), (FAINT, -1)):  # punched marks and dashes
+        path = re.search(f"fill='{colour}' d='([^']*)'", svg)
+        assert path is not None
+        assert path[1].count("z") == int((card == value).sum())
 
 
 @pytest.mark.parametrize(("given", "message"), [

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,26 +18,13 @@ from punchcard.viewer.playground import gallery, write_playground
 from tests.browsing import Watched, browser
 from tests.cases import random_program
 from tests.command_line import invoke
-
-RUN = """async ([text, bits, loops]) => {
-  const { playground } = document.getElementById("punchcard-view");
-  playground.text.value = text;
-  playground.bits.value = bits;
-  const view = await playground.run();
-  if (!playground.problem.hidden) return { problem: playground.problem.textContent };
-  const { source } = view;
-  const cards = [...Array(loops + 1).keys()].map((loop) => {
-    const bytes = new Uint8Array(source.card(2 * source.layers * loop).slice().buffer);
-    return btoa(String.fromCharCode(...bytes));
-  });
-  return { cards, loops: source.data.about.loops, hash: window.location.hash };
-}"""
+from tests.playgrounds import entries, run, to_the_end
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("playground") / "playground.html"
-    assert write_playground(file) < 1_000_000
+    assert write_playground(file) < 1_200_000
     return file.as_uri()
 
 
@@ -52,23 +37,16 @@ def watched(address: str) -> Iterator[Watched]:
         yield page
 
 
-def run(watched: Watched, text: str, bits: int, loops: int = 0) -> Any:
-    return watched.page.evaluate(RUN, [text, bits, loops])
-
-
 @pytest.mark.parametrize("bits", [8, 16])
 def test_cards_are_the_dense_engines(watched: Watched, bits: int) -> None:
     """Punched and computed in the page, bit by bit, for random programs."""
     for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (29, 32)]):
         program = random_program(random.Random(seed), bits, cells, instructions)
         machine = punchcard.build(program, design="two-layer", word_bits=bits)
-        found = run(watched, disassemble(program), bits, loops=6)
+        found = run(watched, disassemble(program), bits=bits, moments=range(0, 28, 4))
         card = machine.punch(program)
-        for loop, shown in enumerate(found["cards"]):
-            entries = np.frombuffer(base64.b64decode(shown), "<f8").reshape(machine.layout.columns, -1).T
-            assert np.array_equal(entries, as_array(card)), (seed, loop)
-            if found["loops"] is not None and loop >= found["loops"]:
-                break
+        for loop, (shown, _) in enumerate(found["cards"]):
+            assert np.array_equal(entries(shown, machine.layout.columns), as_array(card)), (seed, loop)
             card = machine.model(card)
     assert not watched.problems
 
@@ -81,7 +59,7 @@ def test_cards_are_the_dense_engines(watched: Watched, bits: int) -> None:
 def test_errors_are_the_assemblers(watched: Watched, text: str) -> None:
     with pytest.raises(ProgramError) as refused:
         assemble(text)
-    problem = run(watched, text, 8)["problem"]
+    problem = run(watched, text, bits=8)["problem"]
     assert problem.splitlines()[0] == str(refused.value)
     if isinstance(refused.value, SourceError):
         *_, line, caret = problem.splitlines()
@@ -91,39 +69,58 @@ def test_errors_are_the_assemblers(watched: Watched, text: str) -> None:
 
 def test_a_link_shows_the_program(watched: Watched, address: str) -> None:
     text = ".data\nn 3  ; größer als 0 – ok\none 1\n.code\nloop: subleq one, n, done\n subleq one, one, loop\ndone: halt\n"
-    link = address + run(watched, text, 16)["hash"]
+    link = address + run(watched, text, bits=16)["hash"]
     watched.page.goto("about:blank")
     watched.page.goto(link)
     watched.page.wait_for_selector(".stage [data-moment]")
-    assert watched.page.locator("textarea").input_value() == text
+    assert watched.page.get_by_label("Your program").input_value() == text
     assert watched.page.get_by_label("Bits of a word").input_value() == "16"
+    link = address + run(watched, "+++.", "brainfuck", input="ä")["hash"]
+    watched.page.goto("about:blank")
+    watched.page.goto(link)
+    watched.page.wait_for_selector(".stage [data-moment]")
+    shown = [watched.page.get_by_label(name).input_value() for name in ("The language", "Your program", "Its input")]
+    assert shown == ["brainfuck", "+++.", "ä"]
     watched.page.goto("about:blank")
     watched.page.goto(address + "#subleq=%%%")
     assert "was it cut" in watched.page.locator(".problem").inner_text()
 
 
 def test_too_large_for_the_page(watched: Watched) -> None:
-    assert "room for 64" in run(watched, ".data\na " + "1 " * 70 + "\n.code\nhalt\n", 8)["problem"]
-    assert "does not fit a word of 8 bits" in run(watched, ".data\na 200\n.code\nhalt\n", 8)["problem"]
+    assert "room for 64" in run(watched, ".data\na " + "1 " * 70 + "\n.code\nhalt\n", bits=8)["problem"]
+    assert "does not fit a word of 8 bits" in run(watched, ".data\na 200\n.code\nhalt\n", bits=8)["problem"]
 
 
 def test_the_gallery(watched: Watched, address: str) -> None:
-    """Every program halts where the interpreter does; the page finds the end by itself."""
-    assert len(gallery()) == 8
+    """Every entry has a title, words and a picture, and opens; programs of SUBLEQ end where the interpreter does."""
+    assert len(gallery()) >= 10
+    assert len({entry["id"] for entry in gallery()}) == len(gallery())
     for entry in gallery():
-        program = assemble(entry["text"])
-        oracle = SubleqInterpreter(program, entry["bits"], len(program.memory))
-        oracle.run(5000)
-        assert oracle.halted
-        assert run(watched, entry["text"], entry["bits"], oracle.steps + 1)["loops"] == oracle.steps + 1
-    watched.page.goto("about:blank")
-    watched.page.goto(address)
-    watched.page.wait_for_selector(".stage [data-moment]")
-    watched.page.set_viewport_size({"width": 390, "height": 844})
-    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
-    watched.page.set_viewport_size({"width": 1280, "height": 800})
+        assert entry["picture"].startswith("<svg")
+        assert entry["title"]
+        assert entry["look"].endswith((".", "?"))
+        watched.page.goto("about:blank")
+        watched.page.goto(f"{address}#show={entry['id']}")
+        watched.page.wait_for_selector(".stage [data-moment]")
+        assert watched.page.locator(".entry[aria-pressed=true] .title").inner_text() == entry["title"]
+        assert watched.page.locator(".stage .sentence").inner_text()
+        if entry["language"] == "subleq":
+            program = assemble(entry["text"])
+            oracle = SubleqInterpreter(program, entry["bits"], len(program.memory))
+            oracle.run(5000)
+            assert oracle.halted
+            assert to_the_end(watched)["loops"] == oracle.steps + 1
     assert not watched.foreign(address)
     assert not watched.problems
+
+
+def test_a_phone(watched: Watched, address: str) -> None:
+    watched.page.goto("about:blank")
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    watched.page.goto(address)
+    watched.page.wait_for_selector(".stage [data-moment]")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
+    watched.page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -166,6 +166,13 @@ def test_overflow_is_an_error_or_wraps() -> None:
     assert factorial.with_options(check=False)(8) == 40320 - 65536
 
 
+def test_the_first_argument_of_print_that_fails_is_told() -> None:
+    """A checked sum fails as early as a call or an index does, which come after it here."""
+    text = "def f(a: int, items: list[int]) -> int:\n    print('sum', a + 1, items[a])\n    return 0\n"
+    code = compile_function(read(text, "x.py").functions["f"], {"a": 2**15 - 1, "items": [1]}, word_bits=16, check=True)
+    assert run_compiled(code) == ("OverflowError", "")
+
+
 def test_arguments_are_checked() -> None:
     for arguments, said in (((1,), r"gcd\(\) missing 1 required argument: 'b'"),
                             ((1, 2, 3), "takes 2 positional arguments but 3 were given"),

@@ -90,4 +90,4 @@ def test_the_memory_of_a_run_counts_what_is_held() -> None:
 def test_a_pattern_of_another_column() -> None:
     layout = machine_of().layout
     with pytest.raises(SizeError, match="'memory' has columns 0 to 4095"):
-        layout.check_pattern(Pattern("memory", "memory", (1,) * 32, 4096))
+        layout.pattern_column(Pattern("memory", "memory", (1,) * 32, 4096))

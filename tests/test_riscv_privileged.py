@@ -52,13 +52,15 @@ COUNTING = ("mcycle", "minstret", "cycle", "time", "instret")
 
 def test_numbers_of_control_registers() -> None:
     numbers = {"mstatus": 0x300, "misa": 0x301, "mie": 0x304, "mtvec": 0x305, "mcounteren": 0x306, "mstatush": 0x310,
+               "menvcfg": 0x30A, "menvcfgh": 0x31A, "mcountinhibit": 0x320, "mhpmevent3": 0x323, "mhpmevent31": 0x33F,
+               "mhpmcounter3": 0xB03, "mhpmcounter31": 0xB1F, "mhpmcounter3h": 0xB83, "mhpmcounter31h": 0xB9F,
                "mscratch": 0x340, "mepc": 0x341, "mcause": 0x342, "mtval": 0x343, "mip": 0x344, "pmpcfg0": 0x3A0,
                "pmpcfg15": 0x3AF, "pmpaddr0": 0x3B0, "pmpaddr63": 0x3EF, "tselect": 0x7A0, "tdata3": 0x7A3, "mcycle": 0xB00,
                "minstret": 0xB02, "mcycleh": 0xB80, "minstreth": 0xB82, "cycle": 0xC00, "time": 0xC01, "instret": 0xC02,
                "cycleh": 0xC80, "timeh": 0xC81, "instreth": 0xC82, "mvendorid": 0xF11, "marchid": 0xF12, "mimpid": 0xF13,
                "mhartid": 0xF14, "mconfigptr": 0xF15}
     assert {name: csrs.BY_NAME[name].number for name in numbers} == numbers
-    assert len(CSRS) == len({csr.number for csr in CSRS}) == len(numbers) - 4 - 2 + 16 + 64 + 4
+    assert len(CSRS) == len({csr.number for csr in CSRS}) == len(numbers) - 4 - 2 - 6 + 16 + 64 + 4 + 3 * 29
     held = {field.rows for csr in CSRS for field in csr.fields}
     others = {name for name in ROWS if name.startswith(("reservation", "port"))} | {"mode", "mtimecmp", "mtimecmph"}
     assert held == set(ROWS) - others

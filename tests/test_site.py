@@ -55,6 +55,14 @@ def test_nothing_is_asked_of_another_host() -> None:
     assert "://" not in SETTINGS
 
 
+def test_what_is_made_takes_no_pages_place() -> None:
+    """A file that the hook makes and a page of docs/ would be written to one place: the later one wins, silently."""
+    made = re.findall(r'made\["([^"]+)"\]', (ROOT / "docs" / "site" / "hook.py").read_text())
+    assert "views/playground.html" in made
+    assert not {path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")} & set(made)
+    assert 'href="views/playground.html"' in (ROOT / "docs" / "playground.md").read_text()
+
+
 @pytest.mark.soak
 def test_the_site_builds(tmp_path: Path) -> None:
     """Strictly: no broken link, no page beside the navigation, no notebook that fails; nothing from another host."""
@@ -63,6 +71,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path], cwd=ROOT,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert 'id="punchcard-data"' in (tmp_path / "views" / "playground.html").read_text()
     for page in tmp_path.rglob("*.html"):
         if page.parent.name != "views":
             loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*?(?:src|href)=\"?([^\"\s>]+)", page.read_text())

@@ -284,7 +284,8 @@ def test_a_wrong_token_is_found(folder: Callable[[str], Path], tmp_path: Path) -
 def test_every_gap_is_a_claim(form: str, folder: Callable[[str], Path], tmp_path: Path) -> None:
     ran = invoke("prove", folder(form), "--on", "stock", "-o", tmp_path / "certificate.json")
     assert ran.exit_code == 0, ran.output
-    assert "claims shown" in ran.stdout
+    assert "proven: " in ran.stdout
+    assert "attends to the column 1 position back, and to no other" in ran.stdout
     told = json.loads((tmp_path / "certificate.json").read_text())
     assert told["proven"]
     names = [claim["name"] for claim in told["claims"]]
@@ -293,7 +294,7 @@ def test_every_gap_is_a_claim(form: str, folder: Callable[[str], Path], tmp_path
     assert ("LayerNorm" in told["promises"][0]) == (form == "gpt2")
     again = invoke("prove", folder(form), "--on", "stock", "--verify", tmp_path / "certificate.json")
     assert (again.exit_code, again.stdout.splitlines()[-1].endswith("is confirmed")) == (0, True)
-    told["claims"][-2]["about"] = told["claims"][-2]["about"].replace("leads by", "leads by 1")
+    told["claims"][-2]["about"] = told["claims"][-2]["about"].replace("others by", "others by 1")
     (tmp_path / "changed.json").write_text(json.dumps(told))
     again = invoke("prove", folder(form), "--on", "stock", "--verify", tmp_path / "changed.json", "--json")
     assert (again.exit_code, "the claim 'logits' is not proven" in json.loads(again.stdout)["disagreements"]) == (1, True)

@@ -88,7 +88,7 @@ def test_a_palindrome_by_generate(form: str, tmp_path: Path) -> None:
     assert best[-len(told["trace"].split()) - 1 : -1].tolist() == given[0, -len(told["trace"].split()):].tolist()
     proven = command("prove", place, "--on", "stock")
     assert proven.exit_code == 0, proven.output
-    assert "layer 3, head 1: finds the latest column that agrees in 8 bits" in proven.stdout
+    assert "layer 3, head 1  attends to the latest column with the 8 bits that it asks for" in proven.stdout
     assert "unknown machine 'turing'" in invoke("run", place, "--on", "stock").stderr
 
 

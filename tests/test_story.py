@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from punchcard.machines.fleq.machine import FleqMachine
+from punchcard.machines.registry import built_in
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.story import Condition, Quote, Sentence, Story, ValuePlace, tell
 from punchcard.machines.subleq.designs.base import SubleqSizes
 from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
 from punchcard.machines.subleq.isa import Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.viewer.session import Session
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED, soaked, wrap
 from tests.command_line import invoke
 from tests.opened import Opened, opened
 
+SMALL: dict[str, Callable[[str], Any]] = {
+    "subleq": lambda design: SubleqMachine(word_bits=4, memory=2, instructions=2, design=design),
+    "von-neumann": lambda design: VonNeumannMachine(word_bits=8, memory=16, design=design),
+    "fleq": lambda design: FleqMachine(design=design),
+    "riscv": lambda design: RiscvMachine(memory=64, design=design)}
+"""A small machine of each kind, by its design."""
 FIRST = 5
 """Instructions of an example that `make test` looks at; `make soak` looks at all."""
 
@@ -165,6 +176,53 @@ def test_sentences_of_riscv(design: str) -> None:
     assert stored >= 4
 
 
+CLAIM = re.compile(r"(?:[Nn]ext is|goes to|goes on to|begins at|instruction from|program counter (?:to|at)) \{(\w+)\}"
+                   r"|\{(\w+)\} (?:follows|is next)")
+"""What a sentence says about the instruction after this one."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in built_in() if kind.machine_class().designs], ids=lambda kind: kind.name)
+def test_one_value_says_what_follows(kind: Any) -> None:
+    """Whatever a sentence of any design says of the next instruction is the value `next`; the test below compares that."""
+    claims = 0
+    for name, design in kind.machine_class().designs.items():
+        machine = SMALL[kind.name](name)
+        for sentence in (one for pair in design.story(machine.sizes, machine.layout) for one in pair if one is not None):
+            for text in (sentence.text, *(text for _, text in sentence.cases)):
+                found = {one or other for one, other in CLAIM.findall(text)}
+                assert found <= {"next"}, text
+                claims += len(found)
+    assert claims
+
+
+@pytest.mark.parametrize(("file", "options"), [
+    *(("multiply.subleq", {"design": design}) for design in DESIGNS), ("von_neumann/hello.asq", {"memory": 64}),
+    *(("newton.fleq", {"design": design}) for design in ("compact", "three-layer")),
+    ("riscv/fibonacci.s", {"memory": 64, "design": "three-layer"}),
+    soaked("riscv/fibonacci.s", {"memory": 64, "design": "two-layer"})])
+def test_the_sentences_of_a_loop_agree(file: str, options: dict[str, Any]) -> None:
+    """All that a loop says of the next instruction is one thing, and it is the interpreter's, with a branch and without."""
+    found = opened(file, **options)
+    branches = set()
+    for step in range(16):
+        before, after = (found.oracle(count)[0].state.program_counter for count in (step, step + 1))
+        sentences = told(found.session, step + found.machine.design.warm_up)
+        said = {values["next"] for _, values in sentences if "next" in values}
+        assert said == {place_name(found, after)}, (step, sentences)
+        branches.add(after - before == found.machine.instruction_size)
+    assert branches == {True, False}
+
+
+def place_name(found: Opened, counter: int) -> str:
+    """What the column of an instruction is called."""
+    name = found.machine.kind.name
+    if name == "von-neumann":
+        return str(found.program.name_of(counter))
+    if name == "riscv":
+        return str(found.machine.column_name(found.machine.layout.region("memory").start + counter // 4, found.program))
+    return f"instruction {counter}"
+
+
 def test_the_formulas_tell_where_nobody_does() -> None:
     """A machine of one's own has a story without writing one: a Turing machine against its own step function."""
     found = opened("turing/increment.tm")
@@ -215,3 +273,6 @@ def test_a_trace_in_sentences() -> None:
     assert "loop 2, layer 1, attention: Head 1 fetches mem[a] = 7 and head 2 mem[minus_a] = 0 into" in result.stderr
     assert result.stderr.count("\n") == 16
     assert "product  7" in result.stdout
+    assert "attention:" not in result.stdout, "a trace goes to standard error: what the program writes stays clean"
+    apart = invoke("run", EXAMPLES / "multiply.subleq", "--design", "two-layer", "--set", "b=1", "--trace", "story")
+    assert apart.stderr == result.stderr

@@ -128,6 +128,79 @@ def test_on_a_phone(watched: Watched, multiply: Path) -> None:
         page.set_viewport_size({"width": 1280, "height": 800})
 
 
+@pytest.mark.parametrize("size", [(820, 1180), soaked((1180, 820))])
+def test_on_a_tablet(watched: Watched, multiply: Path, size: tuple[int, int]) -> None:
+    """The card comes first, nothing is wider than the screen, and labels of arrows do not overlap."""
+    width, height = size
+    page = watched.open(multiply.as_uri())
+    page.set_viewport_size({"width": width, "height": height})
+    try:
+        for _ in range(5):
+            page.keyboard.press("n")
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(TEXTS) == []
+        assert page.evaluate(OVERLAPS) == 0
+        card, program = (page.locator(one).bounding_box() for one in (".card", ".program"))
+        assert card is not None
+        assert program is not None
+        assert card["y"] < program["y"] or card["x"] > program["x"]
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+    assert not watched.problems
+
+
+def test_less_motion(watched: Watched, multiply: Path) -> None:
+    """Whoever asks for less motion sees none: values stand on their arrows, and nothing turns or fades."""
+    watched.page.emulate_media(reduced_motion="reduce")
+    try:
+        page = watched.open(multiply.as_uri())
+        for _ in range(5):
+            page.keyboard.press("n")
+        settled(page)
+        page.locator("#punchcard-view").evaluate("(element) => element.setAttribute('aria-busy', 'true')")
+        assert page.evaluate("document.getAnimations().length") == 0
+        assert page.locator(".arrows .value:not(.travelling)").count() > 0
+        assert page.locator(".arrows .travelling:visible").count() == 0
+    finally:
+        watched.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_an_embedded_view_follows_the_site(watched: Watched, multiply: Path) -> None:
+    """The site around a view is dark or light by a button of its own: the view changes with it."""
+    site = "<body data-md-color-scheme=slate><iframe src=view.html style='width:100%;height:700px'></iframe>"
+    page, view = watched.page, multiply.read_text(encoding="utf-8")
+    page.route("http://site.test/**", lambda route: route.fulfill(
+        content_type="text/html", body=view if route.request.url.endswith("view.html") else site))
+    page.goto("http://site.test/index.html")
+    frame = page.frame_locator("iframe")
+    frame.locator("#punchcard-view[data-moment]").wait_for()
+    back = "(element) => getComputedStyle(element).backgroundColor"
+    dark = frame.locator("#punchcard-view").evaluate(back)
+    page.evaluate("document.body.dataset.mdColorScheme = 'default'")
+    frame.locator("#punchcard-view[data-theme=light]").wait_for()
+    light = frame.locator("#punchcard-view").evaluate(back)
+    assert (dark, light) == ("rgb(21, 23, 27)", "rgb(243, 240, 233)")
+    page.unroute("http://site.test/**")
+
+
+def test_a_disassembly(watched: Watched, tmp_path: Path) -> None:
+    """Addresses and encodings in hex, symbols, registers by name and the lines of the source."""
+    session = opened("riscv/fibonacci.s", memory=64).session
+    write_html(tmp_path / "page.html", session, last=2)
+    page = watched.open((tmp_path / "page.html").as_uri())
+    page.keyboard.press("N")
+    settled(page)
+    page.get_by_role("button", name="details").click()
+    page.get_by_role("tab", name="Disassembly").click()
+    assert "_start:" in page.locator(".code .symbol").all_inner_texts()
+    assert page.locator(".code tr[aria-current]").inner_text().split(None, 2) == [
+        "0x0000", "00000413", "addi s0, zero, 0\t8: li s0, 0 # this number"]
+    assert "0x0000" in page.locator(".told").inner_text()
+    assert page.get_by_role("tab", name="Values").is_visible()
+    assert not watched.problems
+
+
 def test_a_tooltip_is_not_cut_off(watched: Watched, multiply: Path) -> None:
     page = watched.open(multiply.as_uri())
     for _ in range(5):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import punchcard
-from punchcard.errors import StorageError, SweepError
+from punchcard.errors import StorageError, SweepError, WorkerError
 from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -74,6 +74,7 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("", r"builds nothing: add \[\[build\]\]"),
     ("[[build]]\ndesign = 'paper'", "has no program"),
     ("[[build]]\nprogram = 'missing.subleq'", "no such file"),
+    ("[[build]]\nprogram = 'P'\nprecision = 'float32'", "precision='float32' of a build.*dtype, temperature and gate"),
     ("build = 3", r"write \[\[build\]\]"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'noise'", "kind='noise'.*there are none, weight-noise"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int4'", "to='int4'"),
@@ -195,7 +196,7 @@ def test_lanes_that_cannot_start() -> None:
 
     with LaneExecutor(2, none) as executor, pytest.raises(LaneUnavailable, match="no room"):
         rows_of([SmallJob(1)], executor)
-    with pytest.raises(SweepError, match="workers=0"):
+    with pytest.raises(WorkerError, match="workers=0"):
         LaneExecutor(0, none)
 
 
@@ -335,7 +336,7 @@ def test_a_call_that_takes_too_long() -> None:
         future: Any = executor.submit_within(0.5, time.sleep, 100)
         with pytest.raises(WorkerTimeout, match=r"more than 0\.5 seconds"):
             future.result()
-        with pytest.raises(SweepError, match="by their order"):
+        with pytest.raises(WorkerError, match="by their order"):
             executor.submit(sorted, [1], reverse=True)
         with pytest.raises(ZeroDivisionError):
             executor.submit(divmod, 1, 0).result()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from punchcard.errors import SweepError
+from punchcard.errors import WorkerError
 from punchcard.export.targets import missing_of
 from punchcard.sweep import dispatch as dispatching
 from tests.sweep_jobs import SmallJob, expected
@@ -115,5 +115,5 @@ def test_a_head_that_goes_away_and_comes_again(tmp_path: Path) -> None:
 def test_an_address_where_nothing_is() -> None:
     from punchcard.workers.ray_lane import ray_executor
 
-    with pytest.raises(SweepError, match=r"cannot join the Ray at '127\.0\.0\.1:1'"), ray_executor("127.0.0.1:1"):
+    with pytest.raises(WorkerError, match=r"cannot join the Ray at '127\.0\.0\.1:1'"), ray_executor("127.0.0.1:1"):
         pass

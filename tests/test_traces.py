@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
+import weakref
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +21,8 @@ from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.engines.base import TraceReport
+from punchcard.engines.lowered.compiled_model import MOST_TIERS
+from punchcard.engines.lowered.tracing.compiler import LoadedFunction, TraceCompiler
 from punchcard.errors import PunchcardError
 from tests.cases import soaked
 from tests.command_line import invoke
@@ -176,6 +181,30 @@ def test_what_cannot_be_traced_says_why() -> None:
     result = pc.build(program).run(program, engine="lowered", controls=Controls(traces=0))
     assert result.traces is not None
     assert "changes once more in the next loop" in result.traces.off
+
+
+def test_old_traces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One machine, many programs and patterns: only the code of the last few stays loaded."""
+    compiled, compile_ = list["weakref.ref[LoadedFunction]"](), TraceCompiler.compile
+
+    def noted(self: TraceCompiler, *given: Any) -> LoadedFunction:
+        function = compile_(self, *given)
+        compiled.append(weakref.ref(function))
+        return function
+
+    monkeypatch.setattr(TraceCompiler, "compile", noted)
+    subject, rng = SUBJECTS["two-layer"](), random.Random("forgotten")
+    machine = subject.machine
+    assert machine is not None
+    assert subject.program is not None
+    cache, halting = EngineCache(), machine.halting[0]
+    for _ in range(2 * MOST_TIERS):
+        until = replace(halting, bits=tuple(rng.choice((-1, 1)) for _ in halting.bits))
+        card = machine.pack(subject.program(rng))
+        prepare("lowered", machine.weights, machine.layout, card, cache=cache).run(200, Controls(traces=0, until=until))
+    gc.collect()
+    assert len(compiled) > MOST_TIERS
+    assert sum(function() is not None for function in compiled) <= MOST_TIERS
 
 
 def test_hot_after_less_than_nothing() -> None:

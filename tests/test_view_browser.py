@@ -92,7 +92,9 @@ def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
     for name, value in expected.items():
         assert agree(shown[name], value), (loop, name, shown[name], value)
     if loop >= machine.design.warm_up and not ended:
-        assert f"instruction {oracle.state.program_counter}" in page.locator(".told").inner_text()
+        counter = oracle.state.program_counter
+        written = f"{counter:#06x}" if machine.counter_base == 16 else str(counter)
+        assert f"instruction {written}" in page.locator(".told").inner_text()
     if machine.has_ports:
         assert page.locator(".streams pre").last.inner_text().encode() == output
     return len(expected)

@@ -40,7 +40,8 @@ def test_cases(case: ImageCase, tmp_path: Path) -> None:
                  "--stats", tmp_path / "stats.json", "--check", given=case.input)
     assert ran.stdout_bytes == case.output
     assert ran.exit_code == (0 if case.halted else 1)
-    assert ran.stderr.count("\n") == (not case.halted)
+    assert ran.stderr.count("\n") == 1 + (not case.halted)
+    assert "the transformer agrees with the interpreter" in ran.stderr
     if case.fault is not None:
         assert f"instruction at {case.fault.program_counter} " in ran.stderr
         assert f"address {case.fault.address}, and the memory has {case.memory} cells" in ran.stderr

@@ -14,7 +14,7 @@ from punchcard.card.layout import Card
 from punchcard.engines import ENGINES, Controls, prepare
 from punchcard.engines.controls import OutputBuffer, Skip
 from punchcard.machines.running import Mark
-from punchcard.machines.streams import reader
+from punchcard.machines.streams import END_OF_INPUT, reader
 from punchcard.machines.von_neumann.host import VonNeumannHost
 from punchcard.machines.von_neumann.isa import Image
 from tests.cases import touched
@@ -94,7 +94,8 @@ def test_the_host_is_asked_once_an_input_and_once_an_output() -> None:
     machine = machine_of(word_bits=8, memory=16)
     asked: list[int] = []
     card = machine.punch(Image(ECHO))
-    host = machine.host(Mark(card), reader(b"abc"), bytearray().append, 1000)
+    given = iter(b"abc")
+    host = machine.host(Mark(card), lambda: next(given, END_OF_INPUT), bytearray().append, 1000)  # nothing to read ahead
 
     def serve(loop: int, card: Tensor) -> bool | Skip:
         asked.append(loop)

@@ -1,6 +1,7 @@
 """attention.svg: the attention matrix of each head of the two-layer SUBLEQ machine in one loop, with the columns by name.
 
-The loop is the one of card.svg. A row of a panel is the column that asks, so its weights sum to 1.
+The loop is the one of card.svg. Across are the columns that ask, down those that they take from, as on the
+page: a column of a panel sums to 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ABOUT = {(0, 0): "reads mem[a]", (0, 1): "reads mem[b]", (1, 0): "stores, and fe
 
 
 def panel(seen: Snapshot, head: int, left: float, names: list[str]) -> Iterator[str]:
-    """A matrix: a column that asks in each row, what it takes from across. What is not its own has a colour and a number."""
+    """A matrix: who asks across, from whom down. What is not a column's own has a colour and a number."""
     weights, size = seen.attention(head), len(names)
     x, y = left + NAMES, TOP + 122
     yield text(x, TOP + 4, f"layer {seen.layer + 1}, head {head + 1}", more=BOLD)
@@ -35,7 +36,7 @@ def panel(seen: Snapshot, head: int, left: float, names: list[str]) -> Iterator[
                 continue
             moved = source != target and weight > 0.25
             colour = INK if not moved else READ if seen.layer == 0 else FETCH if target == 0 else STORE
-            place = x + CELL * source + 1.5, y + CELL * target + 1.5, CELL - 3, CELL - 3
+            place = x + CELL * target + 1.5, y + CELL * source + 1.5, CELL - 3, CELL - 3
             yield box(*place, colour, f"rx='3' opacity='{weight if moved else 0.3 * weight:.3g}'")
             if moved:
                 yield text(place[0] + 9, place[1] + 13.5, f"{weight:.2g}", size=13, colour=PAPER, anchor="middle",
@@ -50,8 +51,8 @@ def picture() -> str:
     wide = NAMES + CELL * len(names) + GAP
     words = instruction_text(program, machine.read(card).program_counter)
     parts = [text(LEFT + 22, 48, "Who takes from whom", size=26, more=BOLD),
-             text(LEFT + 22, 76, f"{PROGRAM.name}, loop {LOOP + 1}: {words}. Each row is a column that asks; across, where "
-                  "it takes from. Grey: from itself.", size=NAME, colour=FAINT)]
+             text(LEFT + 22, 76, f"{PROGRAM.name}, loop {LOOP + 1}: {words}. Across: who takes; down: from whom. "
+                  "Grey: from itself.", size=NAME, colour=FAINT)]
     for number, (seen, head) in enumerate(heads):
         parts += panel(seen, head, LEFT + wide * number, names)
     return sheet(2 * LEFT + wide * len(heads) - GAP, TOP + 122 + CELL * len(names) + 40,

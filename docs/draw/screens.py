@@ -8,6 +8,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -41,7 +43,9 @@ SCREENS = {
 }
 
 
-def main(folder: Path) -> None:
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser; without one, a line says how to get it."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -49,15 +53,20 @@ def main(folder: Path) -> None:
     path = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
     if path is None:
         sys.exit("no browser: make browser installs chromium")
-    folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as started, TemporaryDirectory() as made:
+    with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with chromium() as browser, TemporaryDirectory() as made:
         for name, screen in SCREENS.items():
             file = Path(made) / f"{name}.html"
             subprocess.run([sys.executable, "-m", "punchcard", *screen.command, "--html", str(file)], check=True,
                            stdout=subprocess.DEVNULL)
             take(browser, screen, file, folder / f"{name}.png")
-        browser.close()
 
 
 def take(browser: Any, screen: Screen, file: Path, into: Path) -> None:

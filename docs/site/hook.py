@@ -27,7 +27,7 @@ LANGUAGES = {".py": "python", ".c": "c"}
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     made: dict[str, str | bytes] = {"changelog.md": changelog(), **reference.pages(), **notebooks.pages(), **views.files()}
-    made["playground.html"] = playground_html()
+    made["views/playground.html"] = playground_html()  # playground.html is the page of docs/playground.md
     made["extra.css"] = (ROOT / "docs" / "site" / "extra.css").read_text()
     for page in ROOT.glob("docs/*.md"):
         made |= {place_of(name): shown(name) for name in OUTSIDE.findall(page.read_text()) if name != "CHANGELOG.md"}

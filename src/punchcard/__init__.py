@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from punchcard.export.circuit_builder import circuit
     from punchcard.export.layer import as_layer
     from punchcard.language_models.fusion.composition import fuse
+    from punchcard.language_models.widened.widening import widen
     from punchcard.learning import learn, predict
     from punchcard.machines.base import Machine
     from punchcard.machines.fleq.isa import FleqProgram
@@ -53,7 +54,7 @@ __all__ = [
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "boot", "build", "calc", "check", "circuit", "command_line",
     "disassemble", "export", "fuse", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict",
-    "program", "prove", "resume", "run", "verify", "view",
+    "program", "prove", "resume", "run", "verify", "view", "widen",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
@@ -68,6 +69,7 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.export.circuit_builder:circuit",
     "punchcard.export.layer:as_layer",
     "punchcard.language_models.fusion.composition:fuse",
+    "punchcard.language_models.widened.widening:widen",
     "punchcard.learning:learn predict",
     "punchcard.linalg",
     "punchcard.machines.base:Machine",

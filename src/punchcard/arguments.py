@@ -20,7 +20,7 @@ import typing
 from collections import abc
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -60,11 +60,13 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
     @wraps(function)
     def door(*given: Any, **named: Any) -> Any:
         owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
-        label, rules, closed = _rules(function, owner)
-        for name, value in (*zip(names, given, strict=False), *named.items()):
-            _check(label, name, value, rules.get(name, Any))
-            if closed and name not in rules and name in named:
-                raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
+        tests = _tests(function, owner)
+        for name, value in zip(names, given, strict=False):
+            if not tests.get(name, _fits_int)(value) or (isinstance(value, int) and not _fits_int(value)):
+                _refuse(function, owner, name, value)
+        for name, value in named.items():
+            if name not in tests or not tests[name](value) or not _fits_int(value):
+                _refuse(function, owner, name, value)
         return function(*given, **named)
 
     return door
@@ -80,8 +82,27 @@ def check_options(label: str, given: abc.Mapping[str, object], known: type) -> N
         _check(label, name, value, rules[name])
 
 
+@cache
+def _tests(function: Any, owner: type | None) -> dict[str, Callable[[Any], bool]]:
+    """For each parameter, by name, whether it takes a value."""
+    return {name: _test_of(hint) for name, hint in _rules(function, owner)[1].items()}
+
+
+def _refuse(function: Any, owner: type | None, name: str, value: object) -> None:
+    """Raise an error for what a call was given, if it is one."""
+    label, rules, closed = _rules(function, owner)
+    _check(label, name, value, rules.get(name, Any))
+    if closed and name not in rules:
+        raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
+
+
+def _fits_int(value: object) -> bool:
+    """Whether an integer is not too long to be written; True of anything else."""
+    return not isinstance(value, int) or value.bit_length() <= MOST_WRITTEN_BITS
+
+
 def _check(label: str, name: str, value: object, hint: Any) -> None:
-    if isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS:
+    if isinstance(value, int) and not _fits_int(value):
         raise ArgumentError(f"{label}: {name}={shortened(value)}: an integer has at most {MOST_WRITTEN_BITS:,} bits here")
     if hint is not Any and not _fits(value, hint):
         raise ArgumentError(f"{label}: {name}={' '.join(shortened(value, SHOWN).split())}: it must be {_words(hint)}")
@@ -131,47 +152,79 @@ def _hints(target: Any) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a type, as the rules above have it."""
+    return _test_of(hint)(value)
+
+
+@cache
+def _test_of(hint: Any) -> Callable[[Any], bool]:
+    """A function that says whether a value is of a type. A call has it made once: types are asked for again and again."""
     if hint is Any or hint is object:
-        return True
+        return lambda value: True
     origin, inside = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        members, array = _members(hint)
-        return any(_fits(value, member) for member in members) or (array and _is_array(value))
+        return _union_test(hint)
     if origin is Literal:
-        return any(type(value) is type(choice) and value == choice for choice in inside)
+        return lambda value: any(type(value) is type(choice) and value == choice for choice in inside)
     if hint is int:
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if hint is float:
-        return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # NaN is not itself
+        return lambda value: type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+    if hint is float:  # NaN is not itself
+        return lambda value: isinstance(value, numbers.Real) and not isinstance(value, bool) and bool(value == value)
     if hint is bytes:
-        return isinstance(value, bytes | bytearray)
+        return lambda value: isinstance(value, bytes | bytearray)
     if hint is abc.Callable or origin is abc.Callable:
-        return callable(value)
+        return callable
     kind = origin or hint
     if kind in (typing.BinaryIO, typing.IO):
-        return hasattr(value, "read") or hasattr(value, "write")
+        return lambda value: hasattr(value, "read") or hasattr(value, "write")
     if not isinstance(kind, type):
-        return True
+        return lambda value: True
     if kind is type:
-        return isinstance(value, type)
+        return lambda value: isinstance(value, type)
     if issubclass(kind, _OfTorch):
-        torch = sys.modules.get("torch")
-        return torch is not None and isinstance(value, getattr(torch, kind.__name__))
+        return partial(_is_of_torch, kind.__name__)
     if getattr(kind, "_is_protocol", False):
-        return origin is not None or _has_members(value, hint)
-    if kind is tuple and origin and (len(inside) < 2 or inside[1] is not Ellipsis):
-        return isinstance(value, abc.Sequence) and not isinstance(value, str | bytes) and len(value) == len(inside) and all(
-            _fits(item, each) for item, each in zip(value, inside, strict=True))
+        return lambda value: origin is not None or _has_members(value, hint)
+    if origin is not None and inside:
+        return _container_test(kind, origin, inside)
+    return lambda value: isinstance(value, kind)
+
+
+def _union_test(hint: Any) -> Callable[[Any], bool]:
+    members, array = _members(hint)
+    plain = tuple(member for member in members if member in _EXACT)  # what most calls are given
+    tests = [_test_of(member) for member in members]
+    return lambda value: type(value) in plain or any(test(value) for test in tests) or (array and _is_array(value))
+
+
+_EXACT = (int, bytes, str, bool, type(None))
+"""Types whose own instances always fit."""
+
+
+def _is_of_torch(name: str, value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, getattr(torch, name))
+
+
+def _container_test(kind: Any, origin: Any, inside: tuple[Any, ...]) -> Callable[[Any], bool]:
+    """Of a list, a tuple of a certain length, a mapping, or a class with type variables, of which only the class counts."""
+    if kind is tuple and (len(inside) < 2 or inside[1] is not Ellipsis):
+        tests = [_test_of(each) for each in inside]
+        return lambda value: isinstance(value, abc.Sequence) and not isinstance(value, str | bytes) and (
+            len(value) == len(tests) and all(test(item) for item, test in zip(value, tests, strict=True)))
     if origin in (list, tuple, abc.Sequence, abc.Iterable):
-        # A list has a length and items in order, and is not a text or a mapping.
-        is_list = (hasattr(value, "__len__") and hasattr(value, "__getitem__")
-                   and not isinstance(value, str | bytes | abc.Mapping) and getattr(value, "ndim", 1) == 1)
-        return (origin is abc.Iterable and isinstance(value, abc.Iterator)) or (
-            is_list and all(_fits(item, inside[0]) for item in value))
+        return partial(_is_list, _test_of(inside[0]), origin is abc.Iterable)
     if origin in (dict, abc.Mapping):
-        return isinstance(value, abc.Mapping) and all(
-            _fits(key, inside[0]) and _fits(item, inside[1]) for key, item in value.items())
-    return isinstance(value, kind)
+        of_key, of_item = map(_test_of, inside)
+        return lambda value: isinstance(value, abc.Mapping) and all(
+            of_key(key) and of_item(item) for key, item in value.items())
+    return lambda value: isinstance(value, kind)
+
+
+def _is_list(of_item: Callable[[Any], bool], lazily: bool, value: Any) -> bool:
+    """A list has a length and items in order, and is not a text or a mapping. `lazily`: an iterator will do."""
+    is_list = (hasattr(value, "__len__") and hasattr(value, "__getitem__")
+               and not isinstance(value, str | bytes | abc.Mapping) and getattr(value, "ndim", 1) == 1)
+    return (lazily and isinstance(value, abc.Iterator)) or (is_list and all(map(of_item, value)))
 
 
 def _has_members(value: Any, protocol: type) -> bool:

@@ -129,8 +129,12 @@ class ProofError(PunchcardError):
     """A machine cannot be proven: a package is missing, or what it declares does not make a claim."""
 
 
+class WorkerError(PunchcardError):
+    """Workers that cannot be started, or one that did not end its call."""
+
+
 class SweepError(PunchcardError):
-    """A sweep, or a worker of one, that cannot go on."""
+    """A sweep that cannot be made, or cannot go on."""
 
 
 class CompilerError(PunchcardError):

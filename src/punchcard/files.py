@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import errno
 import glob
+import json
 import os
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from punchcard.errors import PunchcardError, StorageError
 
@@ -37,6 +39,18 @@ def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: t
     if len(data) > limit:
         raise error(_too_long(path, what, limit))
     return data
+
+
+def read_json(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError
+              ) -> dict[str, Any]:
+    """The object in a JSON file; anything else is an `error` that names the path and `what` it should be."""
+    try:
+        found = json.loads(read_whole(path, what, limit=limit, error=error))
+    except (ValueError, RecursionError) as reason:
+        raise error(f"{str(path)!r} is not JSON: {reason}; it should be a {what}") from None
+    if not isinstance(found, dict):
+        raise error(f"{str(path)!r} is not a JSON object: it should be a {what}")
+    return found
 
 
 def check_readable(path: str | Path, what: str, *, limit: int = TENSORS_LIMIT) -> None:

@@ -85,11 +85,11 @@ class Snapshot:
                 for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
     def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
-        """A picture of the card after the layer, with what the layer changed in a frame (see `Machine.plot`)."""
+        """A picture of the card after the layer, with what the layer changed in a colour of its own (see `Machine.plot`)."""
         from punchcard.viewer.pictures import card_figure
 
         return card_figure(self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,
-                           title=title or f"after loop {self.loop}, layer {self.layer}")
+                           title=title or f"after {self.place}")
 
     def plot_attention(self, head: int, *, title: str = "", threshold: float = 0.25) -> Figure:
         """A picture of who takes from whom in a head: arrows, and for a small card the matrix."""
@@ -97,7 +97,12 @@ class Snapshot:
 
         return attention_figure(
             self.moves(head, threshold), self.attention(head).numpy(), names=self.names,
-            title=title or f"loop {self.loop}, layer {self.layer}, head {head}: who takes from whom")
+            title=title or f"{self.place}, head {head + 1}: who takes from whom")
+
+    @property
+    def place(self) -> str:
+        """Where it is, as the page and the story count: from 1."""
+        return f"loop {self.loop + 1}, layer {self.layer + 1}"
 
     def __repr__(self) -> str:
         places = join_some([f"{rows} in {region}" for rows, region in self.changed()], most=4)

@@ -18,10 +18,10 @@ import torch
 
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, rates
-from punchcard.card.packed import PackedCard
 from punchcard.engines import ENGINES, BatchRunner, Controls, Run, Runner, check_engine, prepare, prepare_batch
+from punchcard.engines.controls import HOT_SECONDS
 from punchcard.engines.dense import threads
-from punchcard.errors import LoweringError, PunchcardError
+from punchcard.errors import LoweringError, PunchcardError, SizeError
 from punchcard.formatting import plural
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind, Timing, Workload
@@ -41,7 +41,7 @@ class BenchOptions:
 
     `seconds` is the length of a timed run, `repeats` how many there are of each. The dense engine is measured up to
     `dense_columns` columns, on larger cards than `few_columns` for a single loop. `batch` machines are run side by side on
-    the lowered engine, with all cores, if it is given.
+    the lowered engine, with all cores, if it is given. `traces`: whether an engine may compile hot paths.
     """
 
     machine: str | None = None
@@ -54,6 +54,7 @@ class BenchOptions:
     few_columns: int = 2048
     quick: bool = False
     batch: int | None = None
+    traces: bool = True
 
     def __post_init__(self) -> None:
         for name in self.engines or ():
@@ -78,7 +79,7 @@ class TimedProgram:
     def __init__(self, kind: Kind, workload: Workload, rival: str) -> None:
         self.workload, self.rival = workload, rival
         self.machine: Machine[Any, Any] = kind.machine_class().for_program(workload.program, **workload.options)
-        self.card = self.machine.punch(workload.program)
+        self.card = self.machine.pack(workload.program)
         self.about: Record = {
             "machine": kind.name, "program": workload.name, **workload.about, "design": self.machine.design.name,
             "dtype": self.machine.precision.name, "columns": self.machine.layout.columns}
@@ -89,10 +90,10 @@ class TimedProgram:
 
     def sparse(self) -> Contender:
         """The equation with sparse weights."""
-        model = SparseModel(self.machine.model)
+        model, begin = SparseModel(self.machine.model), self.card.tensor()
 
         def make(steps: int) -> float:
-            card = self.card
+            card = begin
             started = time.perf_counter()
             for _ in range(steps):
                 card = model(card)
@@ -107,8 +108,9 @@ class EngineRuns:
     With a `batch`, so many machines run side by side, and steps are those of all together.
     """
 
-    def __init__(self, engine: str, bench: TimedProgram, batch: int | None = None) -> None:
+    def __init__(self, engine: str, bench: TimedProgram, batch: int | None = None, *, traces: bool = True) -> None:
         self.bench, self._engine, self.batch = bench, engine, batch
+        self._traces = HOT_SECONDS if traces else None
         first = self._prepare()
         self.name, self.threads = first.engine, 1
         if isinstance(first, BatchRunner):
@@ -119,8 +121,8 @@ class EngineRuns:
     def _prepare(self) -> Runner | BatchRunner:
         machine, card = self.bench.machine, self.bench.card
         if self.batch is None:
-            return prepare(self._engine, machine.model, machine.layout, card, cache=machine.engine_cache)
-        cards = [PackedCard.of(machine.layout, card)] * self.batch
+            return prepare(self._engine, machine.weights, machine.layout, card, cache=machine.engine_cache)
+        cards = [card] * self.batch
         return prepare_batch(self._engine, machine.weights, machine.layout, cards, cache=machine.engine_cache)
 
     @property
@@ -131,7 +133,7 @@ class EngineRuns:
         """The seconds of so many steps."""
         runner, loops = self._prepare(), -(-steps // (self.batch or 1))
         compiled, started = runner.compile_seconds, time.perf_counter()
-        found = runner.run(loops, Controls(until=self.bench.machine.halting))
+        found = runner.run(loops, Controls(until=self.bench.machine.halting, traces=self._traces))
         again = runner.compile_seconds - compiled
         took = time.perf_counter() - started - again
         self.compile_seconds += again
@@ -144,6 +146,12 @@ class EngineRuns:
             self.last = runs
         return took * steps / (loops * len(runs))
 
+    @property
+    def traced(self) -> float | None:
+        """The share of the loops of the longest run that was made in traces; None of an engine without any."""
+        report = self.last[0].traces if self.last and self.batch is None else None
+        return None if report is None else report.loops / max(1, self.last[0].loops)
+
     def check(self) -> None:
         """Compare the end of the longest run with the interpreter."""
         machine, program = self.bench.machine, self.bench.workload.program
@@ -152,6 +160,12 @@ class EngineRuns:
             interpreter.run(machine.steps(loops, ended=False))
             if not all(machine.near(program, machine.read(ran.raw_card), interpreter.state) for ran in self.last):
                 raise PunchcardError(f"{self._title} does not give what {self.bench.rival} gives after {loops} loops")
+
+
+def traced_share(runs: Sequence[Result[State] | Batch[State]]) -> float | None:
+    """The share of loops made in traces, in the last of some runs; None of an engine without any."""
+    last = runs[-1]
+    return None if isinstance(last, Batch) or last.traces is None else last.traces.loops / max(1, last.loops)
 
 
 def batch_name(machines: int) -> str:
@@ -194,14 +208,14 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
     contenders: list[Contender] = []
     engines: dict[str, EngineRuns] = {}
     if columns <= options.dense_columns:
-        engines["dense"] = EngineRuns("dense", bench)
+        engines["dense"] = EngineRuns("dense", bench, traces=options.traces)
         contenders.append(Contender("dense", engines["dense"].make, once=columns > options.few_columns))
         if contenders[0].once:
             engines["dense"].notes.append("a single loop was timed")
     for name in options.tried:
         try:
-            engine = EngineRuns(name, bench)
-        except LoweringError as why:
+            engine = EngineRuns(name, bench, traces=options.traces)
+        except (LoweringError, SizeError) as why:  # SizeError: a tensor of that card would not fit the memory budget
             remark(f"{bench.title}: {name} declines: {why}")
             continue
         if engine.name in engines:
@@ -224,6 +238,7 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
             runs.notes.append(f"{used:.2f} times ({plural(runs.threads, 'thread')} x one machine alone)")
     records = [{"engine": name, "steps_per_second": rate,
                 "compile_seconds": engines[name].compile_seconds or None if name in engines else None,
+                "traced": engines[name].traced if name in engines else None,
                 "notes": engines[name].notes if name in engines else []} for name, rate in found.items()]
     return _with_ratios(bench.about, records, [rival.name for rival in rivals])
 
@@ -241,6 +256,7 @@ def measure_program(
 ) -> list[Record]:
     """Whole runs of one program, on each engine and on the interpreter; of several runs the quickest counts."""
     records: list[Record] = []
+    controls = Controls(traces=HOT_SECONDS if options.traces else None)
 
     def note(title: str, runs: Sequence[Result[State] | Batch[State]], first: Sequence[Result[State]]) -> int:
         """Compare results with the interpreter, and keep the figures of their runs; the steps of each result."""
@@ -251,14 +267,16 @@ def measure_program(
                 raise PunchcardError(f"{name}: {title} does not give what the interpreter gives after {steps} steps")
         records.append({"engine": title.removeprefix("engine "), "notes": list(runs[0].notes),
                         "steps_per_second": max(run.steps_per_second or 0.0 for run in runs),
-                        "compile_seconds": max(run.compile_seconds for run in runs) or None})
+                        "compile_seconds": max(run.compile_seconds for run in runs) or None,
+                        "traced": traced_share(runs)})
         return steps
 
     with one_thread(), threads(1), torch.no_grad():
         for engine in (*(["dense"] if machine.layout.columns <= options.dense_columns else []), *options.tried):
             try:
-                runs = [machine.run(program, engine=engine, max_steps=max_steps) for _ in range(options.repeats)]
-            except LoweringError as why:
+                runs = [machine.run(program, engine=engine, max_steps=max_steps, controls=controls)
+                        for _ in range(options.repeats)]
+            except (LoweringError, SizeError) as why:
                 remark(f"{name}: {engine} declines: {why}")
             else:
                 steps = note(f"engine {runs[0].engine}", runs, runs[:1])
@@ -273,7 +291,7 @@ def measure_program(
         for other, make in rivals.items():
             seconds = min(interpreted(make, steps) for _ in range(options.repeats))
             records.append({"engine": other, "steps_per_second": steps / max(seconds, 1e-9), "notes": [],
-                            "compile_seconds": None})
+                            "compile_seconds": None, "traced": None})
     about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,
              "columns": machine.layout.columns, "steps": steps}
     return _with_ratios(about, records, rivals)

@@ -39,21 +39,23 @@ def signed_range(bits: int) -> tuple[int, int]:
 def encode_unsigned(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
 @overload
 def encode_unsigned(values: Tensor, bits: int) -> Tensor: ...
-def encode_unsigned(values: Any, bits: int) -> Any:
+def encode_unsigned(values: AnyArray | Tensor | Sequence[int] | int, bits: int) -> AnyArray | Tensor:
     """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1).
 
     Of a tensor a tensor, else an array.
     """
-    return _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=False), bits) - 1)
+    found: AnyArray | Tensor = _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=False), bits) - 1)
+    return found
 
 
 @overload
 def encode_signed(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
 @overload
 def encode_signed(values: Tensor, bits: int) -> Tensor: ...
-def encode_signed(values: Any, bits: int) -> Any:
+def encode_signed(values: AnyArray | Tensor | Sequence[int] | int, bits: int) -> AnyArray | Tensor:
     """±1 bits of integers in two's complement: shape (..., k) becomes (..., bits, k)."""
-    return _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=True), bits) - 1)
+    found: AnyArray | Tensor = _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=True), bits) - 1)
+    return found
 
 
 def decode_unsigned(card: Either) -> Either:

@@ -66,7 +66,7 @@ def name_of(dtype: object) -> str:
     return str(np.dtype(dtype)) if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
-def as_array(values: Any) -> AnyArray:
+def as_array(values: object) -> AnyArray:
     """A tensor, or what NumPy takes, as an array; of a tensor on the CPU without a copy, where NumPy has its format."""
     if isinstance(values, np.ndarray) or not hasattr(values, "detach"):
         return np.asarray(values)

@@ -19,6 +19,7 @@ from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_word
 from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import CHUNK, PackedCard, first_mismatch
+from punchcard.card.packed_stack import stacked_words
 from punchcard.errors import EncodingError, LayoutError, OverlapError, SizeError, UnknownNameError, did_you_mean
 from punchcard.formatting import join_some
 
@@ -70,8 +71,6 @@ class RowBlock:
     follows: bool = False
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise SizeError(f"row block {self.name!r} has {self.size} rows: it needs at least one")
         for part in self.selects:
             if part not in self.parts:
                 raise LayoutError(f"row block {self.name!r} selects by {part!r}{did_you_mean(part, self.parts)}: "
@@ -111,13 +110,6 @@ class Region:
     about: str = ""
     start: int | None = None
     groups: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise SizeError(f"region {self.name!r} has {self.size} columns: it needs at least one")
-        if self.groups and sum(self.groups) != self.size:
-            raise SizeError(f"the groups of region {self.name!r} have {sum(self.groups)} columns, "
-                            f"the region has {self.size}")
 
 
 @dataclass(frozen=True)
@@ -205,8 +197,8 @@ class Layout:
         self.blocks = tuple(rows)
         self.regions = tuple(regions)
         self._facts = facts
-        self._rows = _place(self.blocks, "row block")
-        self._columns = _place(self.regions, "region")
+        self._rows = _place(self.blocks, "row block", "rows")
+        self._columns = _place(self.regions, "region", "columns")
         self._places: dict[str, Place] = {}
         self._patterns: dict[Pattern, WordPattern | None] = {}
         self.width = max((s.stop for s in self._rows.values()), default=0)
@@ -216,8 +208,12 @@ class Layout:
             for part, size in block.parts.items():
                 self._rows[f"{block.name}.{part}"] = slice(start, start + size)
                 start += size
-            for region in (*block.holds, *block.changes):
-                self.region(region)
+            for name in (*block.holds, *block.changes):
+                self.region(name)
+        for region in self.regions:
+            if region.groups and sum(region.groups) != region.size:
+                raise SizeError(f"the groups of region {region.name!r} have {sum(region.groups)} columns, "
+                                f"the region has {region.size}")
 
     @cached_property
     def facts(self) -> tuple[AnyFact, ...]:
@@ -370,11 +366,16 @@ class Layout:
 
     def numbers(self, card: Cards, rows: str, region: str, columns: slice | None = None, *, signed: bool = False) -> Numbers:
         """The numbers at a block's rows, an array (..., columns): of a region, or of some of its columns."""
-        if isinstance(card, list | tuple):
-            return np.stack([self.numbers(one, rows, region, columns, signed=signed) for one in card])
         place, whole = self.place(rows), self.region(region)
         first, last, _ = (columns or slice(None)).indices(whole.stop - whole.start)
         chosen = slice(whole.start + first, whole.start + max(first, last))
+        if isinstance(card, list | tuple):
+            found = None
+            if card and region in place.block.holds and all(isinstance(one, PackedCard) for one in card):
+                self.check(card)
+                found = stacked_words(card, place, chosen, signed=signed)
+            return found if found is not None else np.stack(
+                [self.numbers(one, rows, region, columns, signed=signed) for one in card])
         if isinstance(card, PackedCard) and place.size <= MOST_BITS and region in place.block.holds:
             self.check(card)
             return card.words(place, chosen, signed=signed)
@@ -450,14 +451,12 @@ class Layout:
     def matches(self, card: AnyArray | PackedCard, pattern: Pattern) -> AnyArray: ...
     def matches(self, card: Any, pattern: Pattern) -> Any:
         """Whether the pattern is on the card: a boolean, one for each card of a batch."""
+        if isinstance(card, PackedCard) and (words := self.word_pattern(pattern)) is not None:
+            return np.bool_(words.on(card))
+        first = self.pattern_column(pattern)
         if isinstance(card, PackedCard):
-            words = self.word_pattern(pattern)
-            if words is not None:
-                return np.bool_(words.on(card))
-            first = self.pattern_column(pattern)
             column = card.entries(pattern.rows, pattern.region, slice(first, first + 1))[:, 0]
         else:
-            self.check_pattern(pattern)
             column = self.get(card, pattern.rows, pattern.region)[..., pattern.column]
         bits = np.array(pattern.bits) if isinstance(column, np.ndarray) else column.new_tensor(pattern.bits)
         return ((abs(column - bits) < 0.5) | (bits == 0)).all(-1)
@@ -473,20 +472,17 @@ class Layout:
     def word_pattern(self, pattern: Pattern) -> WordPattern | None:
         """A pattern as it is looked for on packed cards; None where its rows are not a word there."""
         if pattern not in self._patterns:
-            self.check_pattern(pattern)
-            place = self.place(pattern.rows)
+            column, place = self.pattern_column(pattern), self.place(pattern.rows)
             held = not place.real and pattern.region in place.block.holds
             mask, bits = (sum(1 << i for i, bit in enumerate(pattern.bits) if bit in some) for some in ((-1, 1), (1,)))
-            column = self.pattern_column(pattern)
             self._patterns[pattern] = WordPattern(place, column, mask, bits) if held else None
         return self._patterns[pattern]
 
     def pattern_column(self, pattern: Pattern) -> int:
-        """The column of the card that a pattern is looked for in."""
-        return int(self.region(pattern.region).start) + pattern.column
+        """The column of the card that a pattern is looked for in.
 
-    def check_pattern(self, pattern: Pattern) -> None:
-        """Refuse a pattern that names no rows or region of this layout, or has another number of bits."""
+        Refuses a pattern that names no rows or region of this layout, or has another number of bits.
+        """
         place, region = self.rows(pattern.rows), self.region(pattern.region)
         if pattern.column not in range(region.stop - region.start):
             raise SizeError(f"pattern with column {pattern.column}: {pattern.region!r} has columns 0 to "
@@ -494,6 +490,7 @@ class Layout:
         if len(pattern.bits) != place.stop - place.start or not set(pattern.bits) <= {-1, 0, 1}:
             raise SizeError(f"pattern {pattern.bits} does not fit {pattern.rows!r}, which has "
                             f"{place.stop - place.start} rows: it has a -1, 1 or 0 (either) for each")
+        return int(region.start) + pattern.column
 
     def describe(self) -> dict[str, Any]:
         """The layout as plain data, for saving."""
@@ -538,7 +535,7 @@ class CardHolder:
         return self.raw_card if isinstance(self.raw_card, PackedCard) else None
 
 
-def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[str, slice]:
+def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str, unit: str) -> dict[str, slice]:
     placed: dict[str, slice] = {}
     end = 0
     for item in items:
@@ -546,6 +543,8 @@ def _place(items: tuple[RowBlock, ...] | tuple[Region, ...], kind: str) -> dict[
             raise OverlapError(f"{kind} {item.name!r} is declared twice")
         if "." in item.name or not item.name:
             raise LayoutError(f"{kind} name {item.name!r}: a name is not empty and has no dot")
+        if item.size < 1:
+            raise SizeError(f"{kind} {item.name!r} has {item.size} {unit}: it needs at least one")
         start = end if item.start is None else item.start
         if start < 0:
             raise SizeError(f"{kind} {item.name!r} starts at {start}: the first place is 0")

@@ -86,15 +86,18 @@ class PackedCard:
                            for name, field in self.fields.items())
         return f"<packed card of {self.shape[0]} rows and {self.shape[1]} columns, {self.dtype}: {fields}>"
 
-    def copy(self) -> PackedCard:
-        """The same card with arrays of its own."""
-        return PackedCard(self.layout, self.dtype, {name: self._copied(name) for name in self.fields})
+    def copy(self, into: PackedCard | None = None) -> PackedCard:
+        """The same card with arrays of its own, or in those of another card of this layout.
 
-    def take(self, other: PackedCard) -> None:
-        """Become like another card of this layout. Where a block holds nothing all is 0 already, and no page is touched."""
-        for name, field in list(self.fields.items()):
-            if field.flags.writeable or not np.array_equal(field, other.fields[name]):
-                self._take_field(name, self._to_write(name), other.fields[name])
+        Where a block holds nothing all is 0 already, and no page is touched.
+        """
+        made = into
+        if made is None:
+            made = PackedCard(self.layout, self.dtype, {n: np.zeros(f.shape, f.dtype) for n, f in self.fields.items()})
+        for name, field in list(made.fields.items()):
+            if field.flags.writeable or not np.array_equal(field, self.fields[name]):
+                self._take_field(name, made._to_write(name), self.fields[name])
+        return made
 
     def _take_field(self, name: str, field: AnyArray, other: AnyArray) -> None:
         for region in self.layout.place(name).block.holds:
@@ -208,8 +211,8 @@ class PackedCard:
         elif field.dtype.kind == "f":
             field[columns, place.part] = given.T
         else:
-            for piece in _pieces(place):
-                self._insert(field, columns, piece, pack_bits(given[piece[2] : piece[2] + piece[3]] > 0))
+            for piece in pieces_of(place):
+                _insert(field, columns, piece, pack_bits(given[piece[2] : piece[2] + piece[3]] > 0))
 
     # Words, as `Layout.numbers` and `Layout.put_numbers` have them
 
@@ -219,8 +222,8 @@ class PackedCard:
         if field.dtype.kind == "f":
             return as_numbers(pack_bits(as_binary(field[columns, place.part].T)), place.size, signed=signed)
         found = np.uint64(0)
-        for chunk, shift, first, count in _pieces(place):
-            word = _word(field, chunk)[columns].astype(np.uint64) >> np.uint64(shift) & _mask(count)
+        for chunk, shift, first, count in pieces_of(place):
+            word = _word(field, chunk)[columns].astype(np.uint64) >> np.uint64(shift) & word_mask(count)
             found = found | word << np.uint64(first)
         return as_numbers(np.asarray(found), place.size, signed=signed)
 
@@ -231,11 +234,11 @@ class PackedCard:
             bits = unpack_bits(np.atleast_1d(words), place.size)
             field[columns, place.part] = 2.0 * bits.T - 1
             return
-        for piece in _pieces(place):
+        for piece in pieces_of(place):
             for some in _in_turn(columns):
                 part = slice(some.start - columns.start, some.stop - columns.start)
                 chosen = words[part] if isinstance(words, np.ndarray) else words
-                self._insert(field, some, piece, chosen >> np.uint64(piece[2]) & _mask(piece[3]))
+                _insert(field, some, piece, chosen >> np.uint64(piece[2]) & word_mask(piece[3]))
 
     def word(self, place: Place, column: int) -> int:
         """The number of a part in one column, as a Python integer of any size: in half a microsecond."""
@@ -282,8 +285,8 @@ class PackedCard:
             return None
         if field.dtype.kind == "f":
             return first_mismatch(field[columns].T, content)
-        for chunk, _, _, count in _pieces(self.layout.place(block.name)):
-            words, most = _word(field, chunk)[columns], int(_mask(count))
+        for chunk, _, _, count in pieces_of(self.layout.place(block.name)):
+            words, most = _word(field, chunk)[columns], int(word_mask(count))
             least = most if content == "one" else 0
             most = 0 if content is None else most
             if int(words.min()) < least or int(words.max()) > most:
@@ -296,18 +299,8 @@ class PackedCard:
         if field.dtype.kind == "f":
             field[columns, place.part] = value
             return
-        for piece in _pieces(place):
-            self._insert(field, columns, piece, _mask(piece[3]) if value > 0 else np.uint64(0))
-
-    def _insert(self, field: AnyArray, columns: slice, piece: tuple[int, int, int, int], words: Words | np.uint64) -> None:
-        """Bits of words, among others that stay."""
-        chunk, shift, _, count = piece
-        there = _word(field, chunk)[columns]
-        kept = ~(_mask(count) << np.uint64(shift)) & _mask(8 * field.itemsize)
-        if np.ndim(words) == 0 and int(words) == 0 and not there.any():
-            return  # pages that were never written stay so
-        moved = (words << np.uint64(shift)).astype(field.dtype)
-        there[...] = moved if int(kept) == 0 else there & field.dtype.type(kept) | moved
+        for piece in pieces_of(place):
+            _insert(field, columns, piece, word_mask(piece[3]) if value > 0 else np.uint64(0))
 
 
 class WordCell:
@@ -381,7 +374,7 @@ def _field_type(block: RowBlock, dtype: str) -> npt.DTypeLike:
     return next((kind for kind in (np.uint8, np.uint16, np.uint32) if block.size <= 8 * kind().itemsize), np.uint64)
 
 
-def _pieces(place: Place) -> Iterator[tuple[int, int, int, int]]:
+def pieces_of(place: Place) -> Iterator[tuple[int, int, int, int]]:
     """Where the bits of a part lie: the word's number, the first bit there, the first row of the part, how many."""
     done = 0
     while done < place.size:
@@ -396,7 +389,7 @@ def _unpacked(field: AnyArray, place: Place, kept: np.dtype[Any]) -> AnyArray:
     if field.dtype.kind == "f":
         return np.ascontiguousarray(field[:, place.part].T)
     found = [unpack_bits(_word(field, chunk).astype(np.uint64) >> np.uint64(shift), count)
-             for chunk, shift, _, count in _pieces(place)]
+             for chunk, shift, _, count in pieces_of(place)]
     return 2 * np.concatenate(found).astype(kept) - 1
 
 
@@ -416,5 +409,21 @@ def _inside(spans: tuple[tuple[int, int], ...], column: int) -> bool:
     return False
 
 
-def _mask(count: int) -> Any:
+def word_mask(count: int) -> Any:
+    """A word whose lowest bits, so many of them, are 1."""
     return np.uint64((1 << count) - 1)
+
+
+def _insert(field: AnyArray, columns: slice, piece: tuple[int, int, int, int], words: Words | np.uint64) -> None:
+    """Bits of words, among others that stay."""
+    chunk, shift, _, count = piece
+    insert_bits(_word(field, chunk)[columns], shift, count, words)
+
+
+def insert_bits(there: AnyArray, shift: int, count: int, words: Words | np.uint64) -> None:
+    """So many bits of words at a place in each word of an array; the other bits stay."""
+    kept = ~(word_mask(count) << np.uint64(shift)) & word_mask(8 * there.itemsize)
+    if np.ndim(words) == 0 and int(words) == 0 and not there.any():
+        return  # pages that were never written stay so
+    moved = (words << np.uint64(shift)).astype(there.dtype)
+    there[...] = moved if int(kept) == 0 else there & there.dtype.type(kept) | moved

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 LONGEST = 3600
 """Seconds of a timed run."""
-FIGURES = ("engine", "steps_per_second", "compile_seconds", "notes", "machine", "dtype", "ratio_to_dense")
+FIGURES = ("engine", "steps_per_second", "compile_seconds", "traced", "notes", "machine", "dtype", "ratio_to_dense")
 
 
 def bench_options(registry: Registry) -> Sequence[Added]:
@@ -66,11 +66,12 @@ def bench_options(registry: Registry) -> Sequence[Added]:
               help="The largest card for the dense engine; beyond 2048 columns it makes one loop.  [default: 2048]")
 @click.option("--batch", type=click.IntRange(1), metavar="N",
               help="Also measure a batch of N runs on the lowered engine, on all cores: steps of all runs together.")
+@click.option("--no-traces", is_flag=True, help="Measure engines without traces: hot paths are not compiled.")
 @click.option("--quick", is_flag=True, help="Measure only the smallest cards, in a few seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the records as one JSON list.")
 def bench(
     registry: Registry, file: Path | None, machine: str | None, arguments: tuple[str, ...], max_steps: int | None,
-    as_json: bool, quick: bool, **given: Any,
+    as_json: bool, quick: bool, no_traces: bool, **given: Any,
 ) -> None:
     """Measure engines on this computer: steps per second, and ratios to the dense engine and to plain interpreters.
 
@@ -83,7 +84,8 @@ def bench(
     chosen = {name: value for name, value in given.items() if value is not None and name not in sizes}
     if file is None and (flags := given_flags("arguments")):
         raise PunchcardError(f"{flags[0]} needs a FILE: the built-in programs have fixed sizes")
-    options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, **{**shorter, **chosen})
+    options = BenchOptions(machine=None if machine == "all" else machine, quick=quick, traces=not no_traces,
+                           **{**shorter, **chosen})
     if file is not None and options.columns is not None:
         raise PunchcardError("--columns cannot be used with a FILE: the program sets the number of columns")
     if file is None:
@@ -98,7 +100,7 @@ def bench(
         show(records, registry, options.dense_columns)
 
 
-def _measured(options: Any, registry: Registry) -> list[Record]:
+def _measured(options: BenchOptions, registry: Registry) -> list[Record]:
     from rich.console import Console
     from rich.text import Text
 
@@ -172,7 +174,7 @@ def _rivals(records: Sequence[Record]) -> list[str]:
 def headings(records: Sequence[Record]) -> list[str]:
     """The columns of a machine's table."""
     times = [f"times {name}" for name in ("dense", *_rivals(records))]
-    return [*_group_names(records), "engine", "steps a second", *times, "compile s"]
+    return [*_group_names(records), "engine", "steps a second", *times, "compile s", "in traces"]
 
 
 def rows(records: Sequence[Record]) -> Iterable[list[str]]:
@@ -182,7 +184,8 @@ def rows(records: Sequence[Record]) -> Iterable[list[str]]:
         which = [f"{value:,}" if isinstance(value := r[name], int) else str(value) for name in _group_names(records)]
         compiled = r["compile_seconds"]
         ratios = [figure(r[f"ratio_to_{name}"]) for name in ("dense", *rivals)]
-        yield [*which, r["engine"], figure(r["steps_per_second"]), *ratios, "–" if compiled is None else f"{compiled:.2f}"]
+        yield [*which, r["engine"], figure(r["steps_per_second"]), *ratios, "–" if compiled is None else f"{compiled:.2f}",
+               "–" if r["traced"] is None else f"{r['traced']:.0%}"]
 
 
 def figure(number: float | None) -> str:

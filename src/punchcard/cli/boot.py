@@ -29,6 +29,7 @@ from punchcard.machines.streams import Input, writer
 if TYPE_CHECKING:
     from punchcard.machines.checkpoint import Checkpoint
     from punchcard.machines.result import Report
+    from punchcard.machines.riscv.system.bus import Misaligned
 
 
 @click.command()
@@ -49,8 +50,9 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 def boot(
-    image: Path | None, memory: str, command_line: str | None, input_: str | None, misaligned: str, max_steps: int | None,
-    engine: str | None, checkpoint: str | None, every: int | None, resume: str | None, as_json: bool, stats: str | None,
+    image: Path | None, memory: str, command_line: str | None, input_: str | None, misaligned: Misaligned,
+    max_steps: int | None, engine: str | None, checkpoint: str | None, every: int | None, resume: str | None, as_json: bool,
+    stats: str | None,
 ) -> int:
     """Boot a kernel on a looped transformer: RV32IMA with machine and user mode, a timer and a serial port.
 
@@ -89,7 +91,8 @@ def printed(image: Path | None, resume: str | None) -> str:
 
 
 def _begun(
-    image: Path | None, memory: str, command_line: str | None, misaligned: Any, every: int | None, checkpoint: str | None
+    image: Path | None, memory: str, command_line: str | None, misaligned: Misaligned, every: int | None,
+    checkpoint: str | None,
 ) -> Checkpoint:
     """The run of an image before its first loop."""
     if image is None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from rich import progress
 
+    from punchcard.card.layout import Card
+    from punchcard.sweep.dispatch import SweepProgress
     from punchcard.viewer.session import Session
 
 PATIENCE = 1.0
@@ -80,6 +82,10 @@ class Progress:
             self._line.start()
         self._line.update(self._line.task_ids[0], completed=done, total=total, description=text)
 
+    def follow(self, progress: SweepProgress) -> None:
+        """Say how far the jobs on many workers are."""
+        self.show(str(progress), done=progress.made, total=progress.total)
+
 
 class RunProgress(Progress):
     """Follows a run: prints every loop that it watches, or says how far a long run has come."""
@@ -90,14 +96,14 @@ class RunProgress(Progress):
         self._machine, self._program, self._card, self._source = machine, program, mark.raw_card, source
         self._begun, self._begin = 0, 0.0
 
-    def watch(self, loop: int, card: Any) -> None:
+    def watch(self, loop: int, card: Card) -> None:
         """Called by the engine after every loop of a traced run."""
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)
         log(f"loop {loop:>5}  {did}")
 
-    def narrate(self, loop: int, card: Any) -> None:
+    def narrate(self, loop: int, card: Card) -> None:
         """The same in sentences, one for each half layer."""
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         for layer, half, sentence in self._session.loop_story(loop - 1, before, card):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
 from punchcard.folders import check_folder
 from punchcard.machines.registry import Registry
+
+if TYPE_CHECKING:
+    from punchcard.machines.base import AnyMachine
 
 SAVED = ".safetensors"
 """The extension of a saved machine."""
@@ -92,7 +95,7 @@ def _with_format(target: str, given: dict[str, Any], *, is_saved: bool) -> dict[
     return found
 
 
-def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> Any:
+def _alone(registry: Registry, file: Path | None, kind_name: str | None, given: Mapping[str, Any]) -> AnyMachine:
     """A saved machine, or one of a kind with its usual sizes."""
     if file is None:
         return open_machine(registry, None, kind_name, given)

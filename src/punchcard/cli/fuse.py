@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.options import overwrite_option
+from punchcard.cli.options import given_flags, overwrite_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import check_writable, write_whole
 from punchcard.folders import check_folder
 from punchcard.formatting import plural
+from punchcard.language_models import MOST_LOOPS
 
 if TYPE_CHECKING:
     from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
@@ -23,14 +24,21 @@ VIEWED = 16
 
 
 @click.command()
-@click.argument("programs", nargs=-1, required=True, metavar="SKILL...")
+@click.argument("programs", nargs=-1, metavar="SKILL...")
 @click.option("--base", required=True, metavar="FOLDER",
               help="The language model: a folder with its tokenizer, or a .gguf file. Nothing is downloaded.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
-@click.option("--max-loops", type=click.IntRange(1), default=2_000_000, show_default=True,
+@click.option("--max-loops", type=click.IntRange(1), default=MOST_LOOPS, show_default=True,
               help="Loops per token after which a program has no opinion.")
+@click.option("--stock", is_flag=True, help="Write a plain Llama that answers a+b= by itself: no card, no code, no SKILL.")
+@click.option("--digits", type=click.IntRange(1, 8), default=8, show_default=True,
+              help="With --stock: digits of a number at most.")
+@click.option("--end", metavar="TEXT", help="With --stock: the token that ends an answer.  [default: the end of text]")
 @overwrite_option
-def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int, overwrite: bool) -> None:
+def fuse(
+    programs: tuple[str, ...], base: str, output: str, max_loops: int, stock: bool, digits: int, end: str | None,
+    overwrite: bool,
+) -> None:
     """Put programs inside a pretrained language model. Nothing is trained.
 
     SKILL is sums, letters, dates or computer, a file (.c, .s, .elf) that keeps the contract of skill.h, or a .py file with a
@@ -41,15 +49,32 @@ def fuse(programs: tuple[str, ...], base: str, output: str, max_loops: int, over
     from punchcard.language_models.fusion.composition import fuse as fused_with
     from punchcard.language_models.fusion.composition import load_base, save_fused
     from punchcard.language_models.fusion.skill import load_skill
+    from punchcard.language_models.widened.saving import save_widened
+    from punchcard.language_models.widened.widening import widen
 
     if Path(output).exists() and Path(base).exists() and Path(output).samefile(base):
         raise PunchcardError(f"-o {output}: that is the base, which is not written over; choose another folder")
+    _check_form(programs, stock)
     check_folder(output, overwrite=overwrite)
     skills = [load_skill(program) for program in programs]  # before the base, which takes longer
     model, tokenizer = load_base(base)
-    fused = fused_with(model, tokenizer, skills, max_loops=max_loops)
-    for name in save_fused(fused, tokenizer, output, overwrite=overwrite):
+    if stock:
+        names = save_widened(widen(model, tokenizer, digits=digits, end=end), tokenizer, output, overwrite=overwrite)
+    else:
+        names = save_fused(fused_with(model, tokenizer, skills, max_loops=max_loops), tokenizer, output, overwrite=overwrite)
+    for name in names:
         out(str(Path(output) / name))
+
+
+def _check_form(programs: tuple[str, ...], stock: bool) -> None:
+    """Refuse options of the other form of a model."""
+    if not programs and not stock:
+        raise click.UsageError("Missing argument 'SKILL...'.")
+    if programs and stock:
+        raise PunchcardError(f"--stock with {programs[0]}: a stock model has no card for a skill; leave {programs[0]} out, "
+                             "it answers sums such as 12+30= by itself")
+    for flag in given_flags(*(("max_loops",) if stock else ("digits", "end"))):
+        raise PunchcardError(f"{flag} is {'not for' if stock else 'for'} --stock: {'leave it out' if stock else 'add it'}")
 
 
 @click.command()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +10,8 @@ from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import read_whole
+from punchcard.files import read_json
 from punchcard.formatting import plural
-
-if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import SweepProgress
 
 MOST_BYTES = 1 << 30
 
@@ -32,20 +27,16 @@ def ground_truth() -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
 @click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
 @click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
-@workers_option
+@workers_option()
 @ray_option
 def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""
-    from punchcard.cli.display import Progress as ProgressLine
+    from punchcard.cli.display import Progress
     from punchcard.ground_truth.collection import make_set
 
-    line = ProgressLine()
-
-    def show(progress: SweepProgress) -> None:
-        line.show(str(progress), done=progress.made, total=progress.total)
-
-    with line:
-        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray), progress=show)
+    with Progress() as line:
+        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
+                        progress=line.follow)
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 
 
@@ -58,11 +49,8 @@ def score(folder: Path, answers: Path, as_json: bool) -> None:
     from punchcard.ground_truth.score import score as scored
     from punchcard.ground_truth.score import summary
 
-    try:
-        given = json.loads(read_whole(answers, "file of answers", limit=MOST_BYTES))
-    except ValueError as error:
-        raise PunchcardError(f"{str(answers)!r} is not JSON: {error}") from None
-    if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
+    given = read_json(answers, "file of answers with an object for each model", limit=MOST_BYTES)
+    if not all(isinstance(each, dict) for each in given.values()):
         raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
     try:
         rows = scored(folder, given)

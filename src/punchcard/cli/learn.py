@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,10 +18,11 @@ from punchcard.machines.fleq.kind import DESIGNS
 if TYPE_CHECKING:
     from punchcard.learning import Learned, Stage
 
+Command = TypeVar("Command", bound=Callable[..., object])
 DTYPES = ("float64", "float32")
 
 
-def run_options(command: Any) -> Any:
+def run_options(command: Command) -> Command:
     """The options that learning and predicting share."""
     for option in (
         memory_option,

@@ -215,6 +215,17 @@ class OwnedOption(click.Option):
         self.marks = marks
 
 
+def _with_trace(args: Sequence[str]) -> list[str]:
+    """`--trace` may stand alone, and the name of a trace may follow it as a word, unless there is a file of that name."""
+    found: list[str] = []
+    for at, word in enumerate(args):
+        if word in TRACES and at and args[at - 1] == "--trace" and not Path(word).exists():
+            found[-1] = f"--trace={word}"
+        else:
+            found.append("--trace=loops" if word == "--trace" else word)
+    return found
+
+
 class ProgramCommand(click.Command):
     """A command that is given a program. Its help groups options by the machines that have them.
 
@@ -231,8 +242,8 @@ class ProgramCommand(click.Command):
         ctx.meta[WORDS] = list(args)
         if {"--help", "-h"} & set(args):
             args = [word for word in args if word != ALL]
-        args = _with_trace(args)
-        return super().parse_args(ctx, self._with_arguments(ctx, args))
+        own = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, self._with_arguments(ctx, [*_with_trace(args[:own]), *args[own:]]))
 
     def _with_arguments(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words with what comes after -- as values of --argument; the first is FILE where there is none before."""
@@ -264,18 +275,6 @@ class ProgramCommand(click.Command):
             formatter.write_paragraph()
             formatter.write_text(f"There are more options, for {what}: {ctx.command_path} FILE --help shows those of a "
                                  f"FILE, and {ctx.command_path} --help {ALL} shows all.")
-
-
-def _with_trace(args: list[str]) -> list[str]:
-    """`--trace` as `--trace=loops`, and with the name of a trace behind it as `--trace=name`."""
-    found: list[str] = []
-    own = args.index("--") if "--" in args else len(args)
-    for at, word in enumerate(args):
-        if at < own and word in TRACES and found[-1:] == ["--trace=loops"] and args[at - 1] == "--trace":
-            found[-1] = f"--trace={word}"
-        else:
-            found.append("--trace=loops" if word == "--trace" and at < own else word)
-    return found
 
 
 PROGRAM, MACHINE, RUN, OUTPUT = "The program", "The machine", "The run", "Output"

@@ -15,9 +15,10 @@ from punchcard.files import check_writable
 @click.option("--html", metavar="FILE", help="Write the page to this file, and open nothing.  [default: a temporary file]")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 def playground(html: str | None, no_open: bool) -> None:
-    """Write SUBLEQ programs on a page, and see them run on a transformer.
+    """Write programs on a page, and see them run on a transformer.
 
-    The page is one file. The transformer runs in the page: there is no server, and no network.
+    SUBLEQ, asq, Brainfuck and Turing machines, and a gallery. The page is one file.
+    The transformer runs in the page: there is no server, and no network.
     """
     path = Path(gettempdir()) / "punchcard-playground.html" if html is None else Path(html)
     check_writable(str(path))

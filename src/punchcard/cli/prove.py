@@ -15,7 +15,7 @@ import click
 from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
 from punchcard.cli.run import open_machine
 from punchcard.cli.stock import check_not_model, prove_stock
-from punchcard.cli.sweep import ray_of, ray_option
+from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -36,13 +36,13 @@ FAILED = 1
               help="Prove the weights in a saved machine, as they are.")
 @click.option("--seconds", type=click.FloatRange(min=0.001),
               help="Timeout of one solver query; the proof stops at the first timeout.")
-@click.option("--jobs", type=click.IntRange(1, 100_000), help="How many processes show parts of the proof.  [default: 1]")
+@workers_option("1, with --ray one a core")
 @ray_option
 @click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 @json_option
 def prove(
     registry: Registry, file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None,
-    weights: Path | None, seconds: float | None, jobs: int | None, ray: str | None, on: str | None, as_json: bool,
+    weights: Path | None, seconds: float | None, workers: int | None, ray: str | None, on: str | None, as_json: bool,
     **given: Any,
 ) -> int:
     """Prove from the weights that one loop is one step of the machine, for every card and so for every program.
@@ -63,7 +63,7 @@ def prove(
         check_writable(output)
     machine = _machine(registry, file, kind_name, certificate, weights, given_options(given))
     verification = None
-    with _workers(jobs, ray) as executor, Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
+    with _workers(workers, ray) as executor, Progress(math.inf if as_json or not sys.stderr.isatty() else 0.0) as line:
         def progress(name: str, queries: int) -> None:
             line.show(f"{name} ({queries} queries so far)")
 
@@ -84,13 +84,13 @@ def prove(
     return FAILED if not found.proven or (verification is not None and not verification.confirmed) else 0
 
 
-def _workers(jobs: int | None, ray: str | None) -> AbstractContextManager[Executor | None]:
+def _workers(workers: int | None, ray: str | None) -> AbstractContextManager[Executor | None]:
     """What shows the parts of a proof; None: this process."""
-    if ray is None and jobs in (None, 1):
+    if ray is None and workers in (None, 1):
         return nullcontext()
     from punchcard.workers.executor import workers_of
 
-    return workers_of(jobs, ray_of(ray))
+    return workers_of(workers, ray_of(ray))
 
 
 def _machine(

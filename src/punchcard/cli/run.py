@@ -57,7 +57,7 @@ TRACED_DENSELY = 512
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
 @click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
 @click.option("--trace", type=click.Choice(TRACES), metavar="[=story]",
-              help="Print what each loop does; --trace=story: each half layer, in sentences.")
+              help="Print on standard error what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
 @click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
 @click.option("--no-traces", is_flag=True, help="Do not compile hot paths of a long run to code of their own.")
@@ -123,6 +123,8 @@ def run(
             print_json(fields)
     if saved.machine.has_ports and not as_json and sys.stderr.isatty():
         remark(display.what_ran(saved.machine, report, shows_rate=not (check or trace)))
+    if saved.machine.has_ports and not as_json and check and report.agrees:
+        remark(f"the transformer {report.summary()}")
     return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
                                name=str(file or resume), shows_rate=not (check or trace))
 

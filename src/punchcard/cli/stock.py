@@ -65,21 +65,23 @@ def prove_stock(
         check_apart(output, place, certificate)
         check_writable(output)
     from punchcard.language_models.stock.claims import prove_checkpoint
+    from punchcard.language_models.widened.claims import is_widened, prove_widened
     from punchcard.proof.certificate import compare, load_certificate
 
     kept = None if certificate is None else load_certificate(certificate)
-    found = prove_checkpoint(place, registry)
+    found = prove_widened(place) if is_widened(place) else prove_checkpoint(place, registry)
     verification = None if kept is None else compare(kept, found)
     if as_json:
         print_json({**found.describe(), **({} if verification is None else verification.describe())})
     else:
         out(found.title)
-        for claim in found.claims:
-            out(f"{claim.name}: {claim.about}")
-        for promise in (*found.facts, *found.promises):
-            out(f"given that {promise}")
+        rows = [(claim.name, claim.about) for claim in found.claims]
+        rows += [("assumed", promise) for promise in (*found.facts, *found.promises)]
+        width = max(len(name) for name, _ in rows)
+        for name, about in rows:
+            out(f"{name:<{width}}  {about}")
         out(f"violated: {found.failed}" if found.failed else
-            f"{len(found.claims)} claims shown in {found.seconds:.1f} s, for every text of these sizes")
+            f"proven: {plural(len(found.claims), 'claim')} in {found.seconds:.1f} s, for every text of these sizes")
         if verification is not None:
             out(f"{str(certificate)!r} is {verification}")
     if output is not None:

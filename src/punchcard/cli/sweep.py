@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 import click
 
@@ -12,9 +13,7 @@ from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError
 from punchcard.formatting import plural
 
-if TYPE_CHECKING:
-    from punchcard.sweep.dispatch import SweepProgress
-
+Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 LOCAL = "local"
 """What `--ray` without an address stands for."""
 
@@ -36,8 +35,11 @@ def sweep() -> None:
     """
 
 
-workers_option = click.option("--workers", type=click.IntRange(1, 100_000),
-                              help="How many workers.  [default: one a core]")
+def workers_option(default: str = "one a core") -> Callable[[Command], Command]:
+    """`--workers`, with what its help says of the default."""
+    return click.option("--workers", type=click.IntRange(1, 100_000), help=f"How many workers.  [default: {default}]")
+
+
 ray_option = click.option("--ray", is_flag=False, flag_value=LOCAL, metavar="[ADDRESS]",
                           help="Run on Ray: without ADDRESS one is started here; else the cluster there is joined.")
 
@@ -52,33 +54,28 @@ def ray_of(given: str | None) -> str | bool | None:
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="The folder of the results.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was stopped: jobs in DIR are not made again.")
 @click.option("--dry-run", is_flag=True, help="Say how many jobs there are and about how long they take.")
-@workers_option
+@workers_option()
 @ray_option
 @memory_option
 def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: int | None, ray: str | None) -> None:
     """Make the jobs of a sweep, a TOML file. Results are Parquet files in DIR."""
-    from punchcard.cli.display import Progress as ProgressLine
+    from punchcard.cli.display import Progress
     from punchcard.sweep.campaign import estimate, run_sweep
     from punchcard.sweep.plan import Sweep
-    from punchcard.workers.cores import cores
+    from punchcard.workers.executor import worker_count
 
     plan = Sweep.load(file)
     if dry_run:
         found = estimate(plan, output if resume else None)
-        count = workers or cores()
+        count = worker_count(workers)
         out(f"{found.jobs:,} jobs, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
             f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
         return
     if output is None:
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")
-    line = ProgressLine()
-
-    def show(progress: SweepProgress) -> None:
-        line.show(str(progress), done=progress.made, total=progress.total)
-
-    with line:
+    with Progress() as line:
         try:
-            results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=show)
+            results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=line.follow)
         except KeyboardInterrupt:
             log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
             raise

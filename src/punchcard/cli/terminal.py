@@ -114,7 +114,7 @@ def remark(text: str) -> None:
     log(f"punchcard: {text}")
 
 
-def print_json(data: Any) -> None:
+def print_json(data: object) -> None:
     out(json.dumps(data))
 
 

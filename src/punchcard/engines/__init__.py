@@ -13,6 +13,7 @@ from punchcard.engines.batch import BatchRunner, SequentialBatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls, NoCopyWatch, Port, Skip, Watch
 from punchcard.errors import PunchcardError, WeightsError, did_you_mean
 from punchcard.lazy import call_name
+from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model, Weights, as_module
 
 ENGINES: dict[str, Engine] = {
@@ -55,7 +56,8 @@ def prepare(name: str, model: Model, layout: Layout | None, card: Card, *, loops
             card.layout.check_room()
         model, card = as_module(model), as_tensor(card)
     engine = auto.lowered_or_slower if fall_back and name == "lowered" else ENGINES[name]
-    return engine(model, layout, card, loops=loops, cache=cache)
+    with small_numbers_kept():
+        return engine(model, layout, card, loops=loops, cache=cache)
 
 
 def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
@@ -82,7 +84,8 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
     if device == "cuda" and name not in batches:
         raise PunchcardError(f"the engine {name!r} has no batches for device='cuda': use {' or '.join(map(repr, batches))}")
     if name in batches:
-        return batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
+        with small_numbers_kept():
+            return batches[name](model, layout, cards, loops=loops, cache=cache, threads=threads)
     return SequentialBatchRunner(
         [as_tensor(card) for card in cards], lambda card: prepare(name, model, layout, card, loops=loops, cache=cache))
 

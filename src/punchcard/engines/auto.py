@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
+FEW_REAL_LOOPS = 256
+"""The same for cards of real numbers: to compile takes seconds (17 of CPU for 504 rows), a loop milliseconds."""
 FEW_COLUMNS = 1 << 13
 """Beyond this a loop of the scratchpad engine takes so long (0.2 s for 65,571 columns) that compiling pays for few."""
 FEW_SCORES = 1 << 14
@@ -48,11 +50,17 @@ def prepare(model: Model, layout: Layout | None, card: Card, *, loops: int | Non
     device = str(getattr(card, "device", "cpu"))
     if not device.startswith("cpu"):
         note = f"lowered: the card is on {device}, generated code runs on the CPU"
-    elif loops is not None and loops <= FEW_LOOPS and card.shape[-1] <= FEW_COLUMNS:
+    elif loops is not None and loops <= few_loops(layout) and card.shape[-1] <= FEW_COLUMNS:
         note = f"lowered: compiling takes longer than {loops} loop{'s' * (loops != 1)}"
     else:
         return lowered_or_slower(model, layout, card, loops=loops, cache=cache)
     return slower(model, layout, card, note).noting(note)
+
+
+def few_loops(layout: Layout | None) -> int:
+    """How many loops are made without compiling. Real numbers are added in another order there: so it is decided once."""
+    real = layout is not None and any("real" in block.holds.values() for block in layout.blocks)
+    return FEW_REAL_LOOPS if real else FEW_LOOPS
 
 
 def slower(model: Model, layout: Layout | None, card: Card, why: str) -> Stepping:

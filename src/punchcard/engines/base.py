@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Skip
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Served, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -148,17 +148,17 @@ class Stops:
     ports: Mapping[Pattern, Port]
 
     @classmethod
-    def of(cls, card: Card, layout: Layout | None, controls: Controls) -> Stops:
+    def of(cls, shape: tuple[int, ...], layout: Layout | None, controls: Controls) -> Stops:
+        """The patterns of controls, for a card, or a batch of cards, of a shape."""
         until, ports = controls.until, controls.ports
         found = (until,) if isinstance(until, Pattern) else tuple(until)
         if (found or ports) and layout is None:
             raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
-        if ports and card.ndim != 2:
-            raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(card.shape)}")
+        if ports and len(shape) != 2:
+            raise PunchcardError(f"ports serve one card, not a batch of shape {tuple(shape)}")
         if layout is not None:
-            layout.check(card)
             for pattern in (*found, *ports):
-                layout.check_pattern(pattern)
+                layout.pattern_column(pattern)  # refuses one that does not fit
         return cls(layout, found, ports)
 
     def matched(self, card: Card) -> Pattern | None:
@@ -182,11 +182,11 @@ class Stops:
         """Ports as they are asked for on the packed card that was served last."""
         return {}
 
-    def _looks(self, card: Card) -> list[PortLook]:
+    def _looks(self, card: Card, *, often: bool = True) -> list[PortLook]:
         """The ports in order, and how to see whether their patterns are on a card."""
         layout = self.layout
         assert layout is not None  # there are no ports without one
-        if not isinstance(card, PackedCard):
+        if not isinstance(card, PackedCard) or not often:
             return [PortLook(pattern, port, partial(layout.matches, card, pattern)) for pattern, port in self.ports.items()]
         known = self._bound.get(id(card))
         if known is None:
@@ -196,18 +196,21 @@ class Stops:
         return known[1]
 
     def serve(self, loop: int, card: Card, first: int = 0, skips: list[Skip] | None = None, *,
-              found: bool = False) -> Pattern | None:
+              found: bool = False, often: bool = True) -> Pattern | None:
         """Call the ports, from a number on, whose patterns are on the card; the pattern of one that stops the run.
 
         `found`: the first of them is known to be there. `skips` takes what the only port that was called says of the next
-        loops: what another one does, it does not know.
+        loops: what another one does, it does not know. `often`: the card is likely to be served again.
         """
-        looks, answers = self._looks(card) if self.ports else [], []
+        looks, answers = self._looks(card, often=often) if self.ports else [], []
+        instead: tuple[Pattern, ...] = ()
         for look in looks[first:] if first else looks:
-            if found or look.on():
+            if look.pattern not in instead and (found or look.on()):
                 answers.append(look.port(loop, card))
                 if not answers[-1]:
                     return look.pattern
+                if isinstance(answers[-1], Served):
+                    instead = answers[-1].instead
             found = False
         if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):
             skips.append(answers[0])
@@ -231,6 +234,24 @@ def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
         if skipped:
             skip.advance(card, skipped)
     return skipped
+
+
+class LoopRunner(Runner):
+    """A runner that makes the loops itself. The patterns of a run are checked before its first loop.
+
+    layout   of the card; None: it has none, and so no patterns
+    shape    of the card, or of the batch of cards
+    """
+
+    layout: Layout | None
+    shape: tuple[int, ...]
+
+    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
+        return self.make_loops(loops, controls, Stops.of(self.shape, self.layout, controls))
+
+    @abstractmethod
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
+        """See `run`."""
 
 
 @dataclass

@@ -107,8 +107,11 @@ class FallbackBatchRunner(BatchRunner):
         self, number: int, ran: Run, loops: int, made: int, controls: Controls, ports: Ports | None
     ) -> Run:
         """The rest of the loops on a card."""
+        from punchcard.transformer.torch_settings import small_numbers_kept
+
         own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
-        runner = self._slower(ran.raw_card)
+        with small_numbers_kept():
+            runner = self._slower(ran.raw_card)
         rest = runner.run(loops - ran.loops, controls.of_card(own, made))
         self._fast.take(number, rest.raw_card)
         by = Counter(ran.made)

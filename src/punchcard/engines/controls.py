@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -44,6 +45,63 @@ class Skip:
 
     loops: int
     advance: Callable[[Any, int], None]
+
+
+class NumbersAhead(ABC):
+    """An input whose next numbers can be had without waiting, as long as nobody waits for a person."""
+
+    @property
+    @abstractmethod
+    def position(self) -> int:
+        """How many numbers were taken so far, the end not counted."""
+
+    @abstractmethod
+    def ahead(self, most: int) -> tuple[Sequence[int], bool] | None:
+        """The next numbers, so many at most, and whether the input ends behind them; None if nobody can say.
+
+        They stay where they are.
+        """
+
+    @abstractmethod
+    def take(self, count: int, ends: int) -> None:
+        """So many of them were taken, and then so many times the end."""
+
+
+@dataclass(frozen=True)
+class Served(Skip):
+    """The answer of an input buffer: the run goes on, and ports with the patterns `instead` need not be asked."""
+
+    instead: tuple[Pattern, ...] = ()
+
+
+@dataclass(frozen=True)
+class InputBuffer:
+    """When its pattern is on the card, and all of `also` are: lets `serve` put the next number of an input on the card.
+
+    It is a port like any other. An engine that knows it may do the same itself while `numbers` has some, and tell `numbers`
+    what was taken: before it calls a port, now and then, and when its run ends. It leaves the last loop of a run to `serve`,
+    which may find that nobody will execute the instruction.
+
+    place     rows and a column: where the number goes, times `sign`, in two's complement
+    others    numbers that are put at rows of columns with it
+    at_end    the number that stands for the end
+    instead   patterns whose ports have nothing to do once it has served
+    """
+
+    layout: Layout
+    also: tuple[Pattern, ...]
+    place: tuple[str, int]
+    sign: int
+    others: tuple[tuple[str, int, int], ...]
+    at_end: int
+    numbers: NumbersAhead
+    instead: tuple[Pattern, ...]
+    serve: Port
+
+    def __call__(self, loop: int, card: Card) -> bool | Skip:
+        if not all(bool(self.layout.matches(card, pattern)) for pattern in self.also):
+            return True
+        return self.serve(loop, card) and Served(0, lambda card, loops: None, self.instead)
 
 
 HOT_SECONDS = 0.25
@@ -142,4 +200,6 @@ def count_from(before: int, call: Callable[..., Returned]) -> Callable[..., Retu
     """The call with its loops counted from the beginning of the run. An output buffer does not count loops."""
     if isinstance(call, OutputBuffer) or not before:
         return call
+    if isinstance(call, InputBuffer):
+        return cast(Callable[..., Returned], replace(call, serve=count_from(before, call.serve)))
     return lambda loops, *card: call(before + loops, *card)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from punchcard.budget import attending, require
 from punchcard.card.layout import Card, Layout, Pattern, as_tensor
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, skip_loops
-from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, card_for
+from punchcard.engines.base import EngineCache, LoopRunner, Reason, Run, Stops, skip_loops
+from punchcard.engines.controls import Controls, Skip, card_for
 from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.torch_settings import equation_settings
 
@@ -24,13 +24,13 @@ FEW_COLUMNS = 512
 """Up to here the matrices are so small that more than one thread makes torch slower, many times so under load."""
 
 
-class Stepping(Runner):
+class Stepping(LoopRunner):
     """What engines of one loop at a time share. `one_thread`: matrices so small that more threads make torch slower."""
 
     def __init__(self, engine: str, layout: Layout | None, card: Tensor, *, one_thread: bool) -> None:
         if layout is not None:
             layout.check(card)
-        self.engine, self.layout, self.one_thread = engine, layout, one_thread
+        self.engine, self.layout, self.shape, self.one_thread = engine, layout, tuple(card.shape), one_thread
         self._why_this: tuple[str, ...] = ()
 
     def noting(self, why: str) -> Self:
@@ -57,8 +57,10 @@ class Stepping(Runner):
     def card(self) -> Tensor:
         return self.view.clone(memory_format=torch.contiguous_format)
 
-    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        stops, watch = Stops.of(self.view, self.layout, controls), controls.watch
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
+        if self.layout is not None:
+            self.layout.check(self.view)
+        watch = controls.watch
         one = 1 if self.one_thread else torch.get_num_threads()
         with torch.no_grad(), equation_settings(self.view.device), threads(one):
             loop = 0

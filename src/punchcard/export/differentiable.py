@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
 
 from punchcard.errors import PunchcardError
 from punchcard.transformer.guarded import GuardedLayer
@@ -91,6 +91,13 @@ class DifferentiableLoops(nn.Module):
         return card
 
 
+class KeptCard(FunctionCtx):
+    """What is kept between a function of a card and its derivative."""
+
+    function: Cards
+    saved_tensors: tuple[Tensor, ...]
+
+
 class Recomputed(torch.autograd.Function):
     """A function of a card of which nothing but the card is kept; what its derivative needs is computed again."""
 
@@ -101,20 +108,20 @@ class Recomputed(torch.autograd.Function):
         return function(card)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Cards, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: KeptCard, inputs: tuple[Cards, Tensor], output: Tensor) -> None:
         ctx.function, card = inputs
         ctx.save_for_backward(card)
         ctx.save_for_forward(card)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> tuple[None, Tensor]:
+    def backward(ctx: KeptCard, *cotangents: Tensor) -> tuple[None, Tensor]:
         given = outside_transforms(ctx.saved_tensors)
         with equation_settings(given[0].device):
             pull_back = torch.func.vjp(ctx.function, *given)[1]
             return None, pull_back(*cotangents)[0]
 
     @staticmethod
-    def jvp(ctx: Any, _: None, tangent: Tensor) -> Tensor:
+    def jvp(ctx: KeptCard, _: None, tangent: Tensor) -> Tensor:
         with equation_settings(tangent.device):
             pushed: Tensor = torch.func.jvp(ctx.function, ctx.saved_tensors, (tangent,))[1]
             return pushed
@@ -136,18 +143,18 @@ class PlainlyDifferentiated(torch.autograd.Function):
         return card.view_as(card)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    def setup_context(ctx: object, inputs: tuple[Tensor], output: Tensor) -> None:
         pass
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Tensor:
+    def backward(ctx: object, cotangent: Tensor) -> Tensor:
         if not computes_equation(cotangent.device):
             raise PunchcardError("the gradient is asked for under autocast or with narrower float32 products, and the "
                                  "loops were made without: call backward as forward was called, or use checkpoint=True")
         return cotangent
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+    def jvp(ctx: object, tangent: Tensor) -> Tensor:
         return tangent.view_as(tangent)
 
 

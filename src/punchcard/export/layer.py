@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch._compile import _disable_dynamo
+from torch.autograd.function import FunctionCtx
 
 from punchcard.arguments import checked
-from punchcard.card.formats import name_of
+from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
 from punchcard.export.lockstep import require_values
@@ -208,10 +209,11 @@ class ProgramLayer(nn.Module):
     def _run(self, programs: Sequence[Any]) -> Sequence[Result[Any]]:
         return self.machine.run_batch(programs, engine=self.engine, max_steps=self.max_steps).results
 
-    def _value(self, name: str, value: Tensor) -> Any:
+    def _value(self, name: str, value: Tensor) -> AnyArray | int:
         """What a program is given: of real numbers an array, else an integer."""
         if self.places:
-            return value.numpy()
+            array: AnyArray = value.numpy()
+            return array
         number = value.item()
         if number != int(number):
             raise ArgumentError(f"{name} holds {number}: a {self.machine.kind.name} machine computes with integers")
@@ -224,6 +226,15 @@ class LoopCount:
     loops: int = 0
 
 
+class KeptRun(FunctionCtx):
+    """What is kept between a run and its derivative: `like` has shape, format and device of each output."""
+
+    layer: ProgramLayer
+    loops: int
+    like: list[tuple[torch.Size, torch.dtype, torch.device]]
+    saved_tensors: tuple[Tensor, ...]
+
+
 class FastRun(torch.autograd.Function):
     """A run on the fastest engine. Its derivative is that of the same loops on the dense equation."""
 
@@ -233,14 +244,14 @@ class FastRun(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    def setup_context(ctx: KeptRun, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.layer, counted, *given = inputs
         ctx.loops, ctx.like = counted.loops, [(tensor.shape, tensor.dtype, tensor.device) for tensor in output]
         ctx.save_for_backward(*given)
         ctx.save_for_forward(*given)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: KeptRun, *cotangents: Tensor) -> tuple[Any, ...]:
         given = outside_transforms(ctx.saved_tensors)
         if not ctx.layer.places:  # of bits: a step function of the inputs, flat between its jumps
             return (None, None, *(torch.zeros_like(tensor) if tensor.is_floating_point() else None for tensor in given))
@@ -249,7 +260,7 @@ class FastRun(torch.autograd.Function):
             return (None, None, *pull_back(cotangents))
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
+    def jvp(ctx: KeptRun, *tangents: Any) -> tuple[Tensor, ...]:
         given = ctx.saved_tensors
         moved = tuple(torch.zeros_like(tensor) if tangent is None else tangent
                       for tensor, tangent in zip(given, tangents[2:], strict=True))
@@ -261,7 +272,7 @@ class FastRun(torch.autograd.Function):
             return pushed
 
     @staticmethod
-    def vmap(info: Any, dims: tuple[int | None, ...], layer: ProgramLayer, counted: LoopCount,
+    def vmap(info: object, dims: tuple[int | None, ...], layer: ProgramLayer, counted: LoopCount,
              *given: Tensor) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """The mapped dimension becomes the first of the leading ones, of all inputs."""
         fronted = [tensor.unsqueeze(0) if dim is None else tensor.movedim(dim, 0)

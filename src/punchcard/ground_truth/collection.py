@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,7 @@ from punchcard.ground_truth import score
 from punchcard.ground_truth.making import TEST_TRUTH
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
-from punchcard.workers.cores import cores
-from punchcard.workers.executor import workers_of
+from punchcard.workers.executor import worker_count, workers_of
 
 SETS = ("small", "full")
 MANIFEST, PAGE, SCORE = "manifest.json", "README.md", "score.py"
@@ -69,8 +67,8 @@ def make_set(
                 raise PunchcardError(f"{spec.name}: {row['message']}")
             made[spec.name] = {**row["about"], **{name: row[name] for name in ("nodes", "nodes_of", "edges", "edges_of")}}
 
-    with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
-        count = getattr(chosen, "lanes", None) or workers or cores()
+    with workers_of(workers, ray, executor) as chosen:
+        count = worker_count(workers, chosen)
         dispatch(jobs, MAKE, keep, chosen, workers=count, limit=LIMIT, progress=progress)
     manifest = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__,
                 "models": {job.name: made[job.name] for job in jobs}}

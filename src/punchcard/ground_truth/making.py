@@ -33,7 +33,7 @@ from punchcard.ground_truth.truth import OFF, Truth, TruthMaker, variables_of
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import installed
 from punchcard.transformer.build import compile_layers
-from punchcard.transformer.weights import NAMES, Weights
+from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 TEST_TRUTH = "test-truth"
 SCALES = ((1.0, np.int8), (0.125, np.int16))
@@ -90,7 +90,7 @@ def make_model(spec: ModelSpec) -> dict[str, Any]:
             "nodes_of": len(nodes)}
 
 
-def _arrays(layer: Any) -> list[tuple[str, AnyArray]]:
+def _arrays(layer: LayerArrays) -> list[tuple[str, AnyArray]]:
     return [(name, getattr(layer, name)) for name in NAMES]
 
 

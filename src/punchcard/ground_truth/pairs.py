@@ -13,16 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import PunchcardError
+from punchcard.export.lockstep import HasValues, require_values
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.streams import reader
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.von_neumann.isa import Image
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 KINDS = ("data", "pointer", "instruction", "position")
 MOST_LOOPS = 6
@@ -44,7 +48,7 @@ class CardPair:
 class LockstepRun:
     """A run, loop by loop beside the interpreter, until it ends or is wrong."""
 
-    def __init__(self, machine: AnyMachine, program: Any, loops: int) -> None:
+    def __init__(self, machine: AnyMachine, program: object, loops: int) -> None:
         self.cards: list[AnyArray] = []
         """After the loops that fetch the first instruction, and after each one more."""
         self.counters: list[int] = []
@@ -65,7 +69,7 @@ class LockstepRun:
                     raise PunchcardError(f"{machine.title()}: a random program differs from the interpreter")
                 self._keep(card, oracle.state)
 
-    def _keep(self, card: Any, state: Any) -> None:
+    def _keep(self, card: Tensor, state: object) -> None:
         self.cards.append(as_array(card).astype(np.float64))
         self.counters.append(int(getattr(state, "program_counter", 0)))
 
@@ -73,7 +77,7 @@ class LockstepRun:
 class PairSource:
     """Makes pairs for a machine. `base`: the program where programs are not made at random, `cells`: its words of data."""
 
-    def __init__(self, machine: AnyMachine, seed: int, base: Any = None, cells: Sequence[str] = ()) -> None:
+    def __init__(self, machine: AnyMachine, seed: int, base: object = None, cells: Sequence[str] = ()) -> None:
         self.machine, self.base, self.cells, self.generator = machine, base, cells, np.random.default_rng(seed)
         name = machine.kind.name
         self.kinds = KINDS if name in ("subleq", "von-neumann") else ("data", "position")
@@ -161,10 +165,10 @@ class PairSource:
 
     # Any other: a given program, with other first values
 
-    def _given(self) -> Any:
-        return self._change_values(self.base, "data", 0)
+    def _given(self) -> object:
+        return self._change_values(require_values(self.base, "pairs"), "data", 0)
 
-    def _change_values(self, program: Any, kind: str, counter: int) -> Any:
+    def _change_values(self, program: HasValues, kind: str, counter: int) -> object:
         if self.cells:
             return program.with_values({self.cells[self._choice(len(self.cells))]: self._choice(1 << 16) + 2})
         values = dict(self.machine.readout(program, self.machine.pack(program)).values)

@@ -1,4 +1,5 @@
-"""Computers and language models: any program inside a pretrained one, and stock checkpoints whose prompt is a program.
+"""Computers and language models: any program inside a pretrained one, stock checkpoints whose prompt is a program,
+and a stock model that is a pretrained one and adds.
 
     fused = punchcard.fuse(model, tokenizer, "sums")
 
@@ -9,9 +10,13 @@ from __future__ import annotations
 
 from punchcard.lazy import lazy_names
 
+MOST_LOOPS = 2_000_000
+"""Loops for a token after which a program inside a language model has no opinion, unless its maker says another number."""
+
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.language_models", (
     "punchcard.language_models.fusion",
     "punchcard.language_models.fusion.composition:fuse open_fused",
     "punchcard.language_models.stock",
     "punchcard.language_models.tokens",
+    "punchcard.language_models.widened",
 ))

@@ -7,16 +7,57 @@ sample texts must be those texts.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias, overload
 
 from punchcard.errors import FusionError
 
 SAMPLES = ("12 + 30 = 42", "What is 7 times 8?\nAnswer: 56.", "(a-b) / c, x^2; \"q\" 100%", "naïve façade × 3 €")
 Scheme: TypeAlias = Callable[[str], bytes]
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+class AddedToken(Protocol):
+    """A token that was added to a vocabulary."""
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def special(self) -> bool: ...
+
+
+class Tokenizer(Protocol):
+    """What is used of a tokenizer of `transformers`."""
+
+    @property
+    def added_tokens_decoder(self) -> Mapping[int, AddedToken]: ...
+
+    @property
+    def all_special_ids(self) -> Sequence[int]: ...
+
+    @property
+    def chat_template(self) -> str | None: ...
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def convert_ids_to_tokens(self, ids: int) -> str | None: ...
+    @overload
+    def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str]: ...
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]: ...
+
+    def decode(self, token_ids: Sequence[int]) -> str: ...
+
+    def apply_chat_template(
+        self, conversation: Sequence[Mapping[str, str]], *, tokenize: bool, add_generation_prompt: bool
+    ) -> str: ...
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str]) -> object: ...
 
 
 @cache
@@ -43,14 +84,14 @@ def _plain(piece: str) -> bytes:
 SCHEMES: tuple[Scheme, ...] = (_byte_level, _sentence_piece, _plain)
 
 
-def special_tokens(tokenizer: Any) -> dict[int, str]:
+def special_tokens(tokenizer: Tokenizer) -> dict[int, str]:
     """The special tokens by number, with their names."""
     found = {number: str(token.content) for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     names = tokenizer.convert_ids_to_tokens(tokenizer.all_special_ids)
     return found | dict(zip(tokenizer.all_special_ids, map(str, names), strict=True))
 
 
-def text_tokens(tokenizer: Any, size: int) -> list[bytes | None]:
+def text_tokens(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
     """The bytes of each of the first `size` tokens; None for special ones, and for rows that no token has.
 
     Raises a `FusionError` for a vocabulary whose tokens do not spell out the text.
@@ -63,7 +104,7 @@ def text_tokens(tokenizer: Any, size: int) -> list[bytes | None]:
     return found + [None] * (size - count)
 
 
-def _bytes(scheme: Scheme, tokenizer: Any, number: int, tokens_added: Mapping[int, Any]) -> bytes | None:
+def _bytes(scheme: Scheme, tokenizer: Tokenizer, number: int, tokens_added: Mapping[int, AddedToken]) -> bytes | None:
     """A token that was added to a vocabulary is its text; all others are written by the scheme."""
     added = tokens_added.get(number)
     piece = tokenizer.convert_ids_to_tokens(number)
@@ -73,7 +114,7 @@ def _bytes(scheme: Scheme, tokenizer: Any, number: int, tokens_added: Mapping[in
         return None
 
 
-def _encoded(tokenizer: Any, text: str, special: set[int]) -> list[int]:
+def _encoded(tokenizer: Tokenizer, text: str, special: set[int]) -> list[int]:
     """The tokens of a text, without special ones."""
     try:
         found = tokenizer.encode(text, add_special_tokens=False)
@@ -83,7 +124,7 @@ def _encoded(tokenizer: Any, text: str, special: set[int]) -> list[int]:
     return [number for number in found if number not in special]
 
 
-def _scheme(tokenizer: Any, special: set[int]) -> Scheme:
+def _scheme(tokenizer: Tokenizer, special: set[int]) -> Scheme:
     """The scheme in which the tokens of every sample are the sample; a space at its beginning may be added."""
     seen, added = "", tokenizer.added_tokens_decoder
     for scheme in SCHEMES:

@@ -145,7 +145,7 @@ class Machine(ABC, Generic[Program, State]):
                 f"{self.needed_bits} significand bits, {self.precision.name} has {self.precision.significand}: "
                 f"{self.advice()}")
         for pattern in self.halting:
-            self.layout.check_pattern(pattern)
+            self.layout.pattern_column(pattern)  # refuses one that does not fit
 
     def designed_weights(self) -> Weights:
         """The weights as the design has them, made anew: those of the machine may have been changed since."""
@@ -243,6 +243,11 @@ class Machine(ABC, Generic[Program, State]):
             return PackedCard.of(self.layout, self.punch(program))
         return self._packed(program)
 
+    def pack_all(self, programs: Sequence[Program]) -> list[PackedCard]:
+        """The cards of many programs in packed form. One that is given often is packed once, and its card is shared."""
+        known: dict[int, PackedCard] = {}
+        return [known.get(id(one)) or known.setdefault(id(one), self.pack(one)) for one in programs]
+
     def _packed(self, program: Program) -> PackedCard:
         card = PackedCard.blank(self.layout, self.precision.name)
         self.check_fits(program)
@@ -294,6 +299,10 @@ class Machine(ABC, Generic[Program, State]):
         """The values on a card that a run reports. A machine with a large memory may read these only."""
         state = self.read_own(program, card)
         return Readout(self.values(program, state), getattr(state, "program_counter", None), self.at_halt(program, state))
+
+    def readouts(self, programs: Sequence[Program], cards: Sequence[Card]) -> list[Readout]:
+        """The same for the cards of many programs."""
+        return [self.readout(program, card) for program, card in zip(programs, cards, strict=True)]
 
     def check_type(self, program: object) -> None:
         """Raise an error if a program is for another kind of machine."""
@@ -479,10 +488,13 @@ class Machine(ABC, Generic[Program, State]):
         """Instructions executed in so many loops. `ended`: whether the run ended by a halting pattern."""
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
-    def result(self, program: Program | None, course: RunOutcome, begin: Mark, host: Host | None) -> Result[State]:
-        """The `Result` of a run. `program` is None if the run was given a card."""
+    def result(
+        self, program: Program | None, course: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
+    ) -> Result[State]:
+        """The `Result` of a run. `program` is None if the run was given a card. `seen`: what it reports, if known."""
         mark = course.mark
-        seen = Readout({}) if program is None else self.readout(program, mark.raw_card)
+        if seen is None:
+            seen = Readout({}) if program is None else self.readout(program, mark.raw_card)
         reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
         if mark.ended or seen.at_halt:
             reason = "halted"

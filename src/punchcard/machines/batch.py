@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import BatchRunner, Controls, Port, Run, Skip, prepare_batch
+from punchcard.engines.controls import InputBuffer
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.garbage import no_garbage_collection
+from punchcard.machines.base import AnyMachine, Machine
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Batch, Result
+from punchcard.machines.result import Batch, Readout, Result
 from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat
 from punchcard.machines.streams import Input, reader, writer
-
-if TYPE_CHECKING:
-    from punchcard.machines.base import AnyMachine
 
 
 @dataclass
@@ -39,7 +39,9 @@ class BatchEntry:
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        return {} if self.host is None else {pattern: self._minding(port) for pattern, port in self.host.ports.items()}
+        """Without input buffers, which no batch looks ahead for: the host serves these too."""
+        return {} if self.host is None else {pattern: self._minding(port) for pattern, port in self.host.ports.items()
+                                             if not isinstance(port, InputBuffer)}
 
     def _minding(self, port: Port) -> Port:
         """A port whose error stops this run and no other."""
@@ -75,34 +77,46 @@ class ProgramBatch:
 
     def __init__(self, machine: AnyMachine, given: Sequence[Any], inputs: Sequence[Input], loops: int) -> None:
         self.machine, self.loops = machine, loops
-        packed: dict[int, Card] = {}  # a program that is given often is packed once
-        self.entries = []
+        programs = [number for number, one in enumerate(given) if machine.kind.is_for(one)]
+        cards: dict[int, Card] = dict(zip(programs, self._packed([given[number] for number in programs]), strict=True))
+        self.entries, has_host = [], type(machine).host is not Machine.host
         for number, (one, source) in enumerate(zip(given, inputs, strict=True)):
-            program = one if machine.kind.is_for(one) else None
-            try:
-                card = self._card(one) if program is None else packed.get(id(one)) or machine.pack(one)
-            except PunchcardError as error:
-                raise type(error)(f"{number} of the batch: {error}") from None
-            packed[id(one)] = card
+            program = one if number in cards else None
+            card = cards[number] if number in cards else self._card(number, one)
             begin = Mark(card)
-            host = machine.host(begin, reader(source), writer(None), loops, program)
-            if host is not None:
-                begin = replace(begin, raw_card=host.begin(card))
+            host = machine.host(begin, reader(source), writer(None), loops, program) if has_host else None
+            if host is not None and (begun := host.begin(card)) is not card:
+                begin = replace(begin, raw_card=begun)
             self.entries.append(BatchEntry(program, begin, host, begin))
 
-    def _card(self, one: Any) -> Card:
+    def _packed(self, programs: Sequence[Any]) -> Sequence[Card]:
+        """The cards of all programs. An error names the first program that does not fit."""
+        try:
+            return self.machine.pack_all(programs)
+        except PunchcardError:
+            for number, one in enumerate(programs):
+                try:
+                    self.machine.pack(one)
+                except PunchcardError as error:
+                    raise type(error)(f"{number} of the batch: {error}") from None
+            raise
+
+    def _card(self, number: int, one: Any) -> Card:
         """A card of this machine."""
-        if not hasattr(one, "ndim"):
-            self.machine.check_type(one)
-        self.machine.layout.check(one)
-        if one.ndim != 2:
-            raise PunchcardError(f"a card of shape {tuple(one.shape)}: give cards one by one, or as one tensor of them")
+        try:
+            if not hasattr(one, "ndim"):
+                self.machine.check_type(one)
+            self.machine.layout.check(one)
+            if one.ndim != 2:
+                raise PunchcardError(f"a card of shape {tuple(one.shape)}: give cards one by one, or as one tensor of them")
+        except PunchcardError as error:
+            raise type(error)(f"{number} of the batch: {error}") from None
         card: Card = one
         return card
 
     def guard(self, engine: str) -> None:
         """Look whether programs keep their promises, at marks."""
-        for entry in self.entries:
+        for entry in self.entries if type(self.machine).guard is not Machine.guard else ():
             if entry.program is not None:
                 watch, looks = self.machine.guard(
                     entry.program, entry.begin, partial(repeat, self.machine, engine), every_loop=False)
@@ -127,15 +141,24 @@ class ProgramBatch:
             if not going or done >= self.loops:
                 return
 
-    def result(self, entry: BatchEntry) -> Result[Any]:
+    def results(self) -> tuple[Result[Any], ...]:
+        """The ends of all runs."""
+        good = [i for i, entry in enumerate(self.entries) if entry.error is None and entry.program is not None]
+        seen = self.machine.readouts([self.entries[i].program for i in good],
+                                     [self.entries[i].mark.raw_card for i in good]) if good else []
+        known = dict(zip(good, seen, strict=True))
+        return tuple(self._result(entry, known.get(i)) for i, entry in enumerate(self.entries))
+
+    def _result(self, entry: BatchEntry, seen: Readout | None) -> Result[Any]:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
         course = RunOutcome(entry.mark, entry.reason or "loops")
         if entry.error is None:
-            return self.machine.result(entry.program, course, entry.begin, entry.host)
+            return self.machine.result(entry.program, course, entry.begin, entry.host, seen)
         found = self.machine.result(None, course, entry.begin, entry.host)
         return replace(found, reason="fault", fault=entry.error)
 
 
+@no_garbage_collection()  # thousands of objects are made that stay: looking through them took half of the time
 def run_batch(
     machine: AnyMachine, given: Iterable[Any], *, engine: str, max_steps: int | None,
     inputs: Sequence[Input] | None, controls: Controls,
@@ -162,5 +185,5 @@ def run_batch(
     started, compiled = time.perf_counter(), runner.compile_seconds
     runs.run(runner, controls)
     seconds = time.perf_counter() - started - (runner.compile_seconds - compiled)
-    return Batch(tuple(map(runs.result, runs.entries)), runner.engine, max(0.0, seconds), runner.compile_seconds,
+    return Batch(runs.results(), runner.engine, max(0.0, seconds), runner.compile_seconds,
                  runner.threads, runner.notes)

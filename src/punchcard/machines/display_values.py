@@ -190,11 +190,20 @@ class RealVariable:
 
 
 class ListedInstruction(NamedTuple):
-    """An instruction: its program counter, its line in the source (from 1, or None if unknown), and its text."""
+    """An instruction.
+
+    number   its program counter
+    line     its line in the source, from 1; None: unknown
+    text     what people read
+    word     its encoding, as people write it; empty: it has none
+    symbol   what its address is called, where a name begins there
+    """
 
     number: int
     line: int | None
     text: str
+    word: str = ""
+    symbol: str = ""
 
 
 class Listing(NamedTuple):

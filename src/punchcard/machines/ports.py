@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port, Skip
+from punchcard.engines.controls import NumbersAhead
 from punchcard.errors import PunchcardError
-from punchcard.machines.streams import END_OF_INPUT, KeptBytes, Read, Traffic, Write, Writer
+from punchcard.machines.streams import END_OF_INPUT, FileReader, KeptBytes, Read, TimedInput, Traffic, Write, Writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
@@ -121,3 +123,43 @@ class StreamHost(Host):
             raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
         self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
         return value
+
+    def look_ahead(self, most: int) -> tuple[bytes, bool] | None:
+        """Up to so many bytes of the input that can be had without waiting, and whether it ends there; None: unknown."""
+        if self._input_ended:
+            return b"", True
+        return None if self._reader is None else self._reader.ahead(most)
+
+    def take_ahead(self, count: int, ends: int) -> None:
+        """An engine has handed over so many of these bytes, and so many times the end."""
+        if self._reader is not None:
+            self._read.add(self._reader.take(count, ends))
+        self._waiting, self._input_ended = False, self._input_ended or ends > 0
+
+    @property
+    def bytes_taken(self) -> int:
+        """Bytes of the input that this host has read."""
+        return 0 if self._reader is None else self._reader.position
+
+    @cached_property
+    def _reader(self) -> FileReader | None:
+        """The input, if it may be read ahead."""
+        source = self._from.untimed if isinstance(self._from, TimedInput) else self._from
+        return source if isinstance(source, FileReader) else None
+
+
+class HostInput(NumbersAhead):
+    """The input of a host, as far as it can be had without waiting."""
+
+    def __init__(self, host: StreamHost) -> None:
+        self._host = host
+
+    @property
+    def position(self) -> int:
+        return self._host.bytes_taken
+
+    def ahead(self, most: int) -> tuple[Sequence[int], bool] | None:
+        return self._host.look_ahead(most)
+
+    def take(self, count: int, ends: int) -> None:
+        self._host.take_ahead(count, ends)

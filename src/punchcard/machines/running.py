@@ -204,7 +204,7 @@ def _port_on_tensors(layout: Layout, port: Port) -> Port:
         before, tensor = card.tensor(), card.tensor()
         goes_on = bool(port(loop, tensor))
         if not bool((tensor == before).all()):
-            card.take(PackedCard.of(layout, tensor))
+            PackedCard.of(layout, tensor).copy(into=card)
         return goes_on
 
     return call

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO, TypeAlias
 
 from punchcard.budget import KEPT, limit, require
@@ -47,10 +50,13 @@ class KeptBytes:
 
     def __init__(self, begun: bytes, what: str, *, forgets: bool = False) -> None:
         self._bytes, self._what, self._forgets = bytearray(begun), what, forgets
-        self._most = limit() // KEPT
 
     def __bytes__(self) -> bytes:
         return bytes(self._bytes)
+
+    @cached_property
+    def _most(self) -> int:
+        return limit() // KEPT
 
     def add(self, more: bytes) -> None:
         """Take what has passed; what would be too much to keep ends the run."""
@@ -66,16 +72,48 @@ def reader(source: Input, done: int = 0) -> Read:
     """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function goes on."""
     if callable(source):
         return source
-    file = io.BytesIO(source[done:]) if isinstance(source, (bytes, bytearray)) else source
-    ended = False
+    return FileReader(io.BytesIO(source[done:]) if isinstance(source, (bytes, bytearray)) else source)
 
-    def read() -> int:
-        nonlocal ended
-        byte = b"" if ended else file.read(1)
-        ended = not byte  # a terminal could go on after its end: the program must not see that
+
+class FileReader:
+    """Reads a file byte by byte. Of bytes in memory, and of a regular file, the next ones can be had without waiting.
+
+    `position`: how many were read.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._ended, self.position = file, False, 0
+
+    def __call__(self) -> int:
+        byte = b"" if self._ended else self._file.read(1)
+        self._ended = not byte  # a terminal could go on after its end: the program must not see that
+        self.position += len(byte)
         return byte[0] if byte else END_OF_INPUT
 
-    return read
+    @cached_property
+    def _peek(self) -> Callable[[int], bytes] | None:
+        file = self._file
+        if type(file) is io.BytesIO:
+            return lambda most: bytes(file.getbuffer()[file.tell() : file.tell() + most])
+        if not isinstance(file, io.BufferedReader):
+            return None
+        try:
+            return file.peek if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+        except (OSError, ValueError):
+            return None
+
+    def ahead(self, most: int) -> tuple[bytes, bool] | None:
+        """Up to so many of the next bytes, and whether the input ends there; None if one may have to wait for them."""
+        if self._ended or self._peek is None:
+            return (b"", True) if self._ended else None
+        found = self._peek(most)[:most] if most else b""
+        return found, most > 0 and not found
+
+    def take(self, count: int, ends: int) -> bytes:
+        """Read so many of these bytes, and so many times the end."""
+        found = self._file.read(count) if count else b""
+        self.position, self._ended = self.position + len(found), self._ended or ends > 0
+        return found
 
 
 class LiveInput(ABC):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +16,7 @@ from punchcard.sweep.job import SweepJob
 from punchcard.sweep.plan import Sweep
 from punchcard.sweep.results import Results, row_of
 from punchcard.sweep.trial import measure
-from punchcard.workers.cores import cores
-from punchcard.workers.executor import workers_of
+from punchcard.workers.executor import worker_count, workers_of
 
 MEASURE = "punchcard.sweep.trial:measure"
 SAMPLE_SECONDS = 10.0
@@ -52,8 +50,8 @@ def run_sweep(
     def keep(rows: Sequence[tuple[SweepJob, dict[str, Any]]]) -> None:
         results.add([row_of(job, row) for job, row in rows])
 
-    with workers_of(workers, ray) if executor is None else nullcontext(executor) as chosen:
-        count = getattr(chosen, "lanes", None) or workers or cores()
+    with workers_of(workers, ray, executor) as chosen:
+        count = worker_count(workers, chosen)
         dispatch(left, MEASURE, keep, chosen, workers=count, limit=sweep.limit, done=len(jobs) - len(left),
                  progress=progress)
     return results

@@ -76,9 +76,9 @@ def changed(machine: AnyMachine, change: Change, generator: np.random.Generator)
     return found, told
 
 
-def _disturb(amount: float, generator: np.random.Generator) -> Callable[[Any, Any, Tensor], Tensor]:
+def _disturb(amount: float, generator: np.random.Generator) -> Callable[[object, object, Tensor], Tensor]:
     """A hook that adds noise to what a layer gives."""
-    def hook(module: Any, given: Any, card: Tensor) -> Tensor:
+    def hook(module: object, given: object, card: Tensor) -> Tensor:
         import torch
 
         return card + amount * torch.from_numpy(generator.standard_normal(tuple(card.shape))).to(card)

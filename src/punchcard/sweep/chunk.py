@@ -18,11 +18,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from punchcard.errors import PunchcardError, printable
 from punchcard.lazy import import_name
 
+Job = TypeVar("Job")
 MOST_TEXT = 500
 
 
@@ -55,7 +56,7 @@ def run_chunk(work: str, jobs: Sequence[Any], limit: float) -> list[dict[str, An
     return [{"worker": worker, **run_job(function, job, limit)} for job in jobs]
 
 
-def run_job(function: Callable[[Any], dict[str, Any]], job: Any, limit: float) -> dict[str, Any]:
+def run_job(function: Callable[[Job], dict[str, Any]], job: Job, limit: float) -> dict[str, Any]:
     """One job."""
     began = time.perf_counter()
     try:

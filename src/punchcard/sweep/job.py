@@ -17,7 +17,7 @@ FORMAT = 1
 """Part of every key: another meaning of the same fields gives other keys."""
 
 
-def content_key(content: Any) -> str:
+def content_key(content: object) -> str:
     """A name for plain data."""
     text = json.dumps([FORMAT, content], sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[: 2 * KEY_BYTES]

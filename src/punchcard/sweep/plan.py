@@ -45,6 +45,9 @@ class Builds:
     def __init__(self, programs: str | Path | Sequence[str | Path], *, machines: Sequence[str] = (),
                  values: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (), folder: str | Path = ".", **lists: Any
                  ) -> None:
+        if "precision" in lists:
+            raise SweepError(f"precision={lists['precision']!r} of a build: in a sweep its parts have names of their own: "
+                             "dtype, temperature and gate")
         place = Path(folder)
         named = [programs] if isinstance(programs, str | Path) else list(programs)
         self.programs = [ProgramFile(Path(name).name, read_whole(place / name, "program")) for name in named]
@@ -75,7 +78,7 @@ class Changes:
             check(change)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     found = list(value) if isinstance(value, list | tuple) else [value]
     if not found:
         raise SweepError("an empty list in a sweep: it has no jobs")

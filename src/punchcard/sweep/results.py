@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import StorageError, SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_json, write_whole
 from punchcard.sweep.job import SweepJob, content_key
 
 if TYPE_CHECKING:
@@ -91,12 +91,9 @@ class Results:
 
     def _read_about(self) -> dict[str, Any]:
         path = self.folder / ABOUT
-        try:
-            found = json.loads(read_whole(path, "description of a sweep"))
-            if not isinstance(found, dict) or found.get("format") != FORMAT:
-                raise ValueError
-        except ValueError:
-            raise StorageError(f"{str(path)!r} is not a description of a sweep as this version writes it") from None
+        found = read_json(path, "description of a sweep")
+        if found.get("format") != FORMAT:
+            raise StorageError(f"{str(path)!r} is not a description of a sweep as this version writes it")
         return found
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -56,11 +56,12 @@ def registry_of(machines: tuple[str, ...]) -> Registry:
     return installed(*(_class(place) for place in machines))
 
 
-def _class(place: str) -> Any:
+def _class(place: str) -> type[AnyMachine]:
     module, _, name = place.rpartition(":")
     try:
         if not module.endswith(".py"):
-            return import_name(place)
+            named: type[AnyMachine] = import_name(place)
+            return named
         known = f"punchcard_sweep_{Path(module).stem}"
         if known not in sys.modules:
             spec = importlib.util.spec_from_file_location(known, module)
@@ -68,7 +69,8 @@ def _class(place: str) -> Any:
                 raise ImportError(f"{module!r} is not a Python file")
             sys.modules[known] = made = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(made)
-        return getattr(sys.modules[known], name)
+        found: type[AnyMachine] = getattr(sys.modules[known], name)
+        return found
     except (ImportError, AttributeError, ValueError, OSError) as error:
         raise SweepError(f"machines={place!r}: it must be 'module:Class' or 'file.py:Class' ({error})") from None
 
@@ -186,7 +188,7 @@ def _found(comparing: Comparing, correct: bool) -> Mapping[str, Any]:
             "right": correct}
 
 
-def _is_right(machine: AnyMachine, program: Any, result: Result[Any], right: RightRun) -> bool:
+def _is_right(machine: AnyMachine, program: object, result: Result[Any], right: RightRun) -> bool:
     """Whether a run ends as the right one: by the same reason, with the same state and the same output."""
     if (result.reason, result.output, result.status) != (right.result.reason, right.result.output, right.result.status):
         return False

@@ -46,7 +46,7 @@ def needed_bits(layers: Sequence[LayerWeights], layout: Layout) -> int:
 
 def loop_sums(layers: Sequence[LayerSums], layout: Layout) -> list[Sums]:
     """All sums of a loop, under the suppositions above."""
-    begin = _declared(layout)
+    begin = Bounds.together([_declared(layout, region.name) for region in layout.regions], eps=0.0)
     written = np.any([layer.written for layer in layers], axis=0)[:, None]
     sizes = entry_sizes(layout)[:, None]
     later = replace(begin, low=np.where(written, -sizes, begin.low), high=np.where(written, sizes, begin.high))
@@ -67,12 +67,11 @@ def entry_sizes(layout: Layout) -> Array:
     return sizes
 
 
-def _declared(layout: Layout) -> Bounds:
-    """What the layout says of every row and region when a loop begins."""
-    low, high = np.zeros((2, layout.width, len(layout.regions)))
+def _declared(layout: Layout, region: str) -> Bounds:
+    """What the layout says of every row in a region when a loop begins."""
+    low, high = np.zeros((2, layout.width))
     for block in layout.blocks:
-        for number, region in enumerate(layout.regions):
-            content = block.holds.get(region.name)
-            low[layout.rows(block.name), number] = {"bits": -1.0, "one": 1.0}.get(content or "", 0.0)
-            high[layout.rows(block.name), number] = 1.0 if content else 0.0
+        content = block.holds.get(region)
+        low[layout.rows(block.name)] = {"bits": -1.0, "one": 1.0}.get(content or "", 0.0)
+        high[layout.rows(block.name)] = 1.0 if content else 0.0
     return Bounds(low, high, np.ones(layout.width), np.zeros(layout.width, np.bool_))

@@ -6,7 +6,6 @@ A grid of 0 says that none is known, as of real numbers. The grid of the number 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -20,7 +19,8 @@ Flags = npt.NDArray[np.bool_]
 
 @lru_cache(1 << 16)
 def grid_of_number(value: float | Fraction) -> float:
-    """The largest power of two that divides a number. No number format has a third: its grid is 0."""
+    """The largest power of two that divides a number, so a power of two is its own grid. A third, which no number format
+    has, has the grid 0."""
     if not value:
         return math.inf
     numerator, denominator = value.as_integer_ratio()
@@ -36,18 +36,7 @@ def grids_of(values: Array) -> Array:
     return grids
 
 
-def grid_of(values: Iterable[float]) -> float:
-    """The largest power of two that divides every one of a few values; 1 where all are 0."""
-    found = min(map(grid_of_number, values))
-    return found if found < math.inf else 1.0
-
-
-def product_of_grids(one: float, other: float) -> float:
-    """The grid of products: where it is too small for a number, the smallest number, since 0 says that none is known."""
-    return one * other or (math.ulp(0.0) if one and other else 0.0)
-
-
-def are_powers_of_two(values: Array | float) -> Flags:
+def are_powers_of_two(values: Array) -> Flags:
     """Whether a product with each value is exact, unless it is too small or too large. The sign does not count."""
     found: Flags = np.frexp(np.abs(values))[0] == 0.5
     return found

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
-from punchcard.transformer.grids import are_powers_of_two
+from punchcard.transformer.grids import grid_of_number
 from punchcard.transformer.softmax import hard_product
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Precision:
     def __init__(self, dtype: FormatName = "float64", temperature: float | None = None, gate: float = MIN_GATE) -> None:
         if temperature is not None and not (_is_finite(temperature) and temperature > 0):
             raise PrecisionError(f"temperature {temperature}: it must be a positive number")
-        if not (_is_finite(gate) and gate >= MIN_GATE and are_powers_of_two(float(gate))):
+        if not (_is_finite(gate) and gate >= MIN_GATE and grid_of_number(float(gate)) == gate):
             raise PrecisionError(f"gate {gate}: it must be a power of two, {MIN_GATE:g} or more")
         name = dtype.removeprefix("torch.") if isinstance(dtype, str) else name_of(dtype)
         if name not in FORMATS:

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 
 from punchcard.card.formats import FORMATS, NumberFormat
-from punchcard.transformer.grids import are_powers_of_two
+from punchcard.transformer.grids import grid_of_number
 from punchcard.transformer.summation import are_exact, rounding_error
 
 SLACK = 4
@@ -62,5 +62,5 @@ def hard_lead(dtype: str, temperature: float, scores: Scores) -> float:
     limits = FORMATS[dtype]
     if not temperature > 0 or not max(temperature, 1.0) * max(scores.largest, 1.0) <= limits.max:
         return math.inf
-    rounded = 0.0 if are_powers_of_two(temperature) else 2 * limits.eps * scores.largest
+    rounded = 0.0 if grid_of_number(temperature) == temperature else 2 * limits.eps * scores.largest
     return hard_product(dtype) / temperature + 2 * scores.error(limits) + rounded

@@ -1,14 +1,16 @@
-"""The colours of every picture of a card, as on the page: blue above 0, amber below, paper at 0.
+"""The colours of every picture of a card, as on the page: a cream card, +1 as a punched mark, -1 as a faint dash.
 
-Blue and amber stay apart for people who see no difference between red and green, and one is much darker than the other, so
-that a print in grey still shows which is which.
+Other numbers are blue above 0 and amber below. Blue and amber stay apart for people who see no difference between red and
+green, and one is much darker than the other, so that a print in grey still shows which is which.
 """
 
 from __future__ import annotations
 
-BELOW, ZERO, ABOVE = "#dd9a2e", "#faf4e6", "#1d5c96"
-INK, FAINT, CHANGED = "#22242b", "#8b8577", "#b3206b"
-"""Text, lines between blocks, and the edge of what has changed."""
+BELOW, ZERO, ABOVE = "#dd9a2e", "#f8f2e2", "#1d5c96"
+PAPER, EDGE = ZERO, "#d9cba6"
+"""The card, and its edge."""
+INK, FAINT, CHANGED = "#2a2733", "#8b8577", "#c2410c"
+"""Text and punched marks, lines between blocks and dashes, and what has changed."""
 STEPS = 15
 """Shades on each side of 0."""
 

@@ -42,7 +42,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
     session.timeline.patience = math.inf  # nobody waits for a single loop
-    found = _computed(session, last) if model else _recorded(session, *_recorded_range(session, first, last))
+    found = computed_data(session, last) if model else recorded_data(session, *_recorded_range(session, first, last))
     return page.document(f"{session.name} – Punchcard", found)
 
 
@@ -106,7 +106,7 @@ def _constant(session: Session, last: int | None) -> tuple[dict[str, Any], list[
     return about, formulas
 
 
-def _recorded(session: Session, first: int, last: int) -> dict[str, Any]:
+def recorded_data(session: Session, first: int, last: int) -> dict[str, Any]:
     """States, attention and weights, written down."""
     last = session.place(last * session.per_loop)[0]
     if first > last:
@@ -156,7 +156,7 @@ def changes(before: AnyArray, after: AnyArray, columns: list[int]) -> list[tuple
             for row, place, value in zip(rows.tolist(), places.tolist(), after[rows, places].tolist(), strict=True)]
 
 
-def _computed(session: Session, last: int | None) -> dict[str, Any]:
+def computed_data(session: Session, last: int | None) -> dict[str, Any]:
     """The first card and the weights; and for a program that reads and writes, what a host did."""
     machine = session.machine
     if machine.precision.name != "float64":

@@ -21,7 +21,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import PunchcardError, printable
 from punchcard.machines.base import Machine
-from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, FAINT, INK, ZERO
+from punchcard.viewer.colours import ABOVE, BELOW, CHANGED, EDGE, FAINT, INK, PAPER, ZERO
 from punchcard.viewer.excerpt import MOST, CardExcerpt, excerpt
 from punchcard.viewer.stages import differing_columns
 
@@ -36,6 +36,12 @@ CELL, LINE = 0.26, 0.105
 """Inches of a column, and of a row."""
 MATRIX = 96
 """Columns of the largest card whose attention is drawn as a matrix."""
+CUT, MARGIN = 0.22, 0.02
+"""Inches of the corner that is cut off, and around the card."""
+PADDING = 0.12
+"""Inches from the card's edge to what is drawn on it."""
+PLUS, MINUS = (0.84, 0.66), (0.4, 0.14)
+"""Width and height of a punched mark and of a dash, in columns and rows."""
 GAP = 0.6
 """Between two regions, in columns."""
 TEXT: Any = {"color": INK, "parse_math": False, "usetex": False}
@@ -57,7 +63,13 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
             self.savefig(data, format="png")
             return data.getvalue()
 
-    figure = Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    from matplotlib.patches import Polygon
+
+    figure = Picture(figsize=(width, height), layout="constrained", facecolor="none")
+    figure.set_layout_engine("constrained", w_pad=PADDING, h_pad=PADDING)
+    cut, right, bottom = CUT / width, 1 - MARGIN / width, MARGIN / height
+    corners = [(cut, 1 - bottom), (right, 1 - bottom), (right, bottom), (1 - right, bottom), (1 - right, 1 - CUT / height)]
+    figure.add_artist(Polygon(corners, transform=figure.transFigure, facecolor=PAPER, edgecolor=EDGE, zorder=-1))
     if title:
         figure.suptitle(printable(title, keep="\n"), fontsize=10, **TEXT)
     return figure
@@ -102,30 +114,47 @@ def card_figure(
 
 def draw_card(axes: Axes, shown: CardExcerpt, *, with_changes: bool, names: Names) -> None:
     """The shown part of a card on axes of the caller's, a row of it 1 high and a column 1 wide."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("card", [BELOW, ZERO, ABOVE])
     height = sum(len(band.entries) for band in shown.bands)
-    scaled = np.vstack([band.scaled for band in shown.bands]) if shown.bands else np.zeros((0, 0))
-    left, first, ticks, labels = 0.0, 0, list[float](), list[str]()
+    left, lefts, labels = 0.0, list[float](), list[str]()
+    axes.set_facecolor("none")
     for group in shown.groups:
         size = len(group.columns)
-        axes.imshow(scaled[:, first:first + size], cmap=colours, vmin=-1, vmax=1, interpolation="none", aspect="auto",
-                    extent=(left, left + size, height, 0))
         folded = f"\n+ {group.folded:,} folded" if group.folded else ""
         axes.text(left + size / 2, -0.6, group.region.name + folded, ha="center", va="bottom", fontsize=7, **TEXT,
                   rotation=0 if size * 7 > len(group.region.name) * 2 else 40)
-        for line in range(1, size):
-            axes.axvline(left + line, color="white", linewidth=0.6)
-        ticks += [left + i + 0.5 for i in range(size)]
+        lefts += [left + i for i in range(size)]
         labels += [printable(names(column)) for column in group.columns]
-        left, first = left + size + GAP, first + size
+        left += size + GAP
     axes.set_xlim(0, max(1.0, left - GAP))
     axes.set_ylim(max(1, height), 0)
-    axes.set_xticks(ticks, labels, rotation=90, fontsize=6, **TEXT)
+    axes.set_xticks([x + 0.5 for x in lefts], labels, rotation=90, fontsize=6, **TEXT)
     _bands(axes, shown)
-    if with_changes:
-        _mark_changes(axes, shown, [tick - 0.5 for tick in ticks])
+    if shown.bands:
+        _marks(axes, shown, np.array(lefts), with_changes=with_changes)
+
+
+def _marks(axes: Axes, shown: CardExcerpt, lefts: AnyArray, *, with_changes: bool) -> None:
+    """+1 is a punched mark, -1 a faint dash, another number a bar, darker if larger; what changed has its own colour."""
+    from matplotlib.collections import PolyCollection
+
+    parts = ("entries", "other", "scaled")
+    entries, other, scaled = (np.vstack([getattr(band, name) for band in shown.bands]) for name in parts)
+    changed = (entries != other) & with_changes
+    plus, minus = entries == 1, entries == -1
+    number = (entries != 0) & ~plus & ~minus
+    kinds: dict[str, tuple[AnyArray, tuple[float, float], str, float]] = {
+        "+1": (plus, PLUS, INK, 1.0), "-1": (minus, MINUS, FAINT, 0.75),
+        "above": (number & (entries > 0), PLUS, ABOVE, 0.0), "below": (number & (entries < 0), PLUS, BELOW, 0.0)}
+    for gid, (chosen, (wide, high), colour, alpha) in kinds.items():
+        for where, ink, what in ((chosen & ~changed, colour, gid), (chosen & changed, CHANGED, f"{gid} changed")):
+            places = np.argwhere(where)
+            if not len(places):
+                continue
+            x, y = lefts[places[:, 1]] + (1 - wide) / 2, places[:, 0] + (1 - high) / 2
+            around = ((0, 0), (wide, 0), (wide, high), (0, high))
+            corners = np.stack([np.stack([x + dx, y + dy], -1) for dx, dy in around], 1)
+            strength = alpha or 0.25 + 0.75 * np.abs(scaled[where])
+            axes.add_collection(PolyCollection(list(corners), facecolors=ink, alpha=strength, linewidths=0, gid=what))
 
 
 def _bands(axes: Axes, shown: CardExcerpt) -> None:
@@ -142,18 +171,6 @@ def _bands(axes: Axes, shown: CardExcerpt) -> None:
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-
-
-def _mark_changes(axes: Axes, shown: CardExcerpt, lefts: Sequence[float]) -> None:
-    """A frame around each entry that is not what it was."""
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
-    frames, top = [], 0
-    for band in shown.bands:
-        frames += [Rectangle((lefts[column], top + row), 1, 1) for row, column in np.argwhere(band.other != band.entries)]
-        top += len(band.entries)
-    axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor=CHANGED, linewidth=0.9))
 
 
 def attention_figure(moves: Sequence[Move], matrix: AnyArray, *, names: Names, title: str) -> Figure:
@@ -185,7 +202,8 @@ def _arrows(axes: Axes, columns: Sequence[int], moves: Sequence[Move], names: Na
         arrow: dict[str, Any] = {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={0.35 * bend}", "color": ABOVE,
                                  "linewidth": 0.4 + 1.6 * move.weight, "alpha": 0.35 + 0.65 * min(1.0, move.weight)}
         axes.annotate("", (target, 0), (source, 0), arrowprops=arrow)
-    axes.scatter(range(len(columns)), [0] * len(columns), s=14, color=BELOW, edgecolor=INK, linewidth=0.5, zorder=3)
+    axes.set_facecolor("none")
+    axes.scatter(range(len(columns)), [0] * len(columns), s=12, color=INK, linewidth=0, zorder=3)
     axes.set_ylim(-0.4, 1.1)
     axes.set_xlim(-0.6, max(1, len(columns)) - 0.4)
     axes.set_yticks([])
@@ -201,9 +219,9 @@ def _matrix(axes: Axes, matrix: AnyArray, names: Names) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     columns = range(len(matrix))
-    axes.imshow(matrix, cmap=LinearSegmentedColormap.from_list("weights", [ZERO, ABOVE]), vmin=0, vmax=1,
+    axes.imshow(matrix, cmap=LinearSegmentedColormap.from_list("weights", [ZERO, INK]), vmin=0, vmax=1,
                 interpolation="none", aspect="auto")
     axes.set_xticks(columns, [printable(names(column)) for column in columns], rotation=90, fontsize=6, **TEXT)
     axes.set_yticks(columns, [printable(names(column)) for column in columns], fontsize=6, **TEXT)
-    axes.set_xlabel("takes", fontsize=7, **TEXT)
-    axes.set_ylabel("gives", fontsize=7, **TEXT)
+    axes.set_xlabel("across: who takes", fontsize=7, **TEXT)
+    axes.set_ylabel("down: from whom", fontsize=7, **TEXT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from punchcard.card.layout import Card, Layout
 from punchcard.errors import shortened
 from punchcard.formatting import format_value, plural
-from punchcard.viewer.colours import ZERO, shade
+from punchcard.viewer.colours import EDGE, FAINT, INK, PAPER, shade
 from punchcard.viewer.excerpt import CardExcerpt, excerpt
 from punchcard.viewer.page import escape
 
@@ -29,7 +28,9 @@ WIDE, HIGH, GAP, LEFT, TOP, BELOW = 22, 5, 8, 120, 30, 84
 """Pixels: of a column and a row, between two regions, and around the card for names."""
 LONGEST = 14
 """Characters of a column's name."""
-TEXT = "font-family='system-ui,sans-serif' font-size='9' fill='currentColor'"
+CUT = 14
+"""Pixels of the corner that is cut off."""
+TEXT = f"font-family='system-ui,sans-serif' font-size='9' fill='{INK}'"
 
 
 def result_html(result: Result[Any]) -> str:
@@ -82,15 +83,14 @@ def table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None = None, columns: int = 32) -> str:
-    """The card with the names of its blocks, regions and columns. Text has the colour of what is around it."""
+    """A cream card with the names of its blocks, regions and columns: +1 is a punched mark, -1 a faint dash."""
     shown = excerpt(layout, card, most=columns)
     lefts, right = {}, float(LEFT)
     for group in shown.groups:
         lefts[group.region.name] = right
         right += WIDE * len(group.columns) + GAP
     height = TOP + HIGH * sum(len(band.entries) for band in shown.bands)
-    drawn = [f"<rect x='{lefts[g.region.name]:g}' y='{TOP}' width='{WIDE * len(g.columns)}' height='{height - TOP}' "
-             f"fill='{ZERO}'/>" for g in shown.groups]
+    drawn = [f"<path d='M{CUT} .5H{right - 0.5:g}V{height + BELOW - 0.5}H.5V{CUT}z' fill='{PAPER}' stroke='{EDGE}'/>"]
     drawn += _cells(shown, lefts) + _bands(shown, right - GAP) + _regions(shown, lefts, height, names or layout.column_name)
     return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{right:g}' height='{height + BELOW}' "
             f"viewBox='0 0 {right:g} {height + BELOW}' role='img' aria-label='a card of {layout.width} rows and "
@@ -98,19 +98,21 @@ def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None =
 
 
 def _cells(shown: CardExcerpt, lefts: dict[str, float]) -> list[str]:
-    """One path for each colour: a rectangle for each run of equal entries down a column."""
+    """One path for the punched marks, one for the dashes, and one for each colour of other numbers."""
     paths: dict[str, list[str]] = defaultdict(list)
-    scaled = np.vstack([band.scaled for band in shown.bands]) if shown.bands else np.zeros((0, len(shown.columns)))
-    first = 0
-    for group in shown.groups:
-        for i in range(len(group.columns)):
-            entries, x = scaled[:, first + i], lefts[group.region.name] + WIDE * i
-            edges = [0, *(np.flatnonzero(np.diff(entries)) + 1).tolist(), len(entries)]
-            for top, bottom in pairwise(edges):
-                if bottom > top and entries[top]:
-                    runs = paths[shade(float(entries[top]))]
-                    runs.append(f"M{x:g} {TOP + HIGH * top}h{WIDE - 1}v{HIGH * (bottom - top)}h{1 - WIDE}z")
-        first += len(group.columns)
+    columns = [lefts[group.region.name] + WIDE * i for group in shown.groups for i in range(len(group.columns))]
+    top = TOP
+    for band in shown.bands:
+        for (row, place), value in np.ndenumerate(band.entries):
+            x, y = columns[place], top + HIGH * row
+            if value == 1:
+                paths[INK].append(f"M{x + 2:g} {y + 1}h{WIDE - 4}v{HIGH - 2}h{4 - WIDE}z")
+            elif value == -1:
+                paths[FAINT].append(f"M{x + 7:g} {y + HIGH / 2:g}h{WIDE - 14}v.6h{14 - WIDE}z")
+            elif value:
+                colour = shade(float(band.scaled[row, place]))
+                paths[colour].append(f"M{x + 2:g} {y + 1}h{WIDE - 4}v{HIGH - 2}h{4 - WIDE}z")
+        top += HIGH * len(band.entries)
     return [f"<path fill='{colour}' d='{''.join(runs)}'/>" for colour, runs in paths.items()]
 
 
@@ -120,7 +122,7 @@ def _bands(shown: CardExcerpt, right: float) -> list[str]:
     for band in shown.bands:
         size = HIGH * len(band.entries)
         middle = top + size / 2 + 3
-        found.append(f"<path d='M{LEFT - 4} {top}H{right:g}' stroke='currentColor' stroke-width='.4' opacity='.6'/>")
+        found.append(f"<path d='M{LEFT - 4} {top}H{right:g}' stroke='{EDGE}' stroke-width='.6'/>")
         if middle - written >= 8:
             found.append(f"<text x='{LEFT - 6}' y='{middle:g}' text-anchor='end' {TEXT}>{escape(band.name)}</text>")
             written = middle

@@ -26,7 +26,7 @@ words are one object, so `==` compares expressions; `x.equals(y)` is the truth t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_, or_
 from threading import Lock
 from typing import TypeAlias, TypeVar
@@ -190,7 +190,7 @@ class Word:
 
     def extend(self, size: int, signed: bool = False) -> Word:
         """The same number in more bits."""
-        return Word("extend", (self,), size, signed)
+        return self if size == self.size else Word("extend", (self,), size, signed)
 
 
 _WORDS: WeakValueDictionary[tuple[object, ...], Word] = WeakValueDictionary()
@@ -205,6 +205,7 @@ class Numbering(dict[Word, int]):
         return number
 
 
+@lru_cache(1 << 12)
 def constant(value: int, size: int) -> Word:
     return Word("constant", (), size, value % (1 << size))
 
@@ -308,7 +309,7 @@ INTEGERS = operations(int, lambda truth: int(bool(truth)), lambda truth, yes, no
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:
     """The same number said with fewer words, where a look at the arguments shows it, or None."""
     first, last = arguments[0], arguments[-1]
-    if op in INTEGERS and None not in (values := [word.value for word in arguments]):
+    if first.op == last.op == "constant" and op in INTEGERS and None not in (values := [word.value for word in arguments]):
         return constant(INTEGERS[op](Word._made(op, arguments, size, data, size), *values), size)
     match op:
         case "add" | "subtract" if last.value is not None and first.op in ("add", "subtract") and (

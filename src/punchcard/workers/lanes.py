@@ -19,30 +19,31 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from punchcard.errors import SweepError
+from punchcard.errors import WorkerError
 
 Value = TypeVar("Value")
 WORKER = "punchcard.workers.process"
 
 
-class WorkerDied(SweepError):
+class WorkerDied(WorkerError):
     """A worker ended in the middle of a call: it was killed, or its machine went away."""
 
 
-class WorkerTimeout(SweepError):
+class WorkerTimeout(WorkerError):
     """A worker took longer than a call may take, and was ended."""
 
 
-class LaneUnavailable(SweepError):
+class LaneUnavailable(WorkerError):
     """No worker can be started."""
 
 
 class Lane(Protocol):
     """A worker that makes one call at a time."""
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         """The value of a call. Raises what it raises, `WorkerDied`, or `WorkerTimeout` after so many seconds."""
         ...
 
@@ -73,7 +74,7 @@ class ProcessLane:
             other.close()
         self._connection: Connection[Any, Any] = own
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         text = pickle.dumps((function, arguments))  # what cannot be sent is the caller's error, and the worker lives
         try:
             self._connection.send_bytes(text)
@@ -86,7 +87,8 @@ class ProcessLane:
             raise WorkerDied(f"a worker ended {why} in the middle of its work") from None
         if not good:
             raise value
-        return value
+        found: Value = value
+        return found
 
     def close(self) -> None:
         self._process.kill()
@@ -106,7 +108,7 @@ class LaneExecutor(Executor):
 
     def __init__(self, lanes: int, start: Callable[[], Lane]) -> None:
         if lanes < 1:
-            raise SweepError(f"workers={lanes}: there must be 1 or more")
+            raise WorkerError(f"workers={lanes}: there must be 1 or more")
         self.lanes, self._start = lanes, start
         self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock, self._open, self._alive = threading.Lock(), dict[int, Lane](), lanes
@@ -119,7 +121,7 @@ class LaneExecutor(Executor):
 
     def submit(self, fn: Callable[..., Value], /, *args: Any, **kwargs: Any) -> Future[Value]:
         if kwargs:
-            raise SweepError(f"{', '.join(kwargs)}: a call on a worker takes arguments by their order")
+            raise WorkerError(f"{', '.join(kwargs)}: a call on a worker takes arguments by their order")
         return self.submit_within(None, fn, *args)
 
     def submit_within(self, seconds: float | None, function: Callable[..., Value], *arguments: Any) -> Future[Value]:
@@ -148,7 +150,7 @@ class LaneExecutor(Executor):
         for thread in self._threads:
             thread.join()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.shutdown(wait=kind is None, cancel_futures=kind is not None)
 
     def __enter__(self) -> Self:

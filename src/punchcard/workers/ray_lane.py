@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
-from punchcard.errors import SweepError
-from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, WorkerDied, WorkerTimeout
+from punchcard.errors import WorkerError
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, Value, WorkerDied, WorkerTimeout
 from punchcard.workers.process import limit_memory
 
 START_SECONDS = 120.0
@@ -33,7 +33,7 @@ class Actor:
         """Whether it is there."""
         return True
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...]) -> Value:
         """The value of a call."""
         return function(*arguments)
 
@@ -52,11 +52,12 @@ class ActorLane:
             self.close()
             raise LaneUnavailable(f"Ray starts no worker: {_first_line(error)}") from None
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> Any:
+    def call(self, function: Callable[..., Value], arguments: tuple[Any, ...], seconds: float | None) -> Value:
         import ray
 
         try:
-            return ray.get(self._actor.call.remote(function, arguments), timeout=seconds)
+            found: Value = ray.get(self._actor.call.remote(function, arguments), timeout=seconds)
+            return found
         except ray.exceptions.GetTimeoutError:
             raise WorkerTimeout(f"a worker took more than {seconds:g} seconds") from None
         except ray.exceptions.RayTaskError as error:
@@ -78,7 +79,7 @@ def _check_address(address: str) -> None:
         try:
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
         except (OSError, OverflowError) as error:
-            raise SweepError(f"cannot join the Ray at {address!r}: {error}") from None
+            raise WorkerError(f"cannot join the Ray at {address!r}: {error}") from None
 
 
 def _first_line(error: Exception) -> str:
@@ -94,7 +95,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
     memory    bytes that a worker may use; default: all
     """
     if find_spec("ray") is None:
-        raise SweepError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
+        raise WorkerError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
     os.environ |= {name: os.environ.get(name, value) for name, value in QUIET.items()}
     import ray
 
@@ -107,7 +108,7 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
         try:
             ray.init(**given, log_to_driver=False, logging_level="error", configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-            raise SweepError(f"cannot join the Ray at {address or 'local'!r}: {_first_line(error)}") from None
+            raise WorkerError(f"cannot join the Ray at {address or 'local'!r}: {_first_line(error)}") from None
     try:
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         with LaneExecutor(count, lambda: ActorLane(memory)) as executor:

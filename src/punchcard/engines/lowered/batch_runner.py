@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -23,7 +23,8 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Reason, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
-from punchcard.engines.lowered.card_state import DONE, MATCHED, CardMemory, CardState
+from punchcard.engines.lowered.card_rows import CardRows
+from punchcard.engines.lowered.card_state import DONE, MATCHED, CardState
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
 from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
@@ -52,9 +53,8 @@ class CardGroup:
     """
 
     def __init__(self, compiled_model: CompiledModel, cards: Sequence[tuple[int, PackedCard]]) -> None:
-        self.compiled_model, self.memory = compiled_model, CardMemory(compiled_model, len(cards))
-        self.numbers = [number for number, _ in cards]
-        self.states = [CardState(compiled_model, card, self.memory, row) for row, (_, card) in enumerate(cards)]
+        self.compiled_model, self.rows = compiled_model, CardRows(compiled_model, [card for _, card in cards])
+        self.memory, self.numbers = self.rows.memory, [number for number, _ in cards]
         self.left: Pointers = np.zeros(len(cards), dtype=np.int64)
         self.queue: deque[int] = deque()
         self.unfit: list[int] = []
@@ -66,8 +66,8 @@ class CardGroup:
         """Queue these cards for so many loops; each stops when a pattern is on it."""
         self._patterns = pattern_table(self.compiled_model, patterns)
         self.left[rows] = loops
-        self.queue = deque(row for row in rows if loops and self.states[row].fits)
-        self.unfit = [row for row in rows if loops and not self.states[row].fits]
+        self.queue = deque(row for row in rows if loops and self.rows.fits(row))
+        self.unfit = [row for row in rows if loops and not self.rows.fits(row)]
         self.reset_pace()
 
     def reset_pace(self) -> None:
@@ -186,20 +186,23 @@ class BatchRun:
             job = self._jobs.pop(future)
             future.result()
             self.made += int(job.made.sum())
-            group = job.group
-            for row in group.take_back(job):
-                status, pattern = group.memory.reports[row, :2].tolist()
-                if status != MATCHED:
-                    self._failed.append((group, row))
-                elif pattern < len(self.stops.until):
-                    self.ends[group.numbers[row]] = CardEnd("matched", self.stops.until[pattern])
-                else:
-                    self._serve(group, row)
+            self._see_to(job.group, job.group.take_back(job))
 
-    def _serve(self, group: CardGroup, row: int) -> None:
-        """Call the ports of a card; it is in line again, unless the code does not apply to it any more."""
-        state, number = group.states[row], group.numbers[row]
-        stopped = self.ports[number].serve(self.loops - int(group.left[row]), state.show())
+    def _see_to(self, group: CardGroup, rows: Sequence[int]) -> None:
+        until = self.stops.until
+        ends = [CardEnd("matched", pattern) for pattern in until]
+        for row, (status, pattern) in zip(rows, group.memory.reports[rows, :2].tolist(), strict=True):
+            if status != MATCHED:
+                self._failed.append((group, row))
+            elif pattern < len(until):
+                self.ends[group.numbers[row]] = ends[pattern]
+            else:
+                self._serve(group, row, pattern - len(until))
+
+    def _serve(self, group: CardGroup, row: int, first: int) -> None:
+        """Call the ports of a card, from one on; it is in line again, unless the code does not apply to it any more."""
+        state, number = group.rows.state(row), group.numbers[row]
+        stopped = self.ports[number].serve(self.loops - int(group.left[row]), state.show(), first, found=True, often=False)
         state.resume(None)
         if stopped is not None:
             self.ends[number] = CardEnd("stopped", stopped)
@@ -209,7 +212,7 @@ class BatchRun:
             group.queue.append(row)
 
     def _decline(self, group: CardGroup, row: int) -> None:
-        self.ends[group.numbers[row]] = CardEnd("declined", note=group.states[row].why())
+        self.ends[group.numbers[row]] = CardEnd("declined", note=group.rows.state(row).why())
 
     def _all_back(self) -> None:
         """No thread is in the code, and no job is out."""
@@ -225,7 +228,7 @@ class BatchRun:
         """
         recovered: set[int] = set()
         for group, row in self._failed:
-            if id(group) in recovered or group.states[row].recover():
+            if id(group) in recovered or group.rows.state(row).recover():
                 recovered.add(id(group))
                 group.reset_pace()
                 group.queue.append(row)
@@ -238,6 +241,13 @@ Members: TypeAlias = list[tuple[int, PackedCard]]
 """Cards and their numbers in the batch."""
 
 
+def constant_fields(layout: Layout, card: Card) -> tuple[object, ...]:
+    """The number format of a packed card, and which arrays it has for the fields that no loop changes."""
+    if not isinstance(card, PackedCard) or card.layout is not layout:
+        return ()
+    return card.dtype, *(id(card.fields[block.name]) for block in layout.blocks if block.holds and not block.changes)
+
+
 class CompiledBatchRunner(BatchRunner):
     """What the batch runners of generated code share: cards by their code, and cards for which there is none."""
 
@@ -246,18 +256,26 @@ class CompiledBatchRunner(BatchRunner):
         """The cards of each compiled model. Those for which there is no code are `refused`: by number, and why."""
         if layout is None:
             raise LoweringError("it needs the card's layout")
-        find = finder(cache or EngineCache(), model, layout)
+        find, dtype = finder(cache or EngineCache(), model, layout), name_of(model.dtype)
         self.layout, self.count = layout, len(cards)
         self.refused: dict[int, tuple[Card, str]] = {}
         found: dict[int, tuple[CompiledModel, Members]] = {}
+        known: dict[tuple[object, ...], CompiledModel] = {}
+        """By fields that no loop changes, which cards may share, if the code depends on nothing else."""
         for number, card in enumerate(cards):
+            constant = constant_fields(layout, card)
+            if isinstance(card, PackedCard) and constant in known:
+                found[id(known[constant])][1].append((number, card))
+                continue
             try:
-                packed = packed_card(name_of(model.dtype), layout, card)
+                packed = packed_card(dtype, layout, card)
                 compiled_model = find(packed)
             except LoweringError as why:
                 self.refused[number] = card, str(why)
-            else:
-                found.setdefault(id(compiled_model), (compiled_model, []))[1].append((number, packed))
+                continue
+            found.setdefault(id(compiled_model), (compiled_model, []))[1].append((number, packed))
+            if constant and not compiled_model.requirements.breakable:
+                known[constant] = compiled_model
         if not found:
             raise LoweringError(self.refused[0][1])
         return list(found.values())
@@ -274,7 +292,7 @@ class CompiledBatchRunner(BatchRunner):
 
     def stops(self, card: Card, controls: Controls, ports: Ports | None) -> Stops:
         """The patterns of all cards, checked on one of them."""
-        stops = Stops.of(card, self.layout, controls.of_card(ports[0] if ports else None, 0))
+        stops = Stops.of(card.shape, self.layout, controls.of_card(ports[0] if ports else None, 0))
         if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
             raise PunchcardError("the ports of a batch must have the same patterns for every card")
         return stops
@@ -288,7 +306,6 @@ class CompiledBatchRunner(BatchRunner):
 class LoweredBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`."""
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None) -> None:
         self.engine, self.threads = "lowered", threads or cores()
@@ -299,14 +316,14 @@ class LoweredBatchRunner(CompiledBatchRunner):
 
     def take_packed(self, number: int, card: Card) -> None:
         group, row = self.places[number]
-        group.states[row].take(card)
+        group.rows.state(row).take(card)
 
     @small_numbers_kept()
     def run(
         self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
     ) -> list[Run]:
         numbers = range(self.count) if among is None else among
-        stops = self.stops(self.groups[0].states[0].card, controls, ports)
+        stops = self.stops(self.groups[0].rows.state(0).card, controls, ports)
         before = [group.compiled_model.compile_seconds for group in self.groups]
         for group in self.groups:
             rows = [row for number in numbers if number in self.places for of, row in [self.places[number]] if of is group]
@@ -316,16 +333,27 @@ class LoweredBatchRunner(CompiledBatchRunner):
         batch_run.run(controls)
         more = sum(group.compiled_model.compile_seconds - was for group, was in zip(self.groups, before, strict=True))
         self.compile_seconds += more
-        return [self._ended(number, loops, batch_run.ends.get(number), more) for number in numbers]
+        runs = {number: self.refused_run(number) for number in numbers if number in self.refused}
+        for group in self.groups:
+            runs |= self._ended(group, [self.places[number][1] for number in numbers if number not in self.refused
+                                        and self.places[number][0] is group], loops, batch_run.ends, more)
+        return [runs[number] for number in numbers]
 
-    def _ended(self, number: int, loops: int, end: CardEnd | None, compiled: float) -> Run:
-        """The run of a card."""
-        if number in self.refused:
-            return self.refused_run(number)
-        group, row = self.places[number]
-        state, made = group.states[row], loops - int(group.left[row])
-        held = state.show().copy() if state.unpacked is None else state.unpacked
+    def _ended(self, group: CardGroup, rows: Sequence[int], loops: int, ends: Mapping[int, CardEnd],
+               compiled: float) -> dict[int, Run]:
+        """The runs of the cards in some rows, by their numbers."""
+        runs, last, left = dict[int, Run](), CardEnd("loops"), group.left.tolist()
+        for row, found in zip(rows, group.rows.cards(rows), strict=True):
+            number, made = group.numbers[row], loops - left[row]
+            card: Card = self._alone(group.rows.state(row)) if found is None else found
+            end = ends.get(number, last)
+            runs[number] = Run(card, made, end.reason, self.engine, end.matched, (end.note,) if end.note else (), compiled,
+                               {self.engine: made})
+        return runs
+
+    @staticmethod
+    def _alone(state: CardState) -> Card:
+        """A card that is not read together with others."""
+        card = state.show().copy() if state.unpacked is None else state.unpacked
         state.check_last()
-        end = end or CardEnd("loops")
-        return Run(held, made, end.reason, self.engine, end.matched, (end.note,) if end.note else (), compiled,
-                   {self.engine: made})
+        return card

@@ -40,8 +40,24 @@ class CardMemory:
         whole = np.zeros(cards * size + LINE, dtype=np.uint8)
         first = -whole.ctypes.data % LINE
         self.buffers: Buffer = whole[first : first + cards * size].reshape(cards, size)
+        self._model = compiled_model
         self.visits = np.zeros((cards, len(compiled_model.columns.passive) + 1 + MOST_CODES), dtype=np.int32)
         self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
+        self._views: dict[str, tuple[AnyArray, AnyArray]] = {}
+
+    def views(self, like: PackedCard) -> dict[str, tuple[AnyArray, AnyArray]]:
+        """The fields of all cards, which are like this one: cards x columns, with one more column behind the last.
+
+        And the same as a card shows them, without that column; what no loop changes cannot be written to.
+        """
+        for name, field in () if self._views else like.fields.items():
+            at, more = self._model.places.arrays[name], field.nbytes + field.nbytes // len(field)
+            whole = self.buffers[:, at : at + more].view(field.dtype)
+            whole = whole.reshape(len(whole), len(field) + 1, *field.shape[1:])
+            shown = whole[:, :-1]
+            shown.flags.writeable = bool(self._model.layout.place(name).block.changes)
+            self._views[name] = whole, shown
+        return self._views
 
 
 class CardState:
@@ -51,27 +67,20 @@ class CardState:
     then its active columns are what they were when it was last shown. Fields that no loop changes cannot be written to: who
     writes to one all the same, by a call of the card or the layout, gets a field of the card's own, and that is seen here.
     `unpacked` is a card that cannot be packed, on which no loop is made. `patterns` is the table of those at which `advance`
-    stops, and `tier` the traces for them.
+    stops, and `tier` the traces for them. `is_there`: a card like this one is in the memory already, and was checked.
     """
 
     def __init__(self, compiled_model: CompiledModel, card: PackedCard, memory: CardMemory | None = None,
-                 row: int = 0) -> None:
+                 row: int = 0, *, is_there: bool = False) -> None:
         self.compiled_model, self.seconds = compiled_model, 0.0
         places, memory = compiled_model.places, memory or CardMemory(compiled_model)
         self.buffer, self.visits, self.report = memory.buffers[row], memory.visits[row], memory.reports[row]
         self._status = memoryview(self.report)
-        self._arrays: dict[str, AnyArray] = {}
-        for name, field in card.fields.items():
-            at = places.arrays[name]
-            more = self.buffer[at : at + field.nbytes + field.nbytes // len(field)].view(field.dtype)
-            self._arrays[name] = more.reshape(len(field) + 1, *field.shape[1:])
-        layout, fields = compiled_model.layout, {name: array[:-1] for name, array in self._arrays.items()}
-        self._own, self._shown = PackedCard(layout, card.dtype, fields), dict[str, AnyArray]()
-        for name, field in fields.items():
-            self._shown[name] = field.view()
-            self._shown[name].flags.writeable = bool(layout.place(name).block.changes)
+        views = memory.views(card)
+        self._arrays = {name: whole[row] for name, (whole, _) in views.items()}
+        self._shown = {name: shown[row] for name, (_, shown) in views.items()}
         self._never_written = [name for name, field in self._shown.items() if not field.flags.writeable]
-        self.card = PackedCard(layout, card.dtype, dict(self._shown))
+        self.card = PackedCard(compiled_model.layout, card.dtype, dict(self._shown))
         self.checked_at = self.check_seconds = 0.0
         self.unpacked: Card | None = None
         self.patterns = NOTHING
@@ -80,7 +89,17 @@ class CardState:
         """Whether the card itself has all that loops work on."""
         self._arguments: Pointers = np.zeros(9, dtype=np.int64)
         self._arguments_at, self._pointed = self._arguments.ctypes.data, (NOTHING, NOTHING)
-        self.take(card)
+        if is_there:
+            self.fits, self.unseen = True, False
+        else:
+            self.take(card)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the memory has all of the card, and loops are made on it."""
+        fields = self.card.fields
+        return self.unpacked is None and self.fits and not self.unseen and all(
+            fields[name] is self._shown[name] for name in self._never_written)
 
     def take(self, card: Card) -> None:
         """Begin with this card. One that does not keep the facts, or is not what its layout declares, is not run."""
@@ -94,8 +113,9 @@ class CardState:
         if not isinstance(card, PackedCard):
             self.unpacked = card
             return
-        self._own.take(card)
-        for name, field in self._own.fields.items():
+        fields = {name: array[:-1] for name, array in self._arrays.items()}
+        card.copy(into=PackedCard(self.card.layout, self.card.dtype, fields))
+        for name, field in fields.items():
             self._arrays[name][-1] = field[self.compiled_model.columns.passive[-1]]  # where stores without a place go
             self.card.fields[name] = self._shown[name]
 

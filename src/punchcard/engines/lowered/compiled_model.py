@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -36,12 +35,15 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.tracing.compiler import TraceCompiler
 from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import LoweringError
+from punchcard.garbage import no_garbage_collection
 from punchcard.transformer.weights import Weights
 
 REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
 CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
+MOST_TIERS = 4
+"""Sets of patterns whose traces are kept loaded; older ones are found on disk."""
 Pointers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -118,10 +120,14 @@ class CompiledModel:
         return TraceCompiler(self)
 
     def trace_tier(self, patterns: tuple[tuple[PatternPart, ...], ...], seconds: float) -> TraceTier:
-        """The traces of cards that are run with these patterns."""
-        if (patterns, seconds) not in self._tiers:
-            self._tiers[patterns, seconds] = TraceTier(self, patterns, seconds)
-        return self._tiers[patterns, seconds]
+        """The traces of cards that are run with these patterns. Those used last are kept, and samples of the last alone."""
+        tier = self._tiers.pop((patterns, seconds), None) or TraceTier(self, patterns, seconds)
+        for other in self._tiers.values():
+            other.forget_samples()
+        if len(self._tiers) == MOST_TIERS:
+            self._tiers.pop(next(iter(self._tiers)))
+        self._tiers[patterns, seconds] = tier
+        return tier
 
     @property
     def names(self) -> list[bytes]:
@@ -256,14 +262,11 @@ class CompiledModel:
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
         several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
-        collects = gc.isenabled()
-        gc.disable()  # there is hardly any garbage in millions of small objects, and looking for it took a tenth of the time
         try:
-            loaded = code.load_or_compile(name, build, vectorize=several)
+            with no_garbage_collection():  # in millions of small objects: looking for it took a tenth of the time
+                loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
-            if collects:
-                gc.enable()
         self._count.pieces += loaded.fresh
         self.fresh += loaded.fresh
         if loaded.doubt is not None:

@@ -15,8 +15,8 @@ import numpy as np
 from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.base import EngineCache, Reason, Run, Runner, Stops, TraceReport, skip_loops
-from punchcard.engines.controls import NO_CONTROLS, Controls, Skip, Watch, card_for
+from punchcard.engines.base import EngineCache, LoopRunner, Reason, Run, Stops, TraceReport, skip_loops
+from punchcard.engines.controls import Controls, Skip, Watch, card_for
 from punchcard.engines.lowered.analysis.columns import limit_of
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import REALS, CompiledModel
@@ -39,12 +39,11 @@ class Declined(Exception):
         self.loops = loops
 
 
-class Lowered(Runner):
+class Lowered(LoopRunner):
     """See `Engine`. Raises a `LoweringError` that says what is in the way."""
 
     takes_packed: ClassVar[bool] = True
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, card: Card, *, loops: int | None = None,
                  cache: EngineCache | None = None) -> None:
         self.engine, self.layout, self.shape, self.packed = "lowered", layout, card.shape, isinstance(card, PackedCard)
@@ -84,15 +83,15 @@ class Lowered(Runner):
             state.take(as_packed(self.states[0].compiled_model.layout, one))
 
     @small_numbers_kept()
-    def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        watch = controls.watch
-        self.stops = Stops.of(self.states[0].card if self.packed else self.card, self.layout, controls)
+    def make_loops(self, loops: int, controls: Controls, stops: Stops) -> Run:
+        watch, self.stops = controls.watch, stops
         patterns, own = (*self.stops.until, *self.stops.ports), self.packed and watch is None
         for state in self.states:
             buffers = self.log.serve(state.compiled_model, len(self.stops.until), self.stops.ports if own else {})
-            state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers)
+            state.patterns = pattern_table(state.compiled_model, patterns, self.log.address, buffers, self.log.inputs)
             state.tier = None if watch is not None or controls.traces is None or len(self.states) > 1 else (
-                state.compiled_model.trace_tier(pattern_parts(state.compiled_model, patterns), controls.traces))
+                state.compiled_model.trace_tier(pattern_parts(state.compiled_model, patterns, self.log.inputs),
+                                                controls.traces))
         self.traced_before = self._traced()
         advance = self.states[0].advance if len(self.states) == 1 else self._advance
         until, made, piece, asked_at, asked = len(self.stops.until), 0, 1 << 10, 0, time.perf_counter()
@@ -135,6 +134,7 @@ class Lowered(Runner):
         card: Card = state.show() if self.packed else state.show().tensor()
         stopped = self.stops.serve(made, card, first, skips, found=True)
         skipped = skip_loops(skips, card, room) if skips else 0
+        self.log.inputs.fill()
         state.resume(None if self.packed else as_packed(state.compiled_model.layout, card))
         return stopped, skipped
 

@@ -11,11 +11,12 @@ from operator import or_
 import numpy as np
 
 from punchcard.card.layout import Pattern
-from punchcard.engines.controls import OutputBuffer, Port
+from punchcard.engines.controls import InputBuffer, OutputBuffer, Port
 from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout, Field, StateWord
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
+from punchcard.engines.lowered.input_table import InputTable, as_signed, word_place
 
 NOTHING = np.zeros(4, dtype=np.int64)
 """The table of no patterns."""
@@ -24,15 +25,17 @@ MOST_NOTES = 1 << 13
 
 
 class OutputLog:
-    """Numbers that the code wrote to output buffers: how many there are, how many there is room for, then pairs.
+    """Numbers that the code wrote to output buffers; and `inputs`, which it takes numbers from.
 
-    A pair is the number of the pattern, and the word with the bits that were taken.
+    The log has how many there are, how many there is room for, then pairs. A pair is the number of the pattern, and the word
+    with the bits that were taken.
     """
 
     def __init__(self) -> None:
         self._log = np.zeros(2 + 2 * MOST_NOTES, dtype=np.int64)
         self._log[1] = MOST_NOTES
         self._buffers: dict[int, tuple[OutputBuffer, int]] = {}
+        self.inputs = InputTable()
 
     @property
     def address(self) -> int:
@@ -40,18 +43,23 @@ class OutputLog:
 
     def serve(self, compiled_model: CompiledModel, first: int,
               ports: Mapping[Pattern, Port]) -> dict[int, tuple[int, int, int]]:
-        """The entries of those ports that the code can serve: output buffers that come before all other ports."""
+        """The entries of those ports that the code can serve: buffers that come before all other ports."""
         self._buffers, found = {}, {}
+        self.inputs.clear()
         for number, port in enumerate(ports.values(), start=first):
+            if isinstance(port, InputBuffer) and self.inputs.add(compiled_model, number, port, last=_is_last(port, ports)):
+                continue
             place = buffer_place(compiled_model, port) if isinstance(port, OutputBuffer) else NO_BUFFER
             if not isinstance(port, OutputBuffer) or place == NO_BUFFER:
                 break
             found[number], lowest = place, place[1] & -place[1]
             self._buffers[number] = port, lowest.bit_length() - 1
+        self.inputs.fill()
         return found
 
     def flush(self) -> bool:
-        """Give the numbers to their buffers; whether there were any."""
+        """Give the numbers to their buffers, and say what was taken of inputs; whether the code has written to the card."""
+        taken = self.inputs.flush()
         count: int = self._log.item(0) if self._buffers else 0
         if count:
             self._log[0] = 0
@@ -59,7 +67,13 @@ class OutputLog:
             for number, some in groupby(pairs, lambda pair: pair[0]):
                 buffer, shift = self._buffers[number]
                 buffer.take([(word % (1 << 64)) >> shift for _, word in some])
-        return count > 0
+        return taken or count > 0
+
+
+def _is_last(buffer: InputBuffer, ports: Mapping[Pattern, Port]) -> bool:
+    """Whether no port is to be asked once an input buffer has served."""
+    own = list(ports.values()).index(buffer)
+    return all(pattern in buffer.instead or isinstance(port, InputBuffer) for pattern, port in list(ports.items())[own:])
 
 
 def buffer_place(compiled_model: CompiledModel, buffer: OutputBuffer) -> tuple[int, int, int]:
@@ -68,24 +82,12 @@ def buffer_place(compiled_model: CompiledModel, buffer: OutputBuffer) -> tuple[i
     It can where the number is in one word of a passive column, and where such a column needs no loop of its own after it was
     stored to.
     """
-    layout, places = compiled_model.layout, compiled_model.places
-    rows = layout.rows(buffer.rows)
-    parts = [places.of_row.get(row) for row in range(rows.start, rows.stop)]
-    first = parts[0]
     passive = buffer.column in compiled_model.columns.passive and not compiled_model.passive.settles
-    if first is None or not first[0].bits or any(part is None or part[0] != first[0] for part in parts) or not passive:
+    found = word_place(compiled_model, buffer.rows, buffer.column) if passive else None
+    if found is None:
         return NO_BUFFER
-    field, shift = first
-    place = layout.place(buffer.rows)
-    if any(start <= buffer.column < stop for start, stop in (*place.empty, *place.ones)):
-        return NO_BUFFER
-    mask = (1 << len(parts)) - 1
-    at = places.arrays[field.block] + buffer.column * field.stride + field.offset
-    return at, _signed(mask << shift), _signed((buffer.then & mask) << shift)
-
-
-def _signed(word: int) -> int:
-    return word if word < 1 << 63 else word - (1 << 64)
+    at, mask, shift = found
+    return at, as_signed(mask << shift), as_signed((buffer.then & mask) << shift)
 
 
 @dataclass(frozen=True)
@@ -141,23 +143,33 @@ def pattern_terms(compiled_model: CompiledModel, pattern: Pattern) -> list[Patte
 
 def pattern_table(
     compiled_model: CompiledModel, patterns: Iterable[Pattern], log: int = 0,
-    buffers: Mapping[int, tuple[int, int, int]] | None = None,
+    buffers: Mapping[int, tuple[int, int, int]] | None = None, inputs: InputTable | None = None,
 ) -> Pointers:
-    """What the driver reads: patterns, known by their numbers, some of them with an output buffer."""
+    """What the driver reads: patterns, known by their numbers, some of them with an output buffer or an input buffer."""
     places, table = compiled_model.places, list[int]()
-    terms = [pattern_terms(compiled_model, pattern) for pattern in patterns]
+    addresses = {} if inputs is None else inputs.addresses
+    terms = _all_terms(compiled_model, patterns, inputs)
     for number, own in enumerate(terms):
         words, numbers = [term for term in own if term.mask], [term for term in own if not term.mask]
-        table += [len(words), len(numbers), *(buffers or {}).get(number, NO_BUFFER)]
-        table += [_signed(part) for term in words for part in (term.offset(places), term.mask, term.wanted)]
+        table += [len(words), len(numbers), *(buffers or {}).get(number, NO_BUFFER), addresses.get(number, 0)]
+        table += [as_signed(part) for term in words for part in (term.offset(places), term.mask, term.wanted)]
         table += [part for term in numbers for part in (term.offset(places), term.wanted)]
     return np.array([len(terms), log, *_common(places, terms), *table], dtype=np.int64)
 
 
-def pattern_parts(compiled_model: CompiledModel, patterns: Iterable[Pattern]) -> tuple[tuple[PatternPart, ...], ...]:
+def _all_terms(compiled_model: CompiledModel, patterns: Iterable[Pattern],
+               inputs: InputTable | None) -> list[list[PatternTerm]]:
+    """What patterns look at, each with those that must be on the card too."""
+    also = {} if inputs is None else inputs.also
+    return [[term for one in (pattern, *also.get(number, ())) for term in pattern_terms(compiled_model, one)]
+            for number, pattern in enumerate(patterns)]
+
+
+def pattern_parts(compiled_model: CompiledModel, patterns: Iterable[Pattern],
+                  inputs: InputTable) -> tuple[tuple[PatternPart, ...], ...]:
     """The same patterns for code that is made for them."""
     places = compiled_model.places
-    terms = [pattern_terms(compiled_model, one) for one in patterns]
+    terms = _all_terms(compiled_model, patterns, inputs)
     return tuple(tuple(PatternPart(term.offset(places), term.mask, term.wanted) for term in own) for own in terms)
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from punchcard.arguments import checked
-from punchcard.errors import FusionError
+from punchcard.errors import FusionError, StorageError
 from punchcard.export.targets import require
-from punchcard.files import write_whole
+from punchcard.files import read_json, write_whole
 from punchcard.folders import README, whole_folder
+from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
-from punchcard.language_models.fusion.machine import MOST_LOOPS, machine_for, sizes_of
+from punchcard.language_models.fusion.machine import machine_for, sizes_of
 from punchcard.language_models.fusion.model_card import model_card
 from punchcard.language_models.fusion.skill import Skill, load_skill
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.transformer.weights import shared_tensor
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
+    from punchcard.language_models.tokens import Tokenizer
 
 Given: TypeAlias = str | Path | RiscvProgram | Skill
 """What a skill is given as."""
@@ -33,7 +36,7 @@ LEAST_SHARE = 0.75
 
 @checked
 def fuse(
-    model: Any, tokenizer: Any, program: Given | Sequence[Given], *, max_loops: int = MOST_LOOPS,
+    model: PreTrainedModel, tokenizer: Tokenizer, program: Given | Sequence[Given], *, max_loops: int = MOST_LOOPS,
 ) -> FusedForCausalLM:
     """Put programs inside a pretrained language model. No weight of the model is changed, and none is trained.
 
@@ -53,9 +56,9 @@ def fuse(
 
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
 
-    _check_base(model)
+    check_base(model)
     vocabulary = model.get_output_embeddings().weight.shape[0]
-    _check_tokenizer(tokenizer, vocabulary)
+    check_tokenizer(tokenizer, vocabulary)
     if max_loops < 1:
         raise FusionError(f"max_loops={max_loops}: it must be 1 or more")
     programs = [program] if isinstance(program, str | Path | RiscvProgram | Skill) else list(program)
@@ -92,7 +95,7 @@ def register() -> None:
     AutoModelForCausalLM.register(FusedConfig, FusedForCausalLM, exist_ok=True)
 
 
-def _check_base(model: Any) -> None:
+def check_base(model: object) -> None:
     """Refuse what does not write one token after the other."""
     from transformers import PreTrainedModel
 
@@ -106,7 +109,7 @@ def _check_base(model: Any) -> None:
         raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
 
 
-def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
+def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Refuse a tokenizer of another model, as far as sizes show it."""
     if not hasattr(tokenizer, "convert_ids_to_tokens"):
         raise FusionError(f"tokenizer is a {type(tokenizer).__name__}: give the model's tokenizer, of AutoTokenizer")
@@ -117,7 +120,7 @@ def _check_tokenizer(tokenizer: Any, vocabulary: int) -> None:
 
 
 @checked
-def load_base(path: str | Path) -> tuple[Any, Any]:
+def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
     downloaded, and no code of the folder is executed."""
     require("hf")
@@ -144,36 +147,47 @@ def load_base(path: str | Path) -> tuple[Any, Any]:
 
 
 @checked
-def save_fused(model: Any, tokenizer: Any, folder: str | Path, *, overwrite: bool = False) -> list[str]:
+def save_fused(model: FusedForCausalLM, tokenizer: Tokenizer, folder: str | Path, *, overwrite: bool = False) -> list[str]:
     """Write a fused model to a folder, with its tokenizer, a page, and the file that opens it without Punchcard."""
+    return save_with_page(model, tokenizer, model_card(model.card.sizes, model.language_model), folder, overwrite=overwrite)
+
+
+def save_with_page(
+    model: PreTrainedModel, tokenizer: Tokenizer, page: str, folder: str | Path, *, overwrite: bool = False,
+) -> list[str]:
+    """Write a model of `transformers` to a folder, whole or not at all, with its tokenizer and a page about it."""
     with whole_folder(folder, overwrite=overwrite) as place:
         with _quiet():
             model.save_pretrained(place)
             tokenizer.save_pretrained(place)
-        write_whole(place / README, model_card(model.card.sizes, model.language_model))
+        write_whole(place / README, page)
         return sorted(path.name for path in place.iterdir())
 
 
 def model_type_in(folder: Path) -> str:
     """What kind of model the configuration in a folder is of; "" without one."""
     try:
-        return str(json.loads((folder / "config.json").read_text()).get("model_type", ""))
-    except (OSError, ValueError, AttributeError):
+        return str(_config(folder).get("model_type", ""))
+    except StorageError:
         return ""
 
 
+def _config(folder: Path) -> dict[str, object]:
+    return read_json(folder / "config.json", "description of a model")
+
+
 @checked
-def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Any]:
+def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     """A fused model that was saved, and its tokenizer. No code of the folder is executed: the package's own is."""
     require("hf")
     from transformers import AutoTokenizer
 
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
 
-    kind = model_type_in(Path(folder))
-    if not kind:
-        what = "it has no config.json of a model" if Path(folder).is_dir() else "there is no such folder"
-        raise FusionError(f"{str(folder)!r} is not a fused model: {what}; write one with `punchcard fuse`")
+    try:
+        kind = _config(Path(folder)).get("model_type")
+    except StorageError as error:
+        raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FUSED:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
     register()

@@ -7,11 +7,11 @@ of L bytes with which o begins: relu(E o - (8 L - 1)) is 1 there, and 0 at all o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from punchcard.language_models.tokens import special_tokens, text_tokens
+from punchcard.language_models.tokens import Tokenizer, special_tokens, text_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +33,7 @@ class Embedding(NamedTuple):
     reward: Tensor
 
 
-def card_bytes(tokenizer: Any, size: int) -> list[bytes]:
+def card_bytes(tokenizer: Tokenizer, size: int) -> list[bytes]:
     """What each token is on the card."""
     special = special_tokens(tokenizer)
     return [_marked(special[number]) if number in special else _readable(text)

@@ -1,7 +1,9 @@
 """A language model with a computer inside, for Hugging Face. This file needs torch and transformers alone.
 
 It is copied as it is into a saved folder, so that `trust_remote_code=True` opens the folder where Punchcard is not
-installed. There are two residual streams. The base's is computed by the base's own code. The card's is this:
+installed. So the whole model is in one file, however long it is.
+
+There are two residual streams. The base's is computed by the base's own code. The card's is this:
 
     embedding     row t of E: the bits of the bytes of token t, ±1, and 0 behind its last byte
     positions     a token's key is the ±1 encoding of its position; its value is 2 relu(E_t)
@@ -19,12 +21,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationMixin, PreTrainedConfig, PreTrainedModel
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 WORD = 32
@@ -45,19 +47,20 @@ class FusedConfig(PreTrainedConfig):
     model_type = "punchcard-fused"
     sub_configs = {"base": AutoConfig}  # noqa: RUF012, as transformers has it
 
-    def __init__(self, base: Any = None, card: Mapping[str, Any] | None = None, **options: Any) -> None:
-        if isinstance(base, Mapping):
-            base = AutoConfig.for_model(**base)
-        self.base = base
+    def __init__(
+        self, base: PreTrainedConfig | Mapping[str, Any] | None = None, card: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        found: PreTrainedConfig | None = AutoConfig.for_model(**base) if isinstance(base, Mapping) else base
+        self.base = found
         self.card = dict(card or {})
-        if base is not None:
-            options["tie_word_embeddings"] = bool(getattr(base, "tie_word_embeddings", False))
+        if found is not None:
+            options["tie_word_embeddings"] = bool(getattr(found, "tie_word_embeddings", False))
             for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
-                options.setdefault(name, getattr(base, name, None))
-            options.setdefault("attn_implementation", getattr(base, "_attn_implementation", None))  # keeps the base's
+                options.setdefault(name, getattr(found, name, None))
+            options.setdefault("attn_implementation", getattr(found, "_attn_implementation", None))  # keeps the base's
         super().__init__(**options)
 
-    def get_text_config(self, *args: Any, **options: Any) -> Any:
+    def get_text_config(self, *args: Any, **options: Any) -> PreTrainedConfig:
         """What a cache is made for."""
         return self if self.base is None else self.base.get_text_config(*args, **options)
 
@@ -147,7 +150,7 @@ class CardStream(nn.Module):
         self.temperature = nn.Parameter(torch.zeros(()), requires_grad=False)
         self.layers = nn.ModuleList(CardLayer(sizes["width"], *shape) for shape in sizes["shapes"])
         self.register_buffer("cards", torch.zeros(len(sizes["skills"]), sizes["width"], sizes["columns"], dtype=torch.int8))
-        self.looped: Any = None
+        self.looped: Loops | None = None
         self.engine = "auto"
         self.observers: list[Callable[[Opinion], None]] = []
         self._by_byte: tuple[Any, list[Tensor], Tensor] | None = None
@@ -273,7 +276,15 @@ def as_word(bits: Tensor) -> int:
     return sum(1 << i for i, bit in enumerate(bits.tolist()) if bit > 0)
 
 
-def loops_of(stream: CardStream) -> Any:
+class Loops(Protocol):
+    """Makes the loops of a skill."""
+
+    def run(self, skill: int, words: Tensor, columns: Sequence[int]) -> tuple[Tensor, int, bool]:
+        """Words in some columns after a run that begins with these words in the window; loops; whether it ended."""
+        ...
+
+
+def loops_of(stream: CardStream) -> Loops:
     """What makes the loops: Punchcard's engines, where it is installed; else the equation, in this file."""
     if stream.engine != "equation" and find_spec("punchcard") is not None:
         try:
@@ -487,7 +498,7 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
 
     def forward(
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, position_ids: Tensor | None = None,
-        past_key_values: Any = None, inputs_embeds: Tensor | None = None, labels: Tensor | None = None,
+        past_key_values: Cache | None = None, inputs_embeds: Tensor | None = None, labels: Tensor | None = None,
         use_cache: bool | None = None, logits_to_keep: int | Tensor = 0, **options: Any,
     ) -> CausalLMOutputWithPast:
         """The base's logits, and what the card adds to them."""
@@ -507,7 +518,7 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         return out
 
     @torch.no_grad()
-    def _with_opinions(self, logits: Tensor, tokens: Tensor, mask: Tensor | None, cache: Any, start: int,
+    def _with_opinions(self, logits: Tensor, tokens: Tensor, mask: Tensor | None, cache: Cache | None, start: int,
                        kept: int | Tensor) -> Tensor:
         tokens = tokens.cpu()
         count = tokens.shape[1]
@@ -532,7 +543,7 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
             logits[row, place] += self.card.added(opinion).to(logits.device, logits.dtype)
         return logits
 
-    def _cached(self, cache: Any, keys: Tensor, values: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    def _cached(self, cache: Cache, keys: Tensor, values: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """The card's keys and values are one more layer of the cache: what is done to a cache is done to them."""
         layer = self.config.get_text_config().num_hidden_layers
         while len(cache.layers) <= layer:

@@ -16,7 +16,6 @@ from punchcard.transformer.weights import active_columns
 
 LEAST_MEMORY, MOST_MEMORY = 1 << 11, 1 << 16
 POSITION_BITS = 20
-MOST_LOOPS = 2_000_000
 PROPER = 1
 """The first of the events is a call of the host: the end of a program. The others are faults."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, Runner, prepare
@@ -77,7 +78,7 @@ class KeptRunner:
         layers = [LayerArrays(*(layer.get_parameter(name).numpy() for name in NAMES)) for layer in self.stream.looped_layers]
         return Weights(self.sizes["width"], "float32", layers)
 
-    def _packed(self, skill: int, words: Any) -> PackedCard:
+    def _packed(self, skill: int, words: AnyArray) -> PackedCard:
         """The program's card with words in its window: bits that were -1, plus 0 or 2."""
         known = self.cards.get(skill)
         if known is None:
@@ -95,7 +96,7 @@ class KeptRunner:
         card[row : row + WORD, first : first + len(words)] += words.T
         return card
 
-    def _read(self, card: Card, columns: Sequence[int]) -> Any:
+    def _read(self, card: Card, columns: Sequence[int]) -> AnyArray:
         row = self.sizes["word_row"]
         if isinstance(card, PackedCard):
             words = card.fields["memory"][list(columns)].astype("<u4")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from punchcard.language_models.fusion.embedding import card_bytes
 from punchcard.language_models.fusion.machine import machine_of
+from punchcard.language_models.tokens import Tokenizer
 from punchcard.machines.riscv.isa import WORD_BITS
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 
@@ -49,7 +50,7 @@ class WrittenToken:
 class TokenWriter:
     """Writes with a fused model, always its best token; of the tokens on the card the last `window` are kept."""
 
-    def __init__(self, model: FusedForCausalLM, tokenizer: Any, *, window: int = SHOWN) -> None:
+    def __init__(self, model: FusedForCausalLM, tokenizer: Tokenizer, *, window: int = SHOWN) -> None:
         self.model, self.tokenizer, self.window = model, tokenizer, window
         self.shown = card_bytes(tokenizer, model.card.sizes["vocabulary"])
         self.names = [skill["name"] for skill in model.card.sizes["skills"]]

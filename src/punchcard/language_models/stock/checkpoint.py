@@ -23,7 +23,7 @@ from punchcard import __version__
 from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
-from punchcard.files import TENSORS_LIMIT, check_readable, read_whole, write_whole
+from punchcard.files import TENSORS_LIMIT, check_readable, read_json, read_whole, write_whole
 from punchcard.folders import MARK, README
 from punchcard.language_models.stock import gpt2, llama
 from punchcard.language_models.stock.decoder import StockDecoder
@@ -125,7 +125,7 @@ class StockCheckpoint:
 
     # Folders
 
-    def write(self, folder: Path, program: Any = None) -> None:
+    def write(self, folder: Path, program: object = None) -> None:
         """The files of the folder."""
         from safetensors.numpy import save
 
@@ -202,7 +202,7 @@ def opened(folder: str | Path, machines: Registry | None = None) -> StockCheckpo
         what = f"it has no {missing[0]}" if place.is_dir() else "there is no such folder"
         raise StorageError(f"{str(folder)!r} is not a stock checkpoint: {what}; one is a folder with {', '.join(needed)}, "
                            "which `punchcard export FILE --to gpt2 -o FOLDER` writes")
-    about = _json(place / MACHINE)
+    about = read_json(place / MACHINE, "description of a machine")
     try:
         sizes = {name: value for name, value in about.items() if type(value) is int}
         text = _text_class(known.kind(about["machine"]), known).of(SimpleNamespace(**sizes))
@@ -222,13 +222,13 @@ def weights_in(folder: str | Path, form: str = "") -> StockWeights:
         tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
-    shape, config = FORMS[form or opened(folder).form], _json(place / CONFIG)
+    shape, config = FORMS[form or opened(folder).form], read_json(place / CONFIG, "configuration of a model")
     noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
     found: StockWeights = shape.weights(noted, config)
     if others := noted.keys() - noted.taken:
         raise WeightsError(f"{MODEL} has {min(others)}, which is not a part of a stock checkpoint")
     for path, wanted in ((CONFIG, shape.config(found)), (GENERATION, _generation(found))):
-        _check_equal(path, _json(place / path), wanted)
+        _check_equal(path, read_json(place / path, "configuration of a model"), wanted)
     return found
 
 
@@ -262,16 +262,6 @@ def structure_in(folder: str | Path, made: StockCheckpoint | None = None) -> Str
     """What the weights in a folder do, or `WeightsError`; `made` is what it says it is, if that is known."""
     found = made or opened(folder)
     return structure_of(weights_in(folder, found.form), found.form, found.placing)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_whole(path, "JSON file"))
-    except ValueError as error:
-        raise StorageError(f"{str(path)!r} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise StorageError(f"{str(path)!r} is not a JSON object")
-    return found
 
 
 def _page(made: StockCheckpoint, count: int) -> str:

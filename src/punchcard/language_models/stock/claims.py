@@ -22,6 +22,7 @@ from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
 from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.formatting import plural
 from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
 from punchcard.language_models.stock.positions import SPACING
@@ -31,8 +32,8 @@ from punchcard.language_models.stock.weights import StockWeights
 from punchcard.machines.registry import Registry
 from punchcard.proof.certificate import Certificate, Claim
 
-APART = (f"columns in which a head's bits agree are {SPACING} positions apart or more, as in every text of a program "
-         "and its trace")
+APART = (f"columns with the same bits for a head are {SPACING} positions apart or more, as in every text of a program and "
+         "its trace")
 SOLVER = "exact arithmetic on the weights, without a solver"
 
 
@@ -54,16 +55,18 @@ def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Ce
     try:
         weights = weights_in(folder, made.form)
         structure = structure_of(weights, made.form, made.placing)
-        shown("columns", f"{len(weights.embedding):,} tokens and {weights.positions:,} positions have entries ±1, as pairs")
+        shown("columns", f"each of {len(weights.embedding):,} tokens and {weights.positions:,} positions is a vector of "
+              "entries ±1, in pairs x and -x: a norm does not change it")
         for number, layer in enumerate(structure.layers, start=1):
             for i, head in enumerate(layer.heads, start=1):
-                shown(f"layer {number}, head {i}", _told(head.gap, weights.dtype))
+                shown(f"layer {number}, head {i}", _about_head(head.gap, weights.dtype))
         cases = check_bits(structure)
-        shown("units", f"every row that units write to is ±1 again, in {cases:,} cases of what they read", cases)
-        shown("entries", f"no entry is further than {max(structure.offset):.3g} from ±1")
-        shown("logits", f"the right token leads by {structure.margin:.3f} at least, in every column with the signs of one")
+        shown("units", f"hidden units leave ±1 in every row that they write to: in all {cases:,} cases of what they read",
+              cases)
+        shown("entries", f"roundings and norms move an entry by {max(structure.offset):.3g} at most from ±1")
+        shown("logits", f"the logit of the right token leads all others by {structure.margin:.3f} or more")
         _check_formula(made, weights)
-        shown("sizes", "the weights are those of the formula for these sizes: they do not depend on a program")
+        shown("sizes", "all weights are what the formula gives for these sizes: they do not depend on a program")
     except WeightsError as error:
         failed = str(error)
     digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
@@ -71,12 +74,12 @@ def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Ce
                        _promises(made), tuple(claims), time.perf_counter() - begin, failed)
 
 
-def _told(gap: HeadGap, dtype: str) -> str:
-    what = f"the column {gap.back} back"
-    if gap.back is None:
-        what = f"the latest column that agrees in {len(gap.entries)} bits"
-    return (f"finds {what}: any other scores {gap.lead:.1f} less, scores are off by {gap.error:.3g} at most, and "
-            f"{gap.left(dtype):.1f} is left beyond what makes all other weights exactly 0")
+def _about_head(gap: HeadGap, dtype: str) -> str:
+    """Where a head attends to, its lead, and the lead at which the weights of all other columns are exactly 0."""
+    what = (f"the column {plural(gap.back, 'position')} back" if gap.back is not None else
+            f"the latest column with the {plural(len(gap.entries), 'bit')} that it asks for")
+    return (f"attends to {what}, and to no other: its score leads by {gap.lead:,.1f}, and "
+            f"{gap.lead - gap.left(dtype):,.1f} is enough (a score is off by {gap.error:.3g} at most)")
 
 
 def _check_formula(made: StockCheckpoint, weights: StockWeights) -> None:

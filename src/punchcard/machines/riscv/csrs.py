@@ -106,13 +106,19 @@ def _whole(name: str, number: int, rows: str = "", *, writable: bool = True) -> 
 
 MISA, MISA_MULTIPLY = 0x40101101, 1 << 12
 """RV32IMAU; the bit of M is 0 on a machine without it."""
+EVENT_COUNTERS = range(3, 32)
+"""The numbers of the counters of events. The specification asks for them and for their selectors; both may always be 0."""
 CSRS: tuple[Csr, ...] = (
     Csr("mstatus", 0x300, (Field("mstatus.mie", 3, 1), Field("mstatus.mpie", 7, 1), Field("mstatus.mpp", 11, 2))),
     Csr("misa", 0x301, fixed=MISA),
     Csr("mie", 0x304, (Field("mie.software", 3, 1), Field("mie.timer", 7, 1), Field("mie.external", 11, 1))),
     _whole("mtvec", 0x305),
     Csr("mcounteren", 0x306, fixed=7),
+    Csr("menvcfg", 0x30A),
     Csr("mstatush", 0x310),
+    Csr("menvcfgh", 0x31A),
+    Csr("mcountinhibit", 0x320),
+    *(Csr(f"mhpmevent{i}", 0x320 + i) for i in EVENT_COUNTERS),
     _whole("mscratch", 0x340),
     _whole("mepc", 0x341),
     Csr("mcause", 0x342, (Field("mcause.code", 0, 5), Field("mcause.interrupt", 31, 1))),
@@ -124,8 +130,10 @@ CSRS: tuple[Csr, ...] = (
     *(Csr(name, 0x7A0 + i) for i, name in enumerate(("tselect", "tdata1", "tdata2", "tdata3"))),
     _whole("mcycle", 0xB00),
     _whole("minstret", 0xB02, "mcycle"),
+    *(Csr(f"mhpmcounter{i}", 0xB00 + i) for i in EVENT_COUNTERS),
     _whole("mcycleh", 0xB80),
     _whole("minstreth", 0xB82, "mcycleh"),
+    *(Csr(f"mhpmcounter{i}h", 0xB80 + i) for i in EVENT_COUNTERS),
     _whole("cycle", 0xC00, "mcycle", writable=False),
     _whole("time", 0xC01, "mtime", writable=False),
     _whole("instret", 0xC02, "mcycle", writable=False),

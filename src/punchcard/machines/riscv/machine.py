@@ -135,6 +135,16 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         registers = self._named([guest.register(i) for i in range(len(REGISTERS))])
         return Readout({**registers, **self._control(card)}, self.counter(card))
 
+    def readouts(self, programs: Sequence[RiscvProgram], cards: Sequence[Card]) -> list[Readout]:
+        """With arrays, where all words are in their columns."""
+        packed = [card for card in cards if isinstance(card, PackedCard)]
+        if self.design.lags or self.sizes.privileged or len(packed) < len(cards):
+            return super().readouts(programs, cards)
+        registers = self.layout.numbers(packed, "memory", "registers", signed=True).tolist()
+        counters = self.layout.numbers(packed, "counter", "scratchpad")[:, 0].tolist()
+        return [Readout(dict(zip(REGISTERS, own, strict=True)), counter)
+                for own, counter in zip(registers, counters, strict=True)]
+
     def _control(self, card: Card) -> dict[str, int | str]:
         """Mode and control registers, where the machine has them."""
         if not self.sizes.privileged:
@@ -187,10 +197,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
-        self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None
+        self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
-        found = super().result(program, course, begin, host)
+        found = super().result(program, course, begin, host, seen)
         if self.sizes.privileged:
             return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
@@ -272,21 +282,23 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
 
     def listing(self, program: RiscvProgram, source: str | None = None) -> Listing:
         """Every word that is an instruction; without the text of its file the instructions are the lines."""
-        found: list[tuple[int, str]] = []
+        found: list[ListedInstruction] = []
+        own = Path(program.source).name
+        places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
         known = frozenset(self.sizes.decoder.instructions)
-        own, lines = Path(program.source).name, [] if source is None else lines_of(source)
         for segment in program.segments:
             first = -(-segment.address // WORD_BYTES) * WORD_BYTES
             for address in range(first, segment.address + len(segment.data) - WORD_BYTES + 1, WORD_BYTES):
                 word = int.from_bytes(segment.data[address - segment.address :][:WORD_BYTES], "little")
                 decoded = decode(word)
                 if decoded is not None and decoded.instruction in known and len(found) < MOST_LISTED:
-                    found.append((address, text_of(word, address, program.name_of)))
+                    name, text = program.name_of(address), text_of(word, address, program.name_of)
+                    line = len(found) + 1 if source is None else places.get(address)
+                    symbol = name if name in program.symbols else ""
+                    found.append(ListedInstruction(address, line, text, f"{word:08x}", symbol))
         if source is None:
-            return Listing([f"{program.name_of(address)}: {text}" for address, text in found],
-                           [ListedInstruction(address, line, text) for line, (address, text) in enumerate(found, start=1)])
-        places = {address: line.line for address, line in program.lines.items() if Path(line.file).name == own}
-        return Listing(lines, [ListedInstruction(address, places.get(address), text) for address, text in found])
+            return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
+        return Listing(lines_of(source), found)
 
     def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
         """Empty: the output is the result."""

@@ -155,7 +155,7 @@ class Program:
 
     def named(self, memory: Sequence[int]) -> dict[str, int]:
         """The values of a memory by the names of its cells."""
-        return dict(zip(self.cell_names(), memory, strict=True))
+        return dict(zip(self._cell_names, memory, strict=True))
 
     def to_json(self) -> str:
         """The program as one JSON object; a halt is written as null."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from punchcard.arguments import checked
+from punchcard.card.encoding import checked_words
 from punchcard.card.layout import Card, Cards
 from punchcard.card.packed import PackedCard
+from punchcard.card.packed_stack import PackedStack
 from punchcard.errors import ProgramError
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.design import Design, by_name
@@ -18,6 +20,7 @@ from punchcard.machines.display_values import DisplayValue, ListedInstruction, L
 from punchcard.machines.interpreter import Quick
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning
+from punchcard.machines.result import Readout
 from punchcard.machines.streams import Read, Write
 from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import SubleqOneLayer
@@ -119,6 +122,41 @@ class SubleqMachine(Machine[Program, State]):
                 commands[number] = np.add(first, (instruction.a, instruction.b, instruction.c))
         return SubleqContent(program.memory, commands)
 
+    def pack_all(self, programs: Sequence[Program]) -> list[PackedCard]:
+        """Programs with the same instructions differ in their words alone: those of all are written at once."""
+        if not self.design.words_alone or type(self).punch is not Machine.punch:
+            return super().pack_all(programs)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, program in enumerate(programs):
+            groups.setdefault((id(program.instructions), len(program.memory)), []).append(number)
+        found: dict[int, PackedCard] = {}
+        for members in groups.values():
+            own = [programs[number] for number in members]
+            stack, region = PackedStack(self.pack(own[0]), len(own)), self.layout.region("memory")
+            self._check_words(own)
+            for rows in self.design.word_rows:
+                place = self.layout.place(rows)
+                words = checked_words(np.array([one.memory for one in own], dtype=np.int64), place.size, signed=True)
+                stack.put_words(place, slice(region.start, region.start + words.shape[1]), words)
+            found.update(zip(members, stack.cards(), strict=True))
+        return [found[number] for number in range(len(programs))]
+
+    def _check_words(self, programs: Sequence[Program]) -> None:
+        """Raise an error for the first program with a word that does not fit."""
+        half = 1 << self.sizes.word_bits - 1
+        for program in programs:
+            if min(program.memory, default=0) < -half or max(program.memory, default=0) >= half:
+                self.check_fits(program)
+
+    def readouts(self, programs: Sequence[Program], cards: Sequence[Card]) -> list[Readout]:
+        """With arrays, those of programs with as many cells together."""
+        packed = [card for card in cards if isinstance(card, PackedCard)]
+        if len({len(program.memory) for program in programs}) != 1 or len(packed) < len(cards):
+            return super().readouts(programs, cards)
+        states = self.states(packed, len(programs[0].memory))
+        return [Readout(program.named(state.memory), state.program_counter, self._is_at_halt(program, state))
+                for program, state in zip(programs, states, strict=True)]
+
     def meaning(self, card: Meaning) -> None:
         self.design.meaning(self.sizes, card)
 
@@ -137,6 +175,10 @@ class SubleqMachine(Machine[Program, State]):
         return dict(program.named(state.memory))
 
     def at_halt(self, program: Program, state: State) -> bool:
+        return self._is_at_halt(program, state)
+
+    @staticmethod
+    def _is_at_halt(program: Program, state: State) -> bool:
         inside = 0 <= state.program_counter < len(program.instructions)
         return inside and not isinstance(program.instructions[state.program_counter], Subleq)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port
-from punchcard.engines.controls import OutputBuffer
-from punchcard.machines.ports import BYTE, StreamHost
+from punchcard.engines.controls import InputBuffer, OutputBuffer
+from punchcard.machines.ports import BYTE, HostInput, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Write
 from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
@@ -44,7 +44,26 @@ class VonNeumannHost(StreamHost):
         alone = Pattern("event", "scratchpad", tuple(1 if name == OUTPUT else -1 for name in names))
         others = [pattern for name, pattern in zip(names, self._patterns, strict=True) if name != OUTPUT]
         buffer = OutputBuffer(self._layout, "memory", self._ports[self._sizes.output_port], 0, self._write)
-        return {alone: buffer, **dict.fromkeys(others, self)}
+        return {alone: buffer, **self._inputs(tuple(others)), **dict.fromkeys(others, self)}
+
+    def _inputs(self, instead: tuple[Pattern, ...]) -> Mapping[Pattern, Port]:
+        """Buffers for an input that can be read ahead: of instructions that hand it to the output, or to a cell."""
+        numbers, sizes = HostInput(self), self._sizes
+        if numbers.ahead(0) is None:
+            return {}
+        flags = tuple(1 if name == "source" else -1 for name in VonNeumannDesign.event_names)
+        alone = Pattern("event", "scratchpad", flags)
+        reads = self._is_word(sizes.source, self._dialect.input_port)
+        writes = self._is_word(sizes.destination, sizes.output_port)
+        place = "memory", self._ports[sizes.input_cell]
+        return {pattern: InputBuffer(self._layout, also, place, self._input_sign(to_cell=to_cell),
+                                     self._input_others(to_cell=to_cell), END_OF_INPUT, numbers, (*instead, alone), self)
+                for pattern, also, to_cell in ((writes, (alone, reads), False), (alone, (reads,), True))}
+
+    def _is_word(self, operand: str, value: int) -> Pattern:
+        """The pattern of an operand that has this value."""
+        return Pattern(f"word.{operand}", "scratchpad",
+                       tuple(1 if value >> i & 1 else -1 for i in range(self._sizes.word_bits)))
 
     def _serve(self, loop: int, card: Card) -> None:
         """Write what the last instruction stored at the output port, and empty the port."""
@@ -94,7 +113,7 @@ class VonNeumannHost(StreamHost):
 
     def _give_input(self, card: Card) -> bool:
         """Put an input where the instruction reads it; False if there is none."""
-        sizes, rule, put = self._sizes, self._dialect.input, self._layout.put_number_at
+        sizes, put = self._sizes, self._layout.put_number_at
         source, destination = (self._word(card, x) for x in (sizes.source, sizes.destination))
         port = self._dialect.input_port % (1 << sizes.word_bits)
         minuend = destination == port != sizes.output_port
@@ -112,10 +131,20 @@ class VonNeumannHost(StreamHost):
         if source != port:
             return True
         to_cell = destination < sizes.first_port
-        given = -value if to_cell and rule != "subtracts" else value
+        given = self._input_sign(to_cell=to_cell) * value
         put(card, "memory", self._ports[sizes.input_cell], given % (1 << sizes.word_bits))
-        put(card, f"word.{sizes.source}", self._scratch, sizes.input_cell)
-        if to_cell and rule == "sets":
-            put(card, f"word.{sizes.destination}", self._scratch, sizes.output_port)
-            put(card, f"away.{sizes.destination}", self._scratch, 1)
+        for rows, column, number in self._input_others(to_cell=to_cell):
+            put(card, rows, column, number)
         return True
+
+    def _input_sign(self, *, to_cell: bool) -> int:
+        """What an input is multiplied with, so that the instruction does with it what its dialect says."""
+        return -1 if to_cell and self._dialect.input != "subtracts" else 1
+
+    def _input_others(self, *, to_cell: bool) -> tuple[tuple[str, int, int], ...]:
+        """The operands of an instruction that takes its source from the input cell: rows, column and number of each."""
+        sizes, scratch = self._sizes, self._scratch
+        source = (f"word.{sizes.source}", scratch, sizes.input_cell)
+        if not to_cell or self._dialect.input != "sets":
+            return (source,)
+        return source, (f"word.{sizes.destination}", scratch, sizes.output_port), (f"away.{sizes.destination}", scratch, 1)

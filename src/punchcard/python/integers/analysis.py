@@ -121,7 +121,9 @@ class StatementTypes:
         names = dict(names)
         first = node.targets[0]
         if isinstance(first, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List):
-            if len(node.targets) > 1 or len(first.elts) != len(node.value.elts):
+            if len(node.targets) > 1:
+                self.fail(node, "several values to several targets at once", "write an assignment for each target")
+            if len(first.elts) != len(node.value.elts):
                 self.fail(node, f"{len(first.elts)} names for {len(node.value.elts)} values")
             self._assign_parts(first.elts, [self.expressions.value(each, names) for each in node.value.elts], names)
             return names

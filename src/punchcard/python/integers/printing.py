@@ -51,9 +51,13 @@ class PrintCode(CodePart):
     def _compute_early(self, nodes: list[ast.expr]) -> None:
         """Everything is computed before anything is written: a call may write as well, and an expression may fail."""
         parts = [inner for node in nodes for inner in pieces_of(node) if self.facts.is_reached(inner)]
-        busy = [inner for inner in parts if self.facts.is_busy(inner)]
+        busy = [inner for inner in parts if self._is_early(inner)]
         if busy and busy != parts[:1]:  # a single one that comes first is computed before anything is written anyway
             self._early = {inner: self.out.kept(self.evaluate(inner)) for inner in busy}
+
+    def _is_early(self, node: ast.expr) -> bool:
+        """Whether an expression is computed before anything is written: it may fail, write, or use cells of routines."""
+        return self.facts.is_busy(node) or not self.facts.is_plain(node)
 
     def write(self, node: ast.expr) -> None:
         self.write_bytes(self._written(node, "").encode())
@@ -76,7 +80,7 @@ class PrintCode(CodePart):
             shown = chr(known) if value.kind == "char" else str(known)
             return pending + (str(bool(known)) if value.kind == "bool" else shown)
         form = self._early.get(node)
-        if form is None and self.facts.is_busy(node):
+        if form is None and self._is_early(node):
             form = self.out.kept(self.evaluate(node))
         self.write_bytes(pending.encode())
         self.write_value(value, self.evaluate(node) if form is None else form)

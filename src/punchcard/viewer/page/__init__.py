@@ -17,8 +17,8 @@ from typing import Any
 from punchcard.errors import printable
 
 PARTS = ("base64", "elements", "decode", "equation", "story", "sources", "geometry", "arrows", "card", "time", "program",
-         "heads", "values", "column", "attention", "weights", "code", "inspector", "keys", "view", "subleq",
-         "playground", "page")
+         "heads", "values", "column", "attention", "weights", "code", "inspector", "keys", "view", "source",
+         "punching", "subleq", "asq", "brainfuck", "images", "turing", "playground", "page")
 """The files of the module, each after those that it imports."""
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)

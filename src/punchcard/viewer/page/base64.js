@@ -21,3 +21,9 @@ export function whole(text) {
 export function asNumbers(given) {
   return typeof given === "string" ? floats(given) : given;
 }
+
+/** What was written as JSON, compressed by zlib and put into base64. */
+export async function inflated(text) {
+  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}

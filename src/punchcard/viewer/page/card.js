@@ -1,5 +1,5 @@
 /** The card as a picture: bands of rows, groups of columns, bits in two colours and two sizes, real numbers on a scale. */
-import { bandsOf, bitsOf, columnName, rowName } from "./decode.js";
+import { bandsOf, bitsOf, columnName, counterText, rowName } from "./decode.js";
 import { colours, make, pretty } from "./elements.js";
 import { columnAt, placeBands, placeColumns, rowAt } from "./geometry.js";
 import { Arrows } from "./arrows.js";
@@ -23,7 +23,8 @@ export class Card {
     // What a moment that was shown held stays unfolded, so that the picture keeps still from step to step.
     this.held = new Set();
     this.words = new Set();
-    this.used = new Set(Object.keys(view.about.column_names).map(Number));
+    const { columns_shown: always, column_names: named, layout: { columns: count } } = view.about;
+    this.used = new Set(always.length < count ? always : Object.keys(named).map(Number));
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
     this.arrows = new Arrows(view, act);
@@ -344,7 +345,7 @@ export class Card {
     const { counter, shown, program } = this.view.about;
     if (!counter || band.start !== counter.start || column !== counter.column) return "";
     const value = this.view.state.values[shown.findIndex((one) => one.name === counter.name)];
-    return program.instructions.some(({ number }) => String(number) === value) ? `: instruction ${value}` : "";
+    return program.instructions.some(({ number }) => String(number) === value) ? `: instruction ${counterText(this.view.about, value)}` : "";
   }
 
   /** Show a column from now on, folded or not. */

@@ -60,6 +60,11 @@ export function bandsOf(layout) {
     : [{ name: block.name, start: block.start, rows: block.rows, block }]));
 }
 
+/** A program counter as people write it on this machine: an address of RISC-V is hexadecimal. */
+export function counterText({ counter_base: base }, number) {
+  return base === 16 ? `0x${Number(number).toString(16).padStart(4, "0")}` : String(number);
+}
+
 /** A row by its band and its number there. */
 export function rowName(bands, row) {
   const band = bands.find((one) => row >= one.start && row < one.start + one.rows);

@@ -16,10 +16,15 @@ export class Inspector {
     this.panels = Object.fromEntries(names.map((name) => [name, new TABS[name][1](view, act)]));
     this.tabs = names.map((name, i) => make("button", { type: "button", role: "tab", id: `${view.id}-${name}`,
       "aria-controls": `${view.id}-panel`, title: `${TABS[name][0]} (${i + 1})`,
-      click: () => act.tab(name) }, TABS[name][0]));
+      click: () => act.tab(name) }, this.titleOf(name)));
     this.panel = make("div", { class: "panel", role: "tabpanel", id: `${view.id}-panel`, tabindex: 0 });
     this.element = make("section", { class: "inspector", "aria-label": "Details" },
       make("div", { class: "tabs", role: "tablist", "aria-label": "Details" }, this.tabs), this.panel);
+  }
+
+  /** A machine whose instructions have an encoding shows a disassembly. */
+  titleOf(name) {
+    return name === "code" && this.view.about.program.instructions.some(({ word }) => word) ? "Disassembly" : TABS[name][0];
   }
 
   /** Without details, the values. */

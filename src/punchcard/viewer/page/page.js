@@ -18,7 +18,7 @@
  *         The page computes every card from the equation. `model` and `card` come from `viewer/html.py`. `loops` has, by
  *         number, what a loop's card does not say by itself: parts of a state (output, read, message), and `changes`:
  *         [[row, column, value], ...] that a host made to the card between the loops, as input for a port.
- *     {kind: "playground", machines: {"bits/pointer bits": {about, model, story, formulas}}, bits, least, most, gallery}
+ *     {kind: "playground", machines: {family: packed}, gallery, library, brainfuck}
  *         A page to write programs on: see `viewer/playground.py`.
  */
 import { make } from "./elements.js";

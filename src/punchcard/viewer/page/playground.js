@@ -1,81 +1,177 @@
 /** The playground: a program that is typed or chosen, and its run below. The program is in the address, after the #. */
 import { make } from "./elements.js";
+import { inflated } from "./base64.js";
 import { sourceOf } from "./sources.js";
-import { assemble, columnsOf, runOf } from "./subleq.js";
+import { assembleAsq } from "./asq.js";
+import { assembleBrainfuck } from "./brainfuck.js";
+import { runImage } from "./images.js";
+import { assembleSubleq, columnsOf, runSubleq } from "./subleq.js";
+import { assembleTuring, runTuring, sizesOf } from "./turing.js";
 
 /** Text as letters that an address may hold, and back. */
 const packed = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
   .replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 const unpacked = (text) => new TextDecoder("utf-8", { fatal: true })
   .decode(Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (letter) => letter.codePointAt(0)));
+const bitsFor = (count) => Math.ceil(Math.log2(Math.max(1, count)));
+const IMAGE_BITS = 16;
+
+/** How a page reads the words of an image, and which machine it needs; `assemble` gives {words, labels, lines, source}. */
+const image = (assemble) => ({ family: "images", reads: true, bits: [IMAGE_BITS], assemble,
+  needs: ({ words }, _, { least }) => [IMAGE_BITS, Math.max(least, bitsFor(words.length))],
+  tooLarge: ({ words }, most) => `the program has ${words.length} words, and this page has room for ${most}`,
+  run: (program, template, [bits, length], { name, input }) => runImage(program, template, { bits, length, name, input }) });
+
+/** The languages that this page can read. `data` is what came with the page. */
+const LANGUAGES = {
+  subleq: { title: "SUBLEQ", family: "subleq", bits: [8, 16], assemble: (text, bits) => assembleSubleq(text, bits),
+    needs: (program, bits, { least }) => [bits, Math.max(least, bitsFor(columnsOf(program)))],
+    tooLarge: (program, most) => `the program needs a card of ${columnsOf(program)} columns, and this page has room for ${most}`,
+    run: (program, template, [bits], { name }) => runSubleq(program, template, { bits, name }) },
+  asq: { title: "asq: SUBLEQ with one memory", ...image((text, bits, data) => assembleAsq(text, bits, data.library)) },
+  brainfuck: { title: "Brainfuck", ...image((text, bits, data) => assembleBrainfuck(text, bits, data.brainfuck, data.library)) },
+  turing: { title: "Turing machine", family: "turing", bits: [], assemble: (text) => assembleTuring(text),
+    needs: (program) => sizesOf(program),
+    tooLarge: ({ states, symbols, tape }) => `the machine has ${states.length} states, ${symbols.length} symbols and ${tape.length} squares, `
+      + "and this page has room for 16, 7 and 30",
+    run: (program, template, _, { name }) => runTuring(program, template, { name }) },
+};
 
 export class Playground {
   constructor(element, data, show) {
-    Object.assign(this, { element, data, show });
+    Object.assign(this, { element, data, show, machines: {} });
     element.classList.add("punchcard", "playground");
-    const choose = () => this.load(data.gallery[this.gallery.value]);
-    this.gallery = make("select", { "aria-label": "A program of the gallery", change: choose },
-      data.gallery.map(({ title }, i) => make("option", { value: i }, title)));
-    this.bits = make("select", { "aria-label": "Bits of a word", change: () => this.run() },
-      data.bits.map((bits) => make("option", { value: bits }, `${bits}-bit words`)));
+    this.language = make("select", { "aria-label": "The language", change: () => this.settle() },
+      Object.entries(LANGUAGES).map(([name, { title }]) => make("option", { value: name }, title)));
+    this.bits = make("select", { "aria-label": "Bits of a word", change: () => this.run() });
     this.look = make("p", { class: "look" });
-    this.text = make("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "The program",
-      rows: 10, keydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); } });
+    const enter = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); };
+    this.text = make("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Your program",
+      rows: 10, keydown: enter });
+    this.input = make("textarea", { spellcheck: "false", autocapitalize: "off", "aria-label": "Its input", rows: 2, class: "input", keydown: enter });
+    this.given = make("label", { class: "given" }, make("span", {}, "Input"), this.input);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
     this.link = make("button", { type: "button", click: () => this.copy() }, "copy link");
     this.stage = make("div", { class: "stage" });
+    this.cards = data.gallery.map((entry, i) => make("button", { type: "button", class: "entry", "aria-pressed": "false", "data-place": `entry ${i}`,
+      click: () => this.load(entry) }, this.picture(entry), make("span", { class: "title" }, entry.title),
+    make("span", { class: "hint" }, entry.kind)));
+    this.editor = make("section", { class: "editor" }, make("div", { class: "choose" }, this.language, this.bits,
+      make("button", { type: "button", class: "main", click: () => this.run(), title: "Run it (Ctrl+Enter)" }, "Run"), this.link),
+    this.text, this.given, this.problem);
     element.replaceChildren(make("header", { class: "bar" }, make("h1", {}, "Punchcard playground"),
       make("p", {}, "A transformer whose weights are set by formula runs your program. It runs in this page.")),
-    make("section", { class: "editor" }, make("div", { class: "choose" }, this.gallery, this.bits,
-      make("button", { type: "button", class: "main", click: () => this.run(), title: "Run it (Ctrl+Enter)" }, "Run"), this.link),
-    this.look, this.text, this.problem), this.stage);
+    make("nav", { class: "gallery", "aria-label": "The gallery" }, this.cards), this.look, this.editor, this.stage);
     addEventListener("hashchange", () => { if (window.location.hash !== this.hash) this.open(); });
     this.ready = this.open();
+  }
+
+  picture({ picture }) {
+    const found = make("span", { class: "picture", "aria-hidden": "true" });
+    found.innerHTML = picture ?? ""; // an SVG that came with the page
+    return found;
   }
 
   /** What the address has, or the first program of the gallery. */
   open() {
     const given = new URLSearchParams(window.location.hash.slice(1));
-    if (!given.has("subleq")) return this.load(this.data.gallery[0]);
+    const shown = this.data.gallery.find(({ id }) => id === given.get("show"));
+    if (shown) return this.load(shown);
+    const language = Object.keys(LANGUAGES).find((name) => given.has(name));
+    if (!language) return this.load(this.data.gallery[0]);
+    this.settle(language, given.get("bits"));
+    this.mark(null);
     try {
-      this.text.value = unpacked(given.get("subleq"));
+      this.text.value = unpacked(given.get(language));
+      this.input.value = given.has("input") ? unpacked(given.get("input")) : "";
     } catch {
       return this.fail(new Error("the address has no program that can be read: was it cut?"));
     }
-    if (this.data.bits.includes(Number(given.get("bits")))) this.bits.value = given.get("bits");
-    this.look.textContent = "";
     return this.run();
   }
 
-  load({ text, look, bits, title }) {
-    this.title = { text, title };
-    this.text.value = text;
-    this.bits.value = bits;
-    this.look.textContent = look;
+  /** The controls of a language. */
+  settle(language = this.language.value, bits = null) {
+    this.language.value = language;
+    const { bits: sizes, reads } = LANGUAGES[language];
+    this.bits.replaceChildren(...sizes.map((size) => make("option", { value: size }, `${size}-bit words`)));
+    this.bits.hidden = sizes.length < 2;
+    if (sizes.includes(Number(bits))) this.bits.value = bits;
+    this.given.hidden = !reads;
+    this.editor.hidden = false;
+    this.text.readOnly = false;
+  }
+
+  /** A program of the gallery: to be changed and run, or with its machine made beforehand, to be looked at. */
+  load(entry) {
+    this.title = entry;
+    this.mark(entry);
+    if (!entry.text) return this.display(entry);
+    this.settle(entry.language, entry.bits);
+    this.text.value = entry.text;
+    this.input.value = entry.input ?? "";
     return this.run();
   }
+
+  mark(entry) {
+    this.data.gallery.forEach((one, i) => this.cards[i].setAttribute("aria-pressed", String(one === entry)));
+    this.look.textContent = entry?.look ?? "";
+    this.look.hidden = !entry;
+  }
+
+  /** A run that was prepared: its text cannot be changed here. */
+  async display(entry) {
+    this.editor.hidden = true;
+    this.problem.hidden = true;
+    this.address(`#show=${entry.id}`);
+    return this.put(entry.image ? await this.prepared(entry) : await inflated(entry.view));
+  }
+
+  /** A program that was compiled to words beforehand. */
+  async prepared({ image: { labels, ...words }, title }) {
+    const { sizes, least } = await this.machinesOf("images");
+    const length = Math.max(least, bitsFor(words.words.length));
+    return runImage({ ...words, labels: new Map(labels) }, sizes[`${IMAGE_BITS}/${length}`], { bits: IMAGE_BITS, length, name: title, input: "" });
+  }
+
+  /** Machines of a family, by the sizes that they are for. */
+  async machinesOf(family) {
+    this.machines[family] ??= inflated(this.data.machines[family]);
+    return this.machines[family];
+  }
+
+  /** The program of a text. */
+  read(language, text, bits = LANGUAGES[language].bits[0]) { return LANGUAGES[language].assemble(text, bits, this.data); }
 
   /** Assemble, punch and show. What is wrong is said with its line and a caret. */
   async run() {
-    const bits = Number(this.bits.value);
+    const language = LANGUAGES[this.language.value];
+    const bits = Number(this.bits.value) || language.bits[0];
+    const [text, input] = [this.text.value, language.reads ? this.input.value : ""];
     try {
-      const program = assemble(this.text.value, bits);
-      const columns = columnsOf(program);
-      const length = Math.max(this.data.least, Math.ceil(Math.log2(columns)));
-      const template = this.data.machines[`${bits}/${length}`];
-      if (!template) {
-        throw new Error(`the program needs a card of ${columns} columns, and this page has room for ${this.data.most}: `
-          + "run it with `punchcard view`");
-      }
+      const program = this.read(this.language.value, text, bits);
+      const { sizes, least, most } = await this.machinesOf(language.family);
+      const key = language.needs(program, bits, { least });
+      const template = sizes[key.join("/")];
+      if (!template) throw new Error(`${language.tooLarge(program, most)}: run it with \`punchcard view\``);
       this.problem.hidden = true;
-      this.hash = `#bits=${bits}&subleq=${packed(this.text.value)}`;
-      history.replaceState(null, "", this.hash);
-      const place = make("div", {});
-      this.stage.replaceChildren(place);
-      this.view = await this.show(place, sourceOf(runOf(program, template, bits, this.name())));
+      this.address(`#${language.bits.length > 1 ? `bits=${bits}&` : ""}${input ? `input=${packed(input)}&` : ""}${this.language.value}=${packed(text)}`);
+      await this.put(language.run(program, template, key, { name: this.name(), input }));
     } catch (error) {
       this.fail(error);
     }
+    return this.view;
+  }
+
+  address(hash) {
+    this.hash = hash;
+    history.replaceState(null, "", hash);
+  }
+
+  async put(data) {
+    const place = make("div", {});
+    this.stage.replaceChildren(place);
+    this.view = await this.show(place, sourceOf(data));
     return this.view;
   }
 

@@ -180,11 +180,27 @@ function search(states, what, moment, forward, instructions, end, size) {
 }
 
 const KEPT = 600;
+/** Entries of all cards that are kept for a while, and of those that are kept for good. */
+const ROOM = 1 << 23;
+const MARKED = 1 << 26;
 const HEADS_KEPT = 32;
-/** Milliseconds that a page runs ahead at a time. */
-const AHEAD = 40;
-/** Every so many loops a card is kept for good, so that going back is quick too. */
+/** Milliseconds that a page runs ahead at a time, and then leaves to others. */
+const AHEAD = 24;
+const PACE = 16;
+/** Milliseconds that a page runs ahead before it waits for a question. */
+const MOST_AHEAD = 30_000;
+/** Every so many loops a card is kept for good, so that going back is quick too; of a long run fewer. */
 const MARK = 32;
+/** Cards of so many columns show attention as a matrix. */
+const MATRIX = 128;
+
+const pause = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
+
+/** A card in fewer bytes, where its entries are small whole numbers. */
+function small(card) {
+  const found = Int8Array.from(card);
+  return found.every((entry, i) => entry === card[i]) ? found : card.slice();
+}
 
 /** The equation itself: every card is computed when somebody asks for it. */
 class Computed extends Inside {
@@ -193,7 +209,11 @@ class Computed extends Inside {
     this.model = new Model(data.model);
     this.facts = data.loops ?? {};
     this.cards = new Map([[0, typeof data.card === "string" ? floats(data.card) : data.card]]);
-    this.marks = new Map(this.cards);
+    this.marks = new Map([[0, small(this.cards.get(0))]]);
+    this.between = MARK;
+    this.kept = Math.max(12, Math.min(KEPT, Math.floor(ROOM / this.cards.get(0).length)));
+    /** How soon a page may ask again for the end of the run. */
+    this.pace = PACE;
     this.teller = new Storyteller(data.about, this.bands, data.story);
     /** The attention of the last heads: the sentence, the arrows and the table ask for the same. */
     this.replies = new Map();
@@ -205,19 +225,30 @@ class Computed extends Inside {
   }
 
   card(moment) {
-    const found = this.cards.get(moment) ?? this.marks.get(moment);
-    if (found) return found;
     let from = moment;
     while (!this.cards.has(from) && !this.marks.has(from)) from -= 1;
-    let card = this.cards.get(from) ?? this.marks.get(from);
-    for (; from < moment; from++) {
-      card = this.served(this.model.step(card, from), from + 1);
-      this.notice(card, from + 1);
-      this.cards.set(from + 1, card);
-      if ((from + 1) % (2 * this.layers * MARK) === 0) this.marks.set(from + 1, card);
-      if (this.cards.size > KEPT) this.cards.delete(this.cards.keys().next().value);
+    let card = this.cards.get(from) ?? Float64Array.from(this.marks.get(from));
+    this.keep(card, from);
+    const whole = 2 * this.layers;
+    while (from < moment) {
+      const by = from % whole === 0 && moment - from >= whole ? whole : 1;
+      card = by === 1 ? this.model.step(card, from) : this.model.loop(card);
+      from += by;
+      card = this.served(card, from);
+      this.notice(card, from);
+      this.keep(card, from);
     }
     return card;
+  }
+
+  keep(card, moment) {
+    this.cards.set(moment, card);
+    if (this.cards.size > this.kept) this.cards.delete(this.cards.keys().next().value);
+    if (moment % (2 * this.layers * this.between) || this.marks.has(moment)) return;
+    this.marks.set(moment, small(card));
+    if (this.marks.size * card.length <= MARKED) return;
+    this.between *= 2;
+    for (const at of this.marks.keys()) if (at % (2 * this.layers * this.between)) this.marks.delete(at);
   }
 
   /** Where the end of a run is not known yet: whether a card shows that the program has halted. */
@@ -225,15 +256,21 @@ class Computed extends Inside {
     const { about, halting } = this.data;
     if (!halting || about.loops !== null || moment % (2 * this.layers)) return;
     const from = halting.column * this.model.width + halting.start;
-    if (halting.bits.every((bit, i) => card[from + i] === bit)) Object.assign(about, { loops: moment / (2 * this.layers), ended: "halted" });
+    if (halting.bits.every((bit, i) => card[from + i] === bit)) this.end(moment / (2 * this.layers), "halted");
   }
+
+  end(loops, ended) { Object.assign(this.data.about, { loops, ended }); }
 
   /** Run ahead, for some time at most, to learn where the run ends. */
   async explore() {
-    const { about, halting } = this.data;
+    const { about, halting, host } = this.data;
     const begun = performance.now();
     this.ahead ??= 0;
-    while (halting && about.loops === null && performance.now() - begun < AHEAD) this.card(2 * this.layers * (this.ahead += 1));
+    this.spent ??= 0;
+    const open = () => (halting || host) && about.loops === null && this.spent < MOST_AHEAD;
+    if (!open() && about.loops === null) this.pace = 1000;
+    while (open() && performance.now() - begun < AHEAD) this.card(2 * this.layers * (this.ahead += 1));
+    this.spent += performance.now() - begun;
     return { known_loops: about.loops ?? this.ahead, loops: about.loops, ended: about.ended, message: null };
   }
 
@@ -243,10 +280,16 @@ class Computed extends Inside {
     return isServed ? this.model.step(this.card(moment - 1), moment - 1) : this.card(moment);
   }
 
-  /** The card with what a host put there between two loops. */
+  /** The card with what a host put there between two loops. One in the page is asked once for each loop, in their order. */
   served(card, moment) {
-    const changes = moment % (2 * this.layers) === 0 ? this.facts[moment / (2 * this.layers)]?.changes ?? [] : [];
-    for (const [row, column, value] of changes) card[column * this.model.width + row] = value;
+    if (moment % (2 * this.layers)) return card;
+    const loop = moment / (2 * this.layers);
+    const { host, about } = this.data;
+    if (host && !(loop in this.facts) && about.loops === null) {
+      this.facts[loop] = host(card, this.facts[loop - 1] ?? {});
+      if (this.facts[loop].ended) this.end(loop, this.facts[loop].ended);
+    }
+    for (const [row, column, value] of this.facts[loop]?.changes ?? []) card[column * this.model.width + row] = value;
     return card;
   }
 
@@ -265,7 +308,7 @@ class Computed extends Inside {
   }
 
   async state(wanted) {
-    if (this.data.halting) this.card(wanted); // it may find the end of the run
+    if (this.data.halting || this.data.host) this.reach(wanted);
     const moment = Math.min(wanted, this.last().moment);
     const { loop, layer, stage } = split(moment, this.layers);
     const { about } = this.data;
@@ -281,6 +324,14 @@ class Computed extends Inside {
       story: storyOf(this, this.teller, moment), ended: done ? about.ended : null, loops: about.loops, known_loops: about.loops ?? loop };
   }
 
+  /** Make the cards up to a moment, or to the end of the run if they show it. */
+  reach(moment) {
+    const step = 2 * this.layers;
+    let at = Math.floor(moment / step) * step;
+    while (!this.cards.has(at) && !this.marks.has(at)) at -= step;
+    while (this.data.about.loops === null && at + step <= moment) this.card(at += step);
+  }
+
   async attention(loop, layer, head) { return this.attended(loop, layer, head); }
 
   attended(loop, layer, head) {
@@ -292,20 +343,23 @@ class Computed extends Inside {
 
   computed(loop, layer, head) {
     const card = this.card(2 * this.layers * loop + 2 * layer);
-    const n = card.length / this.model.width;
-    const { scores, weights } = this.model.layers[layer].attention(card, head);
+    const found = this.model.layers[layer].attention(card, head);
+    const { n } = found;
+    const matrix = n <= MATRIX ? new Float64Array(n * n) : null;
     const moves = [];
     for (let j = 0; j < n; j++) {
-      for (let i = 0; i < n; i++) {
-        if (weights[j * n + i] < 1 / 64) continue;
-        const score = scores[j * n + i];
-        let lower = -Infinity;
-        for (let k = 0; k < n; k++) if (scores[j * n + k] < score) lower = Math.max(lower, scores[j * n + k]);
-        moves.push([i, j, weights[j * n + i], score, lower === -Infinity ? null : score - lower]);
+      const { columns, weights } = found.near[j];
+      const taken = columns.map((i, place) => [i, weights[place]]);
+      for (const [i, weight] of taken) if (matrix) matrix[j * n + i] = weight;
+      const told = taken.filter(([, weight]) => weight >= 1 / 64);
+      const scores = matrix || told.some(([i]) => i !== j) ? found.scores(j) : null; // of a large card where something moves
+      for (const [i, weight] of told) {
+        const score = found.score(i, j);
+        const lower = (scores ?? []).reduce((most, one) => (one < score ? Math.max(most, one) : most), -Infinity);
+        moves.push([i, j, weight, score, lower === -Infinity ? null : score - lower]);
       }
     }
-    return { loop, layer, head, temperature: this.model.layers[layer].heads[head].temperature, columns: [...Array(n).keys()],
-      moves, matrix: weights };
+    return { loop, layer, head, temperature: found.temperature, columns: [...Array(n).keys()], moves, matrix };
   }
 
   /** The weights, from the matrices that the page computes with. */
@@ -348,7 +402,7 @@ class Computed extends Inside {
     }
     const end = this.last();
     if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
-    if (what === "halt") return search([], what, moment, forward, [], end, this.size);
+    if (what === "halt") return this.halt(moment, forward);
     const { loop } = split(moment, this.layers);
     // Two loops at a time: a search computes no card beyond the one that it finds.
     for (let at = loop; at >= 0 && at <= end.loop; at += forward ? 1 : -1) {
@@ -358,6 +412,17 @@ class Computed extends Inside {
       if (found.moment === 2 * this.layers * at) return found;
     }
     return { moment: null, searched: end.loop };
+  }
+
+  /** The end of the run. Where it is not known yet it is looked for, with pauses, so that the page stays alive. */
+  async halt(moment, forward) {
+    this.spent = 0;
+    while (forward && this.data.about.loops === null && (this.data.halting || this.data.host) && this.spent < MOST_AHEAD) {
+      await this.explore();
+      await pause(0);
+    }
+    const end = this.last();
+    return search([], "halt", moment, forward, [], Number.isFinite(end.loop) ? end : { ...end, loop: this.ahead ?? 0 }, this.size);
   }
 }
 

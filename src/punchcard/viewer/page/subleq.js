@@ -3,101 +3,22 @@
  * `machines/subleq/text.py` reads it, and a program to a card as `machines/subleq/designs/two_layer.py` punches it. Tests
  * compare both with Python. The weights come from Python: they depend on the number of bits alone, never on a program.
  */
+import { Text, didYouMean, quoted } from "./source.js";
+import { blocksOf, putNumber } from "./punching.js";
 
 const TOKEN = /\s+|[;#].*|(?<character>'(?:\\.|[^\\'])')|(?<directive>\.[A-Za-z_]+)|(?<name>[A-Za-z_]\w*)|(?<number>[0-9]\w*)|(?<mark>[,:+-])/y;
-const ESCAPES = { n: "\n", t: "\t", r: "\r", 0: "\0", "\\": "\\", "'": "'", '"': '"' };
 const MEMORY = 3;
 const [ZERO, MINUS_ONE] = [1, 2];
 
-/** An error at a place of a text, with the line and a caret below it. */
-export class SourceError extends Error {
-  constructor(message, line, column, text) {
-    super(`line ${line}, column ${column}: ${message}`);
-    Object.assign(this, { line, column, shown: `${text}\n${" ".repeat(Math.max(0, column - 1))}^` });
-  }
-}
-
-/** The tokens of one line, taken from left to right. */
-class Line {
-  constructor(text, number) {
-    Object.assign(this, { text, number, tokens: [] });
-    TOKEN.lastIndex = 0;
-    while (TOKEN.lastIndex < text.length) {
-      const column = TOKEN.lastIndex + 1;
-      const found = TOKEN.exec(text);
-      if (!found) throw this.error(`unexpected character '${text[column - 1]}'`, column);
-      const [kind, word] = Object.entries(found.groups).find(([, one]) => one !== undefined) ?? [];
-      if (kind) this.tokens.push({ kind, text: word, column });
-    }
-    this.end = { kind: "end", text: "", column: text.trimEnd().length + 1 };
-  }
-
-  error(message, column) { return new SourceError(message, this.number, column, this.text); }
-
-  get ahead() { return this.tokens[0] ?? this.end; }
-
-  take() { return this.tokens.shift() ?? this.end; }
-
-  takeIf(mark) { return this.ahead.text === mark && Boolean(this.take()); }
-
-  wrong(rule) {
-    const { kind, text, column } = this.ahead;
-    return this.error(`${kind === "end" ? "the line ends here" : `found '${text}'`}: ${rule}`, column);
-  }
-
-  takeName(what) {
-    if (this.ahead.kind !== "name") throw this.wrong(`${what} must be a name`);
-    return this.take();
-  }
-
-  takeInteger(what) {
-    const sign = this.ahead.text === "-" ? -1 : 1;
-    if ("+-".includes(this.ahead.text) && this.ahead.text) this.take();
-    const { kind, text, column } = this.ahead;
-    if (kind === "character") {
-      this.take();
-      return sign * (text[1] === "\\" ? ESCAPES[text[2]] ?? text[2] : text[1]).codePointAt(0);
-    }
-    const rule = `${what} must be a decimal (12), hexadecimal (0x0c) or character ('a') constant`;
-    if (kind !== "number") throw this.wrong(rule);
-    if (!/^(\d+|0[xX][0-9a-fA-F]+)$/.test(text) || text.length > 12) {
-      throw this.error(`'${text}' is not a number: write decimal (12) or hexadecimal (0x0c)`, column);
-    }
-    this.take();
-    return sign * Number(text);
-  }
-
-  finish(what) {
-    if (this.ahead.kind !== "end") throw this.error(`unexpected '${this.ahead.text}' after ${what}`, this.ahead.column);
-  }
-}
-
-/** The known name that is nearest, if one is near. */
-function didYouMean(name, known) {
-  const distance = (a, b) => {
-    let row = [...Array(b.length + 1).keys()];
-    for (let i = 1; i <= a.length; i++) {
-      const next = [i];
-      for (let j = 1; j <= b.length; j++) {
-        next.push(Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)));
-      }
-      row = next;
-    }
-    return row[b.length];
-  };
-  const [near] = [...known].sort((one, other) => distance(name, one) - distance(name, other));
-  return near && distance(name, near) <= Math.max(1, name.length / 3) ? ` (did you mean '${near}'?)` : "";
-}
-
 function readData(line, program, bits) {
-  const { text: name, column } = line.takeName("a memory cell");
-  if (program.symbols.has(name)) throw line.error(`memory cell '${name}' is declared twice`, column);
+  const token = line.takeName("a memory cell");
+  const { text: name } = token;
+  if (program.symbols.has(name)) throw line.error(`memory cell ${quoted(name)} is declared twice`, token);
   if (line.ahead.text === ":") throw line.wrong("a memory cell is declared as `name value`, without a colon");
   const address = program.memory.length;
   const half = 2 ** (bits - 1);
   while (line.ahead.kind !== "end") {
-    const at = line.ahead.column;
-    const value = line.takeInteger("a value");
+    const [value, at] = line.takeInteger("a value");
     if (value < -half || value >= half) {
       throw line.error(`${value} does not fit a word of ${bits} bits: the range is ${-half} to ${half - 1}`, at);
     }
@@ -109,10 +30,11 @@ function readData(line, program, bits) {
 }
 
 function readCode(line, program) {
-  while (line.tokens[1]?.text === ":") {
-    const { text: label, column } = line.takeName("a label");
+  while (line.secondIs(":")) {
+    const token = line.takeName("a label");
+    const { text: label } = token;
     line.take();
-    if (program.labels.has(label)) throw line.error(`label '${label}' is declared twice`, column);
+    if (program.labels.has(label)) throw line.error(`label ${quoted(label)} is declared twice`, token);
     program.labels.set(label, program.code.length);
   }
   if (line.ahead.kind === "end") return;
@@ -120,7 +42,7 @@ function readCode(line, program) {
   const name = mnemonic.text.toLowerCase();
   if (!["subleq", "halt"].includes(name)) {
     const near = didYouMean(name, ["subleq", "halt"]);
-    throw line.error(`unknown instruction '${mnemonic.text}'${near}: there are subleq, halt`, mnemonic.column);
+    throw line.error(`unknown instruction ${quoted(mnemonic.text)}${near}: there are subleq, halt`, mnemonic);
   }
   const operands = [];
   for (const kind of name === "subleq" ? ["cell", "cell", "target"] : []) {
@@ -135,8 +57,8 @@ function readCode(line, program) {
 }
 
 function readOperand(line, kind, place) {
-  const { column } = line.ahead;
-  if (kind === "target" && line.ahead.kind === "number") return { kind, column, number: line.takeInteger("an instruction number") };
+  const token = line.ahead;
+  if (kind === "target" && line.ahead.kind === "number") return { kind, token, number: line.takeInteger("an instruction number")[0] };
   if (kind === "cell" && ["number", "character"].includes(line.ahead.kind)) {
     throw line.wrong("an operand is the name of a memory cell; declare a constant under .data and name it");
   }
@@ -144,51 +66,51 @@ function readOperand(line, kind, place) {
     throw line.wrong("a target is a label, or an instruction's number counted from 0");
   }
   const { text: name } = line.takeName(`operand ${place} of subleq`);
-  const offset = kind === "cell" && line.takeIf("+") ? line.takeInteger("an offset") : 0;
-  return { kind, column, name, offset };
+  const offset = kind === "cell" && line.takeIf("+") ? line.takeInteger("an offset")[0] : 0;
+  return { kind, token, name, offset };
 }
 
 function resolved(operand, line, program, isEnded) {
-  const { kind, column, name, number, offset } = operand;
+  const { kind, token, name, number, offset } = operand;
   if (kind === "cell") {
     const found = program.symbols.get(name);
     const near = didYouMean(name, program.symbols.keys());
-    if (!found) throw line.error(`unknown memory cell '${name}'${near}: declare it under .data`, column);
+    if (!found) throw line.error(`unknown memory cell ${quoted(name)}${near}: declare it under .data`, token);
     if (offset < 0 || offset >= found.size) {
       throw line.error(`'${name}+${offset}' is beyond '${name}', which has ${found.size} cell${found.size === 1 ? "" : "s"}, `
-        + "counted from 0", column);
+        + "counted from 0", token);
     }
     return found.address + offset;
   }
   if (number !== undefined) {
     if (number < program.code.length + (isEnded ? 0 : 1)) return number;
-    throw line.error(`no instruction ${number}: there are ${program.code.length}, counted from 0`, column);
+    throw line.error(`no instruction ${number}: there are ${program.code.length}, counted from 0`, token);
   }
   if (program.labels.has(name)) return program.labels.get(name);
   const near = didYouMean(name, program.labels.keys());
-  throw line.error(`unknown label '${name}'${near}: write it before an instruction, as \`name:\``, column);
+  throw line.error(`unknown label ${quoted(name)}${near}: write it before an instruction, as \`name:\``, token);
 }
 
 /** The program of a text: cells with names, and instructions [a, b, c], or null for a halt. */
-export function assemble(text, bits) {
+export function assembleSubleq(content, bits) {
   const program = { symbols: new Map(), memory: [], labels: new Map(), code: [] };
   let section = null;
-  const lines = text.split(/\r\n|\r|\n/);
-  lines.forEach((content, i) => {
-    const line = new Line(content, i + 1);
-    if (line.ahead.kind === "end") return;
+  const text = new Text(content);
+  const lines = [...text.rows];
+  for (const line of text.lines(TOKEN)) {
     if (line.ahead.kind === "directive") {
-      const { text: name, column } = line.take();
+      const token = line.take();
+      const { text: name } = token;
       if (![".data", ".code"].includes(name.toLowerCase())) {
         const near = didYouMean(name, [".data", ".code"]);
-        throw line.error(`unknown section '${name}'${near}: there are .data and .code`, column);
+        throw line.error(`unknown section ${quoted(name)}${near}: there are .data and .code`, token);
       }
       line.finish(name);
       section = name.toLowerCase();
     } else if (section === ".data") readData(line, program, bits);
     else if (section === ".code") readCode(line, program);
     else throw line.wrong("a program begins with .data or .code");
-  });
+  }
   if (!program.code.length) throw new Error("the program is empty: .code needs at least one instruction");
   const isEnded = program.code.at(-1).name === "halt";
   const instructions = program.code.map(({ name, operands, line }, number) => {
@@ -215,10 +137,7 @@ export function punch({ memory, instructions }, blocks, width, bits) {
   const start = MEMORY + memory.length;
   const columns = start + instructions.length;
   const card = new Float64Array(width * columns);
-  const put = (name, column, number) => {
-    const [from, rows] = blocks.get(name);
-    for (let i = 0; i < rows; i++) card[column * width + from + i] = Math.floor(number / 2 ** i) % 2 ? 1 : -1;
-  };
+  const put = (name, column, number) => putNumber(card, width, blocks.get(name), column, number);
   const words = [0, 0, -1, ...memory];
   for (let column = 0; column < columns; column++) {
     put("memory", column, ((words[column] ?? 0) + 2 ** bits) % 2 ** bits);
@@ -235,11 +154,10 @@ export function punch({ memory, instructions }, blocks, width, bits) {
 }
 
 /** What a page knows of a run of a program on the machine that `template` describes. */
-export function runOf(program, template, bits, name) {
+export function runSubleq(program, template, { bits, name }) {
   const { about, model, story, formulas } = template;
   const { layout } = about;
-  const blocks = new Map(layout.blocks.flatMap((block) => [[block.name, [block.start, block.rows]],
-    ...block.parts.map(([part, start, rows]) => [`${block.name}.${part}`, [start, rows]])]));
+  const blocks = blocksOf(layout);
   const { memory, names, instructions, places, lines } = program;
   const start = MEMORY + memory.length;
   const columns = columnsOf(program);

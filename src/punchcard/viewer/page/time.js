@@ -1,4 +1,5 @@
 /** The line of time: buttons, the slider over the run, the steps of one loop, and searches. */
+import { counterText } from "./decode.js";
 import { button, draw, make, refill, split } from "./elements.js";
 
 const ICONS = {
@@ -24,11 +25,11 @@ function where(loop, layer, stage) {
 }
 
 /** What a loop executes. A design that fetches at the end of a loop has nothing to execute in its first one. */
-function executed({ counter }, { program_counter: at, instruction, loop, ended }) {
-  if (instruction !== null) return ` · instruction ${at} `;
-  if (!counter || ended) return "";
+function executed(about, { program_counter: at, instruction, loop, ended }) {
+  if (instruction !== null) return ` · instruction ${counterText(about, at)} `;
+  if (!about.counter || ended) return "";
   if (!loop) return " · fetches the first instruction";
-  return at === null ? "" : ` · program counter ${at}`;
+  return at === null ? "" : ` · program counter ${counterText(about, at)}`;
 }
 
 export class Time {

@@ -1,4 +1,5 @@
 /** Values by name, group by group. The table is made once; a step changes what is different. */
+import { counterText } from "./decode.js";
 import { hint, make } from "./elements.js";
 
 export class Values {
@@ -13,7 +14,8 @@ export class Values {
     this.table ??= this.made();
     this.table.rows.forEach(({ row, cell, text, mark }, i) => {
       const changed = Boolean(before) && before.values[i] !== state.values[i];
-      const value = state.values[i].replace(/-(?=\d)/g, "−").replace(/ ; /g, "\n"); // a matrix, row by row
+      const isCounter = about.counter_base === 16 && about.shown[i].name === about.counter?.name && /^\d+$/.test(state.values[i]);
+      const value = isCounter ? counterText(about, state.values[i]) : state.values[i].replace(/-(?=\d)/g, "−").replace(/ ; /g, "\n"); // a matrix, row by row
       if (text.data !== value) text.data = value;
       if (mark.hidden === changed) mark.hidden = !changed;
       row.classList.toggle("changed", changed);

@@ -312,7 +312,7 @@ export class View {
   async explore() {
     let pause = EXPLORE;
     while (this.element.isConnected && this.state?.loops === null && this.source.explore) {
-      await new Promise((done) => { setTimeout(done, pause); });
+      await new Promise((done) => { setTimeout(done, this.source.pace ?? pause); });
       if (this.wanted !== this.moment) continue;
       const begun = performance.now();
       const found = await this.source.explore().catch(() => null);

@@ -7,7 +7,7 @@ their own behind the arrays, also as words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from punchcard.card.layout import Layout, Place
@@ -51,7 +51,7 @@ class BufferLayout:
     in_card   states that are bits, and lie where the card has them: in `column`, the only active one
     """
 
-    def __init__(self, layout: Layout, passive: Iterable[slice], real: int, slots: Sequence[StateSlot],
+    def __init__(self, layout: Layout, passive: Iterable[slice], real: int, slots: Iterable[StateSlot],
                  passing: Iterable[StateSlot] = (), column: int | None = None) -> None:
         spans = [(place.start, place.stop) for place in passive]
         self.real, self.nowhere = real, layout.columns

@@ -31,6 +31,9 @@ FEW = 4
 MOST_LATE = 2
 """Late selectors: each setting of them has code of its own, which is compiled whether it is met or not."""
 
+MOST_SLOTS = 1 << 16
+"""Numbers that active columns carry: with more, as where changed keys make all columns active, code has no end."""
+
 
 @dataclass(frozen=True)
 class ActiveGroup:
@@ -112,7 +115,7 @@ class CardColumns:
         """Rows that decide what the rest of a loop does."""
         self.late_selectors = [row for row in selectors if row not in self.selectors]
         """Rows that do so in the middle of a loop, where others do from the beginning on."""
-        self.slots: list[StateSlot] = []
+        self.slots: dict[StateSlot, None] = {}
         self._begun: tuple[Graph, list[Node], list[Rows]] | None = None
         """The graph for which `active_rows` were found last, and they."""
         self.assumed: list[bytes] = []
@@ -126,7 +129,7 @@ class CardColumns:
         """The rows of every group when a loop begins. A graph that has their nodes gives the same ones again."""
         if self._begun is not None and self._begun[0] is graph and graph.holds(self._begun[1]):
             return [dict(rows) for rows in self._begun[2]]
-        self.slots = []
+        self.slots = {}
         shared, found = self.shared_rows(), []
         for number, group in enumerate(self.groups):
             rows = {row: self._active_row(graph, row, number, row in shared)
@@ -177,8 +180,9 @@ class CardColumns:
             self.assumed.append(values.tobytes())
             return constant(values)
         slot = StateSlot(row, None if shared else number, 1 if shared else group.width, content, limit_of(block, content))
-        if slot not in self.slots:
-            self.slots.append(slot)
+        self.slots[slot] = None
+        if len(self.slots) > MOST_SLOTS:
+            raise LoweringError(f"active columns carry more than {MOST_SLOTS:,} numbers from loop to loop")
         return Linear({graph.node(STATE, (), slot): 1.0})
 
     def passive_rows(self, graph: Graph) -> Rows:

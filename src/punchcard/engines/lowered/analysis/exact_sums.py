@@ -7,9 +7,11 @@ good as rounding leaves them: for their sums nothing is asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +20,10 @@ import numpy.typing as npt
 from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.card.layout import Layout
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.grids import product_of_grids
 from punchcard.engines.lowered.graph.nodes import Array, Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, grid_of_number, product_of_grids
+from punchcard.transformer.grids import Flags, grid_of_number
 from punchcard.transformer.sparse import SparseMatrix
 from punchcard.transformer.summation import are_exact
 from punchcard.transformer.sums import Bounds
@@ -108,6 +111,15 @@ class ExactSums:
 
     def _check_parts(self, where: str, parts: list[tuple[Linear, float]]) -> None:
         """Refuse to add multiples of forms where that may be rounded."""
+        numbers = [linear.bound_numbers for linear, _ in parts]
+        if None not in numbers:
+            total, grid = 0.0, math.inf
+            for (_, c), bounds in zip(parts, numbers, strict=True):
+                assert bounds is not None
+                total += abs(c) * bounds[2]
+                grid = min(grid, product_of_grids(grid_of_number(c), bounds[3]))
+            self.check(where, np.array([total]), np.array([grid]))
+            return
         totals, grids = np.zeros(1), np.full(1, np.inf)
         for linear, c in parts:
             totals = totals + abs(c) * linear.sizes
@@ -129,8 +141,8 @@ def ranges_of(rows: Rows, width: int) -> Bounds:
     if len(numbers) == len(found):
         ranges = np.zeros((4, width, 1))
         ranges[3] = np.inf
-        if numbers:
-            ranges[:, places, 0] = np.array(numbers).T
+        if numbers:  # several layers ask for a thousand rows: this is the quickest way to an array
+            ranges[:, places, 0] = np.fromiter(chain.from_iterable(numbers), np.float64).reshape(-1, len(ranges)).T
         return Bounds(ranges[0], ranges[1], ranges[3], ranges[3] == 0, terms=ranges[2])
     bounds = [linear.bounds for linear in rows.values()]
     columns = max(bound.width for bound in bounds)

@@ -75,9 +75,10 @@ class Trace:
         taken, given = self.shared.taken, self.shared.given
         self.plan.states.update({slot: self.groups[0].get(slot.row, Linear()) for slot in taken})
         if given:
-            rows = self.layers[0].feed_forward(self.graph, self.groups[0], only={slot.row for slot in given})
+            wanted = {slot.row for slot in given}
+            rows = self.layers[0].feed_forward(self.graph, self.groups[0], only=wanted)
             self.stage = 0, "units"
-            self._within(rows, {slot.row for slot in given})
+            self._within(rows, [row for row in rows if row in wanted])
             self.plan.states.update({slot: rows.get(slot.row, Linear()) for slot in given})
         self._check_exact()
         self._check_states()
@@ -113,7 +114,7 @@ class Trace:
             self.groups = [self.layers[number].feed_forward(self.graph, rows, known) for rows in before]
             self.stage = number, "units"
             for rows, old in zip(self.groups, before, strict=True):  # all other rows were looked at before
-                self._within(rows, {row for row, linear in rows.items() if linear is not old.get(row)})
+                self._within(rows, [row for row, linear in rows.items() if linear is not old.get(row)])
 
     def _carried(self, slots: Sequence[StateSlot]) -> Rows:
         """Rows that an earlier part of the loop has left."""
@@ -210,10 +211,10 @@ class Trace:
             return True
         return False
 
-    def _within(self, rows: Rows, only: set[int] | None = None) -> bool:
+    def _within(self, rows: Rows, only: Sequence[int] | None = None) -> bool:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
         known = False
-        for row in [r for r in rows if (only is None or r in only) and r in self.within and not rows[r].is_constant]:
+        for row in [r for r in (rows if only is None else only) if r in self.within and not rows[r].is_constant]:
             if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
@@ -382,7 +383,7 @@ class Trace:
         if any(node.op is UNKNOWN for node in nodes):
             raise LoweringError("an active column takes from many passive columns at once")
         known = [node for node in nodes if node.grid]
-        needed = bits_for(np.array([node.sizes.max() for node in known]), np.array([node.grid for node in known]))
+        needed = bits_for(np.array([node.size for node in known]), np.array([node.grid for node in known]))
         if needed > self.significand:
             raise LoweringError(f"sums in another order need {needed} significand bits to be exact, "
                                 f"the number format has {self.significand}")

@@ -21,9 +21,10 @@ from punchcard.engines.lowered.analysis.exact_sums import (
     ranges_of,
 )
 from punchcard.engines.lowered.graph.builder import Graph
+from punchcard.engines.lowered.graph.grids import product_of_grids
 from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
-from punchcard.transformer.grids import Flags, product_of_grids
+from punchcard.transformer.grids import Flags
 from punchcard.transformer.softmax import Scores, hard_lead
 from punchcard.transformer.summation import rounding_error
 from punchcard.transformer.sums import Bounds, HiddenUnits, LayerSums, Sums, violation
@@ -93,6 +94,22 @@ class LayerLists:
         return others
 
     @cached_property
+    def biases(self) -> list[float]:
+        """b1, as numbers."""
+        found: list[float] = self.layer.b1.tolist()
+        return found
+
+    @cached_property
+    def concerned(self) -> Indices:
+        """The rows that units read or write. All others are as the layers before have left them, and were checked there."""
+        return np.array(sorted({*self.layer.w1.columns.tolist(), *self.written}), dtype=np.int64)
+
+    @cached_property
+    def known_open(self) -> dict[bytes, list[int]]:
+        """The units that may open, by the ranges of the rows that are concerned."""
+        return {}
+
+    @cached_property
     def written(self) -> set[int]:
         """Rows that the layer may change."""
         return set(np.flatnonzero(self.layer.written).tolist())
@@ -151,25 +168,27 @@ class LayerLists:
         def wanted(row: int) -> bool:
             return row not in known and (only is None or row in only)
 
-        b1, b2 = self.layer.b1, self.layer.b2
+        b2 = self.layer.b2
         for row in filter(wanted, np.flatnonzero(b2).tolist()):
             change(row, Linear({}, b2[row : row + 1]), 1.0)
-        for unit in self._open(rows, wanted):
+        for unit in self._open(rows, wanted if known or only is not None else None):
             if not any(wanted(row) for row, _ in self.outputs[unit]):
                 continue
             inner = combine(self.inputs[unit], rows)
-            if b1[unit]:
-                inner.constant = inner.constant + b1[unit]
+            if self.biases[unit]:
+                inner.constant = inner.constant + self.biases[unit]
             opened = graph.relu(inner)
             if opened.is_zero:
                 continue
             for row, weight in self.outputs[unit]:
                 if wanted(row):
                     change(row, opened, weight)
-        tidied = {row: graph.narrowed(graph.tidy(changed[row])) if row in changed else rows[row]
-                  for row in {**rows, **changed} if row not in known}
-        tidied.update(known)
-        return {row: linear for row, linear in tidied.items() if not linear.is_zero}
+        result = {row: linear for row, linear in rows.items() if row not in known} if known else dict(rows)
+        result.update({row: linear for row, linear in changed.items() if row not in rows})  # in this order they are tidied
+        for row in (row for row in result if row in changed):
+            result[row] = graph.narrowed(graph.tidy(changed[row]))
+        result.update(known)
+        return {row: linear for row, linear in result.items() if linear.terms or not linear.is_zero}
 
     def check_heads(self, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
@@ -182,18 +201,27 @@ class LayerLists:
         if found is not None:
             raise LoweringError(found)
 
-    def _open(self, rows: Rows, wanted: Callable[[int], bool]) -> Indices:
+    def _open(self, rows: Rows, wanted: Callable[[int], bool] | None) -> list[int]:
         """The units that some values in the rows' ranges may open, in one of the columns.
 
         No sum may leave the number format. Their sums must be exact, and those of the wanted rows. A closed unit may round:
-        it stays closed in any order.
+        it stays closed in any order. Where all rows are wanted, many cases ask with the same ranges.
         """
         ranges = ranges_of(rows, self.layer.w1.width)
+        if wanted is not None:
+            return self._opened(ranges, wanted)
+        name = b"".join(values[self.concerned].tobytes() for values in (ranges.low, ranges.high, ranges.grid, ranges.size))
+        if name not in self.known_open:
+            self.known_open[name] = self._opened(ranges, lambda row: True)
+        return self.known_open[name]
+
+    def _opened(self, ranges: Bounds, wanted: Callable[[int], bool]) -> list[int]:
         self._check(self.layer.feed_forward(Bounds.together([ranges], self.sums.limits.eps)))
         found = np.zeros(len(self.layer.b1), dtype=bool)
         for column in columns_of(ranges, self.sums):
             found |= self._open_in(column, wanted)
-        return np.flatnonzero(found)
+        opened: list[int] = np.flatnonzero(found).tolist()
+        return opened
 
     def _open_in(self, column: Bounds, wanted: Callable[[int], bool]) -> Flags:
         """Which units may open in one column."""

@@ -85,6 +85,8 @@ class BitFunctions:
         self._codes: dict[Node, Word] = {}
         self._packed: dict[Node, BitTable | None] = {}
         self._known_steps: dict[Hashable, BitTable | None] = {}
+        self._known_functions: dict[Hashable, BitTable | None] = {}
+        self._known_splits: dict[Hashable, SplitTable | None] = {}
         self.families: Mapping[Hashable, Mapping[int, Node]] = {}
         """Rows of one block, by name and place, each a checked bit: they are packed into one word."""
         self.homes: dict[BitTable, Bit] = {}
@@ -188,20 +190,24 @@ class BitFunctions:
         """A linear form as a function that is split by a few bits."""
         if len(linear.constant) > 1 or any(node.width > 1 for node in linear.terms):
             return None
-        try:
-            terms, constant = self._flat_form(linear)
-            parts = list(self._parts(terms))
-            found = [part for part in parts if part is not None]
-            return split_sum([constant_table(constant), *found]) if len(found) == len(parts) else None
-        except Inexact:
-            return None
+        name = tuple(linear.terms.items()), linear.constant.item(), len(self.homes)
+        if name not in self._known_splits:
+            self._known_splits[name] = None
+            with suppress(Inexact):
+                self._known_splits[name] = self._split_form(*self._flat_form(linear))
+        return self._known_splits[name]
+
+    def _split_form(self, terms: Terms, constant: int) -> SplitTable | None:
+        parts = list(self._parts(terms))
+        found = [part for part in parts if part is not None]
+        return split_sum([constant_table(constant), *found]) if len(found) == len(parts) else None
 
     # Sums
 
     def _flat_form(self, linear: Linear) -> tuple[Terms, int]:
         """A form as what its sums are made of, and the constant."""
         terms: Terms = {}
-        constant = exact(float(linear.constant[0]))
+        constant = exact(linear.constant.item())
         for node, c in linear.terms.items():
             constant += self._add_flat(terms, node, exact(c))
         return terms, constant
@@ -219,7 +225,7 @@ class BitFunctions:
         if node not in self._flat:
             terms: Terms = {}
             if node.op is op.CONSTANT:
-                self._flat[node] = terms, exact(float(node.data[0]))
+                self._flat[node] = terms, exact(node.data[0].item())
             elif node.op is op.SAME:
                 self._flat[node] = self._flattened(node.args[0])
             elif node.op is op.FMA and node.width == 1:
@@ -266,7 +272,7 @@ class BitFunctions:
         for node, c in terms.items():
             if node.op is op.RELU and node.width == 1:
                 factor, bias = node.data
-                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(float(bias[0]))))
+                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(bias.item())))
             else:
                 linear[node] = c
         for base, units in relus.items():
@@ -300,15 +306,24 @@ class BitFunctions:
         tried = None if table is None else table.each(value)
         if tried is not None and (len(tried.bits) <= FEW_BITS or (len(units) == 1 and not as_flags)):
             return tried
-        try:
-            stepped = self._stepped(base, units, value)
-        except Inexact:
-            stepped = None
+        stepped = self._stepped(base, units, share, value)
         if stepped is None or (tried is not None and len(tried.bits) <= len(stepped.bits)):
             return tried
         return stepped
 
-    def _stepped(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
+    def _stepped(self, base: Node, units: Units, share: int, value: Callable[[int], int]) -> BitTable | None:
+        """A function of a sum, by steps. A form may be looked at in several ways, and has the same parts in each.
+
+        What was packed since may have better homes for what it is made of.
+        """
+        name = base, tuple(units), share, len(self.homes)
+        if name not in self._known_functions:
+            self._known_functions[name] = None
+            with suppress(Inexact):
+                self._known_functions[name] = self._by_steps(base, units, value)
+        return self._known_functions[name]
+
+    def _by_steps(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
         """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps."""
         summed = self._affine(base)
         if summed is None:
@@ -367,12 +382,13 @@ class BitFunctions:
 
     def _all_settings(self, total: Sum, gates: Sum, constant: int, units: Units,
                       value: Callable[[int], int]) -> BitTable | None:
-        if len(gates) > MOST_GATES:
+        whole = self._total(total) if len(gates) <= MOST_GATES else None
+        if whole is None:
             return None
         found: BitTable | None = None
         for setting in range(1 << len(gates)):
             opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
-            table = self._steps(total, constant + opened, units, value)
+            table = self._steps(*whole, constant + opened, units, value)
             for j, gate in enumerate(gates):
                 here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
                 table = None if table is None else combine(int.__mul__, table, here)
@@ -381,11 +397,8 @@ class BitFunctions:
                 return None
         return found
 
-    def _steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
-        found = self._total(terms, constant)
-        if found is None:
-            return None
-        total, unit, start = found
+    def _steps(self, total: Total, unit: int, start: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
+        """A function of unit T + start, for an integer T."""
         kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
         steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start), MOST_STEPS)
         return None if steps is None else table_of_steps(self.words, total, steps)
@@ -424,8 +437,8 @@ class BitFunctions:
                 total[function] = total.get(function, 0) + scaled(c, factor)
         return aligned(self.words, {function: c for function, c in total.items() if c}, constant)
 
-    def _total(self, terms: Sum, constant: int) -> tuple[Total, int, int] | None:
-        """An integer T, and unit and start: the sum is unit T + start."""
+    def _total(self, terms: Sum) -> tuple[Total, int] | None:
+        """An integer T and a unit: the sum is unit T."""
         if not terms:
             return None
         unit = min(c & -c for c in terms.values() if c)
@@ -450,7 +463,7 @@ class BitFunctions:
         if max(-low, high) >= LARGEST:
             return None
         parts = [(odd << max(-shift, 0), word, mask, max(shift, 0)) for (word, odd, shift), mask in groups.items()]
-        return Total(tuple(parts), low, high), unit, constant
+        return Total(tuple(parts), low, high), unit
 
     def _settle_in(self, terms: Sum, unit: int) -> None:
         """Find a home for functions of several bits that are the same one at several places of a sum."""

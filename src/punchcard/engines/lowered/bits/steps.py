@@ -122,8 +122,8 @@ def compare_remainder(words: WordBuilder, total: Total, steps: Steps) -> BitTabl
 @STEPS
 def compare_with_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
     """The last step that T has reached says which value it is: a flag for each step."""
-    values = dict(steps)
-    flags = {place: words.bit(words.at_least(total.word(words), place)) for place, _ in steps[1:]}
+    values, word = dict(steps), total.word(words)
+    flags = {place: words.bit(words.at_least(word, place)) for place, _ in steps[1:]}
     ordered = tuple(sorted(flags.values()))
     table = []
     for setting in range(1 << len(ordered)):

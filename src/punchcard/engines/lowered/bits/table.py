@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import permutations
 
 from punchcard.engines.lowered.bits.builder import IMPOSSIBLE, Bit
@@ -38,12 +38,30 @@ def scaled(a: int, b: int) -> int:
     return product >> SCALE
 
 
-@dataclass(frozen=True)
 class BitTable:
-    """Bits, and a value for each of their settings: bit j of the place in `values` is `bits[j]`. No bit is idle."""
+    """Bits, and a value for each of their settings: bit j of the place in `values` is `bits[j]`. No bit is idle.
 
-    bits: tuple[Bit, ...]
-    values: tuple[int, ...]
+    There are many, and they are the names of much: so it has slots, and its hash is worked out once.
+    """
+
+    __slots__ = ("_hash", "bits", "values")
+
+    def __init__(self, bits: tuple[Bit, ...], values: tuple[int, ...]) -> None:
+        self.bits, self.values = bits, values
+        self._hash: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, BitTable) and self.values == other.values and self.bits == other.bits
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.bits, self.values))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"BitTable({self.bits}, {self.values})"
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -54,20 +72,19 @@ class BitTable:
     def truth(self) -> tuple[int, ...]:
         """1 where the value is the greatest, for a number with two values."""
         most = max(self.values)
-        return tuple(int(value == most) for value in self.values)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.bits, self.values))
-
-    def __hash__(self) -> int:  # asked for often
-        return self._hash
+        return tuple([int(value == most) for value in self.values])
 
     def each(self, change: Callable[[int], int]) -> BitTable:
-        changed = {value: change(value) for value in set(self.values)}
+        """A function of the value."""
+        values = self.values
+        if len(values) == 2:  # most have one bit
+            low, high = change(values[0]), change(values[1])
+            return BitTable(self.bits, (low, high)) if low != high else BitTable((), (low,))
+        changed = {value: change(value) for value in set(values)}
+        found = [changed[value] for value in values]
         if len(set(changed.values())) == len(changed):  # no bit becomes idle
-            return BitTable(self.bits, tuple([changed[value] for value in self.values]))
-        return without_idle_bits(self.bits, [changed[value] for value in self.values])
+            return BitTable(self.bits, tuple(found))
+        return without_idle_bits(self.bits, found)
 
 
 def constant_table(value: int) -> BitTable:
@@ -147,21 +164,32 @@ def split_sum(terms: list[BitTable]) -> SplitTable | None:
     return SplitTable(bits, tuple(parts))
 
 
-def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> list[int]:
+def _places(bits: tuple[Bit, ...], part: tuple[Bit, ...]) -> tuple[int, ...]:
     """For each setting of all bits, the place in the table of some of them."""
+    return _spread(tuple([1 << part.index(bit) if bit in part else 0 for bit in bits]))
+
+
+@lru_cache(1 << 12)
+def _spread(steps: tuple[int, ...]) -> tuple[int, ...]:
+    """For each setting of some bits, the sum of the steps of those that are 1."""
     places = [0]
-    for bit in bits:
-        step = 1 << part.index(bit) if bit in part else 0
+    for step in steps:
         places += [place | step for place in places] if step else places
-    return places
+    return tuple(places)
 
 
 def without_idle_bits(bits: tuple[Bit, ...], values: list[int]) -> BitTable:
     """Without the bits that change nothing."""
     for j in reversed(range(len(bits))):
         step = 1 << j
+        if values[0] != values[step]:  # most bits count, and show it here
+            continue
         starts = range(0, len(values), 2 * step)
-        if all(values[i : i + step] == values[i + step : i + 2 * step] for i in starts):
+        if step == 1:
+            same = values[::2] == values[1::2]
+        else:
+            same = all(values[i : i + step] == values[i + step : i + 2 * step] for i in starts)
+        if same:
             values = [value for i in starts for value in values[i : i + step]]
             bits = bits[:j] + bits[j + 1 :]
     return BitTable(bits, tuple(values))

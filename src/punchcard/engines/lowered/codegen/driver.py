@@ -13,6 +13,7 @@ from llvmlite import ir
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I8, I64, i32, i64, is_near
+from punchcard.engines.lowered.codegen.input_places import StreamPlace, TablePlace
 from punchcard.engines.lowered.codegen.loop import LOOP, counted_loop, report_codes
 from punchcard.engines.lowered.codegen.memory import Flat
 
@@ -29,9 +30,9 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
 
     Makes loops until one fails, a pattern is on the card, or a case has no code. `patterns` holds their number, the log
     of output buffers, a byte and bits of it (no pattern is on the card while all of them are 0), and for each pattern how
-    many words and numbers it looks at, an output buffer, a place, a mask and the bits for each word, and a place and ±1 for
-    each number. An output buffer is a place, a mask and what to put there: the bits go to the log, as long as it has room,
-    and the loops go on.
+    many words and numbers it looks at, an output buffer, the address of an input buffer (see `input_places`), a place, a
+    mask and the bits for each word, and a place and ±1 for each number. An output buffer is a place, a mask and what to put
+    there: the bits go to the log, as long as it has room, and the loops go on.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
     were asked. `first` and `rest` are the parts of a loop that all cases share; of several versions of the rest, the
@@ -85,7 +86,8 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
                 _choose_part(b, number, rest, make)
             elif rest:
                 make(rest[0])
-        look_for_patterns(b, code.real, buffer, report, patterns, b.add(made, i64(1)), place)
+        now = b.add(made, i64(1))
+        look_for_patterns(b, code.real, buffer, report, patterns, now, place, b.icmp_signed("<", now, loops))
     note(0, 0)
     b.ret(loops)
     _emit_card(module, function)
@@ -125,8 +127,13 @@ def _find_case(b: ir.IRBuilder, cases: ir.Value, size: ir.Value, key: ir.Value) 
 
 
 def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: ir.Value, patterns: ir.Value,
-                       made: ir.Value, place: ir.Value) -> None:
-    """Return if a pattern is on the card; the first word that differs settles most of them. `place` is a variable."""
+                       made: ir.Value, place: ir.Value, goes_on: ir.Value) -> None:
+    """Return if a pattern is on the card; the first word that differs settles most of them. `place` is a variable.
+
+    `goes_on`: whether there is another loop to make.
+    """
+    done = b.function.append_basic_block("looked")
+
     def entry(at: ir.Value, more: int = 0) -> ir.Value:
         return b.load(b.gep(patterns, [b.add(at, i64(more)) if more else at]))
 
@@ -146,7 +153,7 @@ def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: 
         b.store(i64(4), place)
         with counted_loop(b, entry(i64(0))) as number:
             own, following = b.load(place), b.function.append_basic_block("next_pattern")
-            words, numbers, first = entry(own), entry(own, 1), b.add(own, i64(5))
+            words, numbers, first = entry(own), entry(own, 1), b.add(own, i64(6))
             after = b.add(first, b.mul(words, i64(3)))
             b.store(b.add(after, b.mul(numbers, i64(2))), place)
             with counted_loop(b, words) as i:
@@ -169,10 +176,42 @@ def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: 
                     b.store(b.add(noted, i64(1)), log)
                     b.store(b.or_(b.and_(word, b.not_(mask)), entry(own, 4)), pointer(entry(own, 2), I64)).align = 1
                     b.branch(following)
+            inputs = entry(own, 5)
+            with b.if_then(b.and_(b.icmp_unsigned("!=", inputs, i64(0)), goes_on)):
+                _give_number(b, buffer, b.inttoptr(inputs, I64.as_pointer()), done)
             b.store(i64(2), report)
             b.store(number, b.gep(report, [i64(1)]))
             b.ret(made)
             b.position_at_end(following)
+    b.branch(done)
+    b.position_at_end(done)
+
+
+def _give_number(b: ir.IRBuilder, buffer: ir.Value, table: ir.Value, done: ir.Block) -> None:
+    """Put the next number of an input on the card, and go on; if there is none ready, do nothing."""
+    def of(array: ir.Value, at: int | ir.Value) -> ir.Value:
+        return b.load(b.gep(array, [i64(at) if isinstance(at, int) else at]))
+
+    def put(at: ir.Value, mask: ir.Value, bits: ir.Value) -> None:
+        pointer = b.bitcast(b.gep(buffer, [at]), I64.as_pointer())
+        word = b.load(pointer)
+        word.align = 1
+        b.store(b.or_(b.and_(word, b.not_(mask)), b.and_(bits, mask)), pointer).align = 1
+
+    stream = b.inttoptr(of(table, TablePlace.STREAM), I64.as_pointer())
+    following = of(stream, StreamPlace.NEXT)
+    ready = b.icmp_signed("<", following, of(stream, StreamPlace.COUNT))
+    with b.if_then(b.or_(ready, b.icmp_unsigned("!=", of(stream, StreamPlace.HAS_END), i64(0)))):
+        number = b.select(ready, of(stream, b.add(following, i64(StreamPlace.NUMBERS))), of(stream, StreamPlace.AT_END))
+        signed = b.mul(number, of(table, TablePlace.SIGN))
+        put(of(table, TablePlace.PLACE), of(table, TablePlace.MASK), b.shl(signed, of(table, TablePlace.SHIFT)))
+        with counted_loop(b, of(table, TablePlace.OTHERS)) as i:
+            other = b.add(b.mul(i, i64(3)), i64(TablePlace.FIRST))
+            put(of(table, other), of(table, b.add(other, i64(1))), of(table, b.add(other, i64(2))))
+        b.store(b.add(following, b.zext(ready, I64)), b.gep(stream, [i64(StreamPlace.NEXT)]))
+        ends = b.gep(stream, [i64(StreamPlace.ENDS)])
+        b.store(b.add(b.load(ends), b.zext(b.not_(ready), I64)), ends)
+        b.branch(done)
 
 
 def run_arguments(b: ir.IRBuilder, given: ir.Value) -> list[ir.Value]:

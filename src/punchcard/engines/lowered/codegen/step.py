@@ -7,8 +7,9 @@ words that it reads there: then it takes those that it is given. If a check fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 from itertools import accumulate, pairwise
 
 from llvmlite import ir
@@ -64,7 +65,8 @@ class PartShape:
 class LoopPart:
     """A part that can be called. `codes` and `reads`: the room that a loop has for those of this part.
 
-    `column_of` gives what the table of a code, by its number, has for it; None if there is no table.
+    `column_of` gives what the table of a code, by its number, has for it; None if there is no table. `zeros`: masks of bits
+    that must be 0 when it is called, by the numbers of their words.
     """
 
     function: ir.Function
@@ -73,6 +75,7 @@ class LoopPart:
     codes: int
     reads: int
     column_of: Callable[[int, int], int | None]
+    zeros: Mapping[int, int] = field(default_factory=dict)
 
 
 class StepCall:
@@ -117,6 +120,11 @@ class StepCall:
                    [value for values in known for value in values[asked : asked + shape.codes]])
             brought = [ir.Constant(I64, ir.Undefined)] * shape.reads if reads is None else reads[read : read + shape.reads]
             flags = [ir.Constant(I1, int(flag is not None)) for flag in (known, reads, failed)]
+            if failed is not None and part.zeros:
+                going_on = b.function.append_basic_block("as_usual")
+                other = reduce(b.or_, [b.and_(words[number], i64(mask)) for number, mask in part.zeros.items()])
+                b.cbranch(b.icmp_unsigned("==", other, i64(0)), going_on, failed).set_weights((1 << 16, 1))
+                b.position_at_end(going_on)
             result = b.call(part.function, [self._buffer, part.tables, *flags, *words, *own, *brought])
             if failed is not None:
                 going_on = b.function.append_basic_block("goes_on")

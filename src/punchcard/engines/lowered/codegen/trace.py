@@ -225,7 +225,8 @@ def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type) -> None:
         b.store(b.add(b.load(counter), more), counter)
     b.store(i64(1), pause)
     with b.if_then(b.icmp_unsigned("!=", b.load(look), i64(0)), likely=False):
-        look_for_patterns(b, real, buffer, report, patterns, b.load(made), place)
+        now = b.load(made)
+        look_for_patterns(b, real, buffer, report, patterns, now, place, b.icmp_signed("<", now, loops))
     b.branch(generic)
     b.position_at_end(generic)
     room = b.sub(loops, b.load(made))

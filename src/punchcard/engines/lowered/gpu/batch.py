@@ -291,7 +291,6 @@ class StateWords:
 class GpuBatchRunner(CompiledBatchRunner):
     """See `prepare_batch`. Ports are served by the CPU, for which all cards come back: better many at a time than often."""
 
-    @small_numbers_kept()
     def __init__(self, model: Model, layout: Layout | None, cards: Sequence[Card], *, loops: int | None = None,
                  cache: EngineCache | None = None, threads: int | None = None, device: Device | None = None) -> None:
         started = time.perf_counter()

@@ -30,15 +30,14 @@ class Graph:
     def node(self, kind: op.NodeKind, args: tuple[Node, ...] = (), data: Any = None, *, ends: op.Ends | None = None,
              domain: op.Domain | None = None) -> Node:
         """The node with these parts, new or known; `ends` and `domain` where more is known than the operation says."""
-        name = (kind, tuple(a.number for a in args), kind.key(data))
+        name = (kind, tuple([a.number for a in args]), kind.key(data))
         found = self._nodes.get(name)
         if found is None:
             if ends is None:
                 if kind.ends is None:
                     raise TypeError(f"a {kind.name} must be given its range")
                 ends = kind.ends(data, *args)
-            low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
-            found = Node(len(self._nodes), kind, args, data, low, high, domain or kind.domain(data, *args))
+            found = Node(len(self._nodes), kind, args, data, *ends, domain or kind.domain(data, *args))
             self._nodes[name] = found
         return found
 
@@ -100,7 +99,7 @@ class Graph:
 
     def relu(self, linear: Linear) -> Linear:
         """relu of a linear form."""
-        found = rules.RELUS.first(self, linear, *linear.ends)
+        found = rules.RELUS.first(self, linear, *(linear.range or linear.ends))
         if found is not None:
             return found
         node, factor = self.form(linear)

@@ -8,13 +8,13 @@ what several columns or formulas share is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
+from punchcard.engines.lowered.graph.grids import grid_of, product_of_grids
+from punchcard.transformer.grids import grid_of_number
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.graph.operations import NodeKind
@@ -25,22 +25,53 @@ BIT = (-1.0, 1.0)
 
 
 class Node:
-    """One operation on some arguments. `domain` lists all values that it can take, where these are few."""
+    """One operation on some arguments. `domain` lists all values that it can take, where these are few.
 
-    __slots__ = ("args", "data", "domain", "grid", "high", "low", "number", "op", "range", "sizes")
+    Most nodes have one entry: then `range` has its least and greatest value, and arrays are made where one is asked for.
+    """
 
-    def __init__(self, number: int, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array, high: Array,
+    __slots__ = ("_high", "_low", "args", "data", "domain", "grid", "number", "op", "range", "width")
+
+    def __init__(self, number: int, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array | float, high: Array | float,
                  domain: tuple[float, ...] | None) -> None:
-        self.number, self.op, self.args, self.data = number, op, args, data
-        self.low, self.high, self.domain = low, high, domain
-        self.range = (float(low[0]), float(high[0])) if len(low) == 1 else None
-        self.sizes = np.maximum(np.abs(low), np.abs(high))
-        self.grid: float = op.grid(data, *(a.grid for a in args)) if domain is None else grid_of(domain)
+        self.number, self.op, self.args, self.data, self.domain = number, op, args, data, domain
+        self.range: tuple[float, float] | None
+        self._low: Array | None = None
+        self._high: Array | None = None
+        if isinstance(low, float) and isinstance(high, float):
+            self.range = float(low), float(high)
+        else:
+            self._low, self._high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (low, high))
+            self.range = (float(self._low[0]), float(self._high[0])) if len(self._low) == 1 else None
+        self.width = 1 if self._low is None else len(self._low)
+        self.grid: float = op.grid(data, *[a.grid for a in args]) if domain is None else grid_of(domain)
         """A power of two of which every value is a multiple; 0 where none is known."""
 
     @property
-    def width(self) -> int:
-        return len(self.low)
+    def low(self) -> Array:
+        """The least value of each entry."""
+        if self._low is None:
+            assert self.range is not None
+            self._low = np.array([self.range[0]])
+        return self._low
+
+    @property
+    def high(self) -> Array:
+        """The greatest value of each entry."""
+        if self._high is None:
+            assert self.range is not None
+            self._high = np.array([self.range[1]])
+        return self._high
+
+    @property
+    def sizes(self) -> Array:
+        """The greatest absolute value of each entry."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def size(self) -> float:
+        """The greatest absolute value of all entries."""
+        return max(map(abs, self.range)) if self.range is not None else float(self.sizes.max())
 
     def __repr__(self) -> str:
         return f"{self.op.name}{self.number}"
@@ -64,24 +95,30 @@ class LinearBounds(NamedTuple):
         return tuple(part.item() for part in self) if self.width == 1 else None
 
 
-@dataclass
 class Linear:
     """A sum of nodes with coefficients, and a constant for each column."""
 
-    terms: dict[Node, float] = field(default_factory=dict)
-    constant: Array = field(default_factory=lambda: ZERO)
-    _bounds: LinearBounds | None = field(default=None, init=False, repr=False, compare=False)
-    _numbers: tuple[float, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    __slots__ = ("_bounds", "_numbers", "constant", "terms")
+
+    def __init__(self, terms: dict[Node, float] | None = None, constant: Array = ZERO) -> None:
+        self.terms: dict[Node, float] = {} if terms is None else terms
+        self.constant = constant
+        self._bounds: LinearBounds | None = None
+        self._numbers: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"Linear({self.terms}, {self.constant})"
 
     def add(self, other: Linear, factor: float = 1.0) -> None:
         """self += factor * other; terms that cancel go away."""
         self._bounds = self._numbers = None
+        terms = self.terms
         for node, coefficient in other.terms.items():
-            total = self.terms.get(node, 0.0) + factor * coefficient
+            total = terms.get(node, 0.0) + factor * coefficient
             if total == 0.0:
-                self.terms.pop(node, None)
+                terms.pop(node, None)
             else:
-                self.terms[node] = total
+                terms[node] = total
         if other.constant is not ZERO:
             self.constant = self.constant + factor * other.constant
 
@@ -99,27 +136,37 @@ class Linear:
 
     @property
     def is_zero(self) -> bool:
-        return not self.terms and (self.constant is ZERO or not self.constant.any())
+        return not self.terms and all_zero(self.constant)
 
     @property
     def single(self) -> tuple[Node, float] | None:
         """Node and coefficient, if the form is a multiple of one node."""
-        if len(self.terms) != 1 or (self.constant is not ZERO and self.constant.any()):
+        if len(self.terms) != 1 or not all_zero(self.constant):
             return None
         return next(iter(self.terms.items()))
 
     @property
-    def ends(self) -> tuple[Array, Array]:
-        """Least and greatest value of each entry."""
-        if len(self.constant) == 1:
-            least = most = float(self.constant[0])
-            for node, c in self.terms.items():
-                if node.range is None:
-                    break
-                one, other = node.range if c > 0 else node.range[::-1]
+    def range(self) -> tuple[float, float] | None:
+        """Least and greatest value, where there is one entry."""
+        if len(self.constant) > 1:
+            return None
+        least = most = self.constant.item()
+        for node, c in self.terms.items():
+            if node.range is None:
+                return None
+            one, other = node.range
+            if c > 0:
                 least, most = least + c * one, most + c * other
             else:
-                return np.array([least]), np.array([most])
+                least, most = least + c * other, most + c * one
+        return least, most
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """Least and greatest value of each entry."""
+        found = self.range
+        if found is not None:
+            return np.array([found[0]]), np.array([found[1]])
         low = high = self.constant
         for node, c in self.terms.items():
             if c > 0:
@@ -148,13 +195,22 @@ class Linear:
         if self._bounds is None:
             (low, high), grids = self.ends, self.grids
             self._bounds = LinearBounds(low, high, self.sizes, grids)
-            self._numbers = self._bounds.numbers
         return self._bounds
 
     @property
     def bound_numbers(self) -> tuple[float, ...] | None:
         """All bounds as numbers, where there is one entry; worked out once, too."""
-        return self._numbers or self.bounds.numbers
+        if self._numbers is None:
+            ends = self.range
+            if ends is None:
+                return self.bounds.numbers
+            value = self.constant.item()
+            size, grid = abs(value), grid_of_number(value)
+            for node, c in self.terms.items():
+                size += abs(c) * node.size
+                grid = min(grid, product_of_grids(grid_of_number(c), node.grid))
+            self._numbers = (*ends, size, grid)
+        return self._numbers
 
     @property
     def low(self) -> Array:
@@ -174,6 +230,11 @@ class Linear:
 
 def constant(values: Array | float) -> Linear:
     return Linear({}, trim(np.atleast_1d(np.asarray(values, dtype=np.float64))))
+
+
+def all_zero(values: Array) -> bool:
+    """Whether every entry is 0. Most constants are one number, often the same 0."""
+    return values is ZERO or not (values.item() if len(values) == 1 else values.any())
 
 
 def trim(values: Array) -> Array:

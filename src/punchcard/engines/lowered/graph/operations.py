@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
-from punchcard.transformer.grids import grid_of, grid_of_number, product_of_grids
+from punchcard.engines.lowered.graph.grids import grid_of, product_of_grids
+from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, all_zero
+from punchcard.transformer.grids import grid_of_number
 
 if TYPE_CHECKING:
     from punchcard.engines.lowered.codegen.emit import LoopEmitter
@@ -74,6 +75,11 @@ UNKNOWN = NodeKind(  # a value that was not worked out: nothing may depend on it
 
 
 def _ends_of_sum(c: float, x: Node, y: Node | None = None) -> Ends:
+    if x.range is not None and (y is None or y.range is not None):
+        one, other = x.range if c > 0 else x.range[::-1]
+        if y is None or y.range is None:
+            return c * one, c * other
+        return c * one + y.range[0], c * other + y.range[1]
     low, high = (c * x.low, c * x.high) if c > 0 else (c * x.high, c * x.low)
     return (low, high) if y is None else (low + y.low, high + y.high)
 
@@ -104,13 +110,17 @@ def _affine_ends(factor: float, bias: Array, x: Node) -> tuple[Array, Array]:
 
 
 def _relu_ends(data: tuple[float, Array], x: Node) -> Ends:
+    if x.range is not None and len(data[1]) == 1:
+        factor, bias = data[0], data[1].item()
+        one, other = x.range if factor > 0 else x.range[::-1]
+        return max(factor * one + bias, 0.0), max(factor * other + bias, 0.0)
     low, high = _affine_ends(*data, x)
     return np.maximum(low, 0), np.maximum(high, 0)
 
 
 def _relu_grid(data: tuple[float, Array], x: float) -> float:
     grid = product_of_grids(abs(data[0]), x)
-    return min(grid, grid_of(data[1].flat)) if data[1].any() else grid
+    return grid if all_zero(data[1]) else min(grid, grid_of(data[1].tolist()))
 
 
 def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
@@ -126,6 +136,9 @@ RELU = NodeKind(  # relu(s x + b); data: s, b
 
 
 def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
+    if x.range is not None and y.range is not None:
+        corners = [s * t for s in x.range for t in y.range]
+        return min(corners), max(corners)
     p, q, r, s = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
     return np.minimum(np.minimum(p, q), np.minimum(r, s)), np.maximum(np.maximum(p, q), np.maximum(r, s))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, trim
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_CASES, MOST_NODES = 32, 48
 """The most combinations of values that are tried, and the most nodes that are visited."""
+End: TypeAlias = Array | float
+"""The least or greatest value of each entry; a number where there is one entry."""
 
 
 def atoms_of(linear: Linear) -> list[Node] | None:
@@ -82,7 +85,12 @@ def values_on_grid(linear: Linear) -> tuple[float, ...] | None:
     return found if len(found) <= FEW_VALUES else None
 
 
-RELUS: RuleTable[[Graph, Linear, Array, Array], Linear] = RuleTable("ReLUs of a form")
+def always(condition: bool | npt.NDArray[np.bool_]) -> bool:
+    """Whether a condition holds in all entries, of which there may be one."""
+    return condition if isinstance(condition, bool) else bool(condition.all())
+
+
+RELUS: RuleTable[[Graph, Linear, End, End], Linear] = RuleTable("ReLUs of a form")
 """relu of a form, and the least and greatest value of the form."""
 NODE_RELUS: RuleTable[[Node, float, Array], Linear] = RuleTable("ReLUs of a node")
 """relu(factor node + bias)."""
@@ -96,25 +104,25 @@ MIXTURES: RuleTable[[Node, Array], Linear] = RuleTable("mixtures")
 
 
 @RELUS
-def drop_closed_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+def drop_closed_relu(graph: Graph, linear: Linear, low: End, high: End) -> Linear | None:
     """relu(f) = 0 if f <= 0."""
-    return Linear() if bool((high <= 0).all()) else None
+    return Linear() if always(high <= 0) else None
 
 
 @RELUS
-def drop_open_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+def drop_open_relu(graph: Graph, linear: Linear, low: End, high: End) -> Linear | None:
     """relu(f) = f if f >= 0; as one node, like those of the other ReLUs of this form."""
-    return graph.gathered(linear) if bool((low >= 0).all()) else None
+    return graph.gathered(linear) if always(low >= 0) else None
 
 
 @RELUS
-def fold_constant_relu(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+def fold_constant_relu(graph: Graph, linear: Linear, low: End, high: End) -> Linear | None:
     """relu(c) = max(c, 0)."""
     return constant(np.maximum(linear.constant, 0)) if linear.is_constant else None
 
 
 @RELUS
-def gate_by_bit(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear | None:
+def gate_by_bit(graph: Graph, linear: Linear, low: End, high: End) -> Linear | None:
     """relu(f + c b) = (1 + b) / 2 relu(f + c) for a ±1 bit b and f <= c: b = -1 closes it. So all bits share one ReLU.
 
     With c < 0 the bit is -b. Sums of bits keep their ReLUs: more is known of the range of a function of one sum.
@@ -123,7 +131,8 @@ def gate_by_bit(graph: Graph, linear: Linear, low: Array, high: Array) -> Linear
         return None
     bit, c = next((node, c) for node, c in linear.terms.items() if node.domain == BIT)
     rest = Linear({n: w for n, w in linear.terms.items() if n is not bit}, linear.constant)
-    if not bool((rest.high <= abs(c)).all()):
+    most = rest.range[1] if rest.range is not None else rest.high
+    if not always(most <= abs(c)):
         return None
     inner = graph.relu(Linear(rest.terms, rest.constant + abs(c)))
     result = inner.times(0.5)
@@ -218,17 +227,24 @@ def bound_by_kinks(graph: Graph, linear: Linear, node: Node) -> Linear | None:
     """A sum of ReLUs of one node is piecewise linear: its least and greatest value are at the kinks or the ends."""
     low, high = linear.constant, linear.constant
     for base, terms in by_base(linear).items():
-        width = max(n.width for n, _ in terms)
-        points = [base.low, base.high]
-        points += [np.clip(-n.data[1] / n.data[0], base.low, base.high) for n, _ in terms if n is not base]
-        values = np.zeros((len(points), width))
+        points = _kinks(base, [n for n, _ in terms if n is not base])
+        values = np.zeros_like(points)
         for term, weight in terms:
-            for at, t in zip(values, points, strict=True):
-                at += weight * value_of(term, {base: t})
+            values += weight * value_of(term, {base: points})
         low, high = low + values.min(axis=0), high + values.max(axis=0)
     ends = linear.ends
     better = bool(np.any(low > ends[0])) or bool(np.any(high < ends[1]))
     return graph.same(node, low, high) if better else None
+
+
+def _kinks(base: Node, relus: list[Node]) -> Array:
+    """Where ReLUs of a node may bend, one place after the other, by entries; and the ends of its range."""
+    if base.range is not None and all(len(relu.data[1]) == 1 for relu in relus):
+        low, high = base.range
+        return np.array([low, high, *(min(max(-relu.data[1].item() / relu.data[0], low), high) for relu in relus)])[:, None]
+    kinks = [np.clip(-relu.data[1] / relu.data[0], base.low, base.high) for relu in relus]
+    width = max(len(ends) for ends in (base.low, *kinks))
+    return np.stack([np.broadcast_to(place, (width,)) for place in (base.low, base.high, *kinks)])
 
 
 @PRODUCTS

@@ -65,16 +65,27 @@ class PartCode:
     tables: list[Lookup | None]
 
 
+@dataclass(frozen=True)
+class LoadedFunction:
+    """A function that ctypes calls, and its code, which stays loaded as long as the function is kept."""
+
+    call: Any
+    code: code.LoadedCode
+
+
 class TraceCompiler:
-    """Compiles traces for one model: its driver, as it is now, makes the loops that no trace makes."""
+    """Compiles traces for one model: its driver, as it is now, makes the loops that no trace makes.
+
+    It keeps no code but the last sampler: whoever has a trace compiled keeps it.
+    """
 
     def __init__(self, model: CompiledModel) -> None:
         if model.places.slots or model.passive.settles:
             raise LoweringError("active columns carry numbers that are not bits" if model.places.slots else
                                 "a column that was stored to changes once more in the next loop")
-        self._model, self._loaded = model, list[code.LoadedCode]()
+        self._model = model
         self._cases: dict[int, PartCode] = {}
-        self._samplers: dict[tuple[int, ...], Any] = {}
+        self._last_sampler: tuple[tuple[int, ...], LoadedFunction] | None = None
         self._selectors = self._places_of_selectors() if model.selectors else []
 
     def _places_of_selectors(self) -> list[tuple[int, int]]:
@@ -104,8 +115,6 @@ class TraceCompiler:
             return {WHOLE: self._part(WHOLE, lambda: model.parts().cases[0])}
         found: dict[str, PartCode] = {}
         if model.shared.cut < len(model.layers):
-            if len(model.shared.late) > 0:
-                raise LoweringError(f"{len(model.shared.late)} rows decide in the middle of a loop how it goes on")
             if model.shared.taken:
                 found[FIRST] = self._part(FIRST, lambda: self._shared_plan(FIRST))
             found[REST] = self._part(REST, lambda: self._shared_plan(REST))
@@ -116,9 +125,22 @@ class TraceCompiler:
         return self._model.shared_plans(self._deciding)
 
     def _shared_plan(self, name: str) -> LoopPlan:
+        """Of several versions of the rest, the usual one: a guard says whether it is that (`_is_usual`)."""
         first, rest = self._shared_plans
         assert first is not None or name == REST
         return first if name == FIRST and first is not None else rest[0]
+
+    @cached_property
+    def _is_usual(self) -> dict[int, int]:
+        """Bits that are 0 when the usual version of the rest is to be made: masks, by the numbers of words within a loop."""
+        model, found = self._model, dict[int, int]()
+        order = [*model.places.words, *model.places.passing]
+        for slot in model.shared.passing:
+            place = model.places.word_of(slot) if slot.row in model.shared.late else None
+            if place is not None:
+                number = order.index(place[0])
+                found[number] = found.get(number, 0) | 1 << place[1]
+        return found
 
     def _case(self, key: int) -> PartCode:
         """The part of a case that the driver has code for."""
@@ -164,7 +186,8 @@ class TraceCompiler:
         def part(name: str, own: PartCode, codes: int, reads: int, its_tables: ir.Value) -> LoopPart:
             known = module.globals.get(name)
             function = known if known is not None else ir.Function(module, own.shape.kind, name)
-            return LoopPart(function, own.shape, its_tables, codes, reads, partial(self._column, own))
+            return LoopPart(function, own.shape, its_tables, codes, reads, partial(self._column, own),
+                            self._is_usual if name == REST else {})
 
         found = []
         for name, own in self._names_in_order(key):
@@ -209,13 +232,13 @@ class TraceCompiler:
         shared = [own.shape for own in self._shared.values()]
         room = (CASE_CODES, CASE_READS) if self._selectors else (0, 0)
         count = [sum(shape.codes for shape in shared) + room[0], sum(shape.reads for shape in shared) + room[1]]
-        if cases not in self._samplers:
+        if self._last_sampler is None or self._last_sampler[0] != cases:
             def emit(module: ir.Module) -> None:
                 emit_sample(module, self._model.places, partial(self._observe, module, cases))
 
             compiled = self._compiled(f"sample {cases}".encode(), emit, cases, inline=False)
-            self._samplers[cases] = CALL_WITH_LOG(compiled.address(SAMPLE))
-        return self._samplers[cases], count
+            self._last_sampler = cases, LoadedFunction(CALL_WITH_LOG(compiled.address(SAMPLE)), compiled)
+        return self._last_sampler[1].call, count
 
     def _observe(self, module: ir.Module, cases: Sequence[int], b: ir.IRBuilder, buffer: ir.Value, tables: ir.Value,
                  extra: ir.Value, words: Sequence[ir.Value]) -> list[ir.Value]:
@@ -278,7 +301,7 @@ class TraceCompiler:
             key |= (state.values[word] >> place & 1) << i
         return key
 
-    def compile(self, graph: HotGraph, patterns: Sequence[Sequence[PatternPart]]) -> Any:
+    def compile(self, graph: HotGraph, patterns: Sequence[Sequence[PatternPart]]) -> LoadedFunction:
         """The function that makes loops, in traces where it can."""
         model, cases = self._model, self._known_cases()
         keys = {key for state in graph.states if (key := self.key_of(state)) is not None and (not cases or key in cases)}
@@ -292,7 +315,8 @@ class TraceCompiler:
             emit_traced(module, trace, model.real)
 
         about = repr((graph, patterns, list(self._cases), self._columns_of(graph))).encode()
-        return CALL(self._compiled(about, emit, sorted(keys) if cases else ()).address(TRACED))
+        compiled = self._compiled(about, emit, sorted(keys) if cases else ())
+        return LoadedFunction(CALL(compiled.address(TRACED)), compiled)
 
     def _columns_of(self, graph: HotGraph) -> list[int | None]:
         """The columns that the code of a graph has as constants."""
@@ -318,8 +342,7 @@ class TraceCompiler:
         library: Mapping[str, bytes] = {**{name: own.module for name, own in self._shared.items()},
                                         **{_case_name(key): self._case(key).module for key in cases}}
         name = code.name_of(b"trace", about, *self._model.names)
-        self._loaded.append(code.load_or_compile(name, build, vectorize=False, library=library, inline=inline))
-        return self._loaded[-1]
+        return code.load_or_compile(name, build, vectorize=False, library=library, inline=inline)
 
 
 def _case_name(key: int) -> str:

@@ -94,12 +94,13 @@ def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int
     if sample.loops == 0:
         return None
     best: tuple[float, int] | None = None
+    all_changing = int(np.bitwise_count(np.bitwise_or.reduce(sample.before ^ sample.before[0], axis=0)).sum())
     for word in range(sample.before.shape[1]):
         found = _visits(sample.before[:, word])
         hot = found.counts[found.counts >= least_visits]
         if hot.sum() >= LEAST_SHARE * sample.loops and np.sort(hot)[::-1][:most].sum() >= LEAST_SHARE * sample.loops:
             changing = _changing(sample.before, found)
-            bits = np.bitwise_count(changing).sum(axis=1)
+            bits = np.where(found.counts > 1, np.bitwise_count(changing).sum(axis=1), all_changing)  # once says nothing
             cost = float((bits * found.counts).sum()) / sample.loops
             best = min(best or (np.inf, 0), (cost, word))
     return None if best is None else _graph(sample, best[1], groups, least_visits, most, changed)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.codegen.trace import COUNTERS, PatternPart
-from punchcard.engines.lowered.tracing.compiler import MOST_CASES, TraceCompiler
+from punchcard.engines.lowered.tracing.compiler import MOST_CASES, LoadedFunction, TraceCompiler
 from punchcard.engines.lowered.tracing.profile import Flags, HotGraph, Sample, Words, hot_graph
 from punchcard.errors import LoweringError
 
@@ -51,7 +52,7 @@ class TraceTier:
         self._model, self._patterns, self._first = model, patterns, seconds
         self._eager = seconds == 0
         self._driver = model.driver
-        self._run: Any = None
+        self._run: LoadedFunction | None = None
         self._graph: HotGraph | None = None
         self._pending: HotGraph | None = None
         """What is hot, but waits to be compiled."""
@@ -63,15 +64,19 @@ class TraceTier:
         self._compiled = self._states = 0
         self._seconds = 0.0
         self._off = ""
-        self._buffer: Buffer | None = None
+        self._card: Callable[[], Buffer | None] = _no_card
         self._early: dict[int, tuple[Buffer, int]] = {}
         """What loops may change, as it was some time before the first sample; and the bytes of a word there."""
         self._spent, self._took, self._due = 0.0, 0.0, seconds
         self._made = self._builds = self._gap = self._parts_left = 0
 
     def _begin(self, buffer: Buffer) -> None:
-        """Another card. What is known stays: most times it is of the same program."""
-        self._buffer, self._gap, self._parts_left, self._builds = buffer, 0, 0, 0
+        """Another card. What is known stays: most times it is of the same program. Its memory is not kept."""
+        self._card, self._early, self._gap, self._parts_left, self._builds = weakref.ref(buffer), {}, 0, 0, 0
+
+    def forget_samples(self) -> None:
+        """Free what only better traces would need."""
+        self._sample, self._early = Sample.none(), {}
 
     @property
     def report(self) -> TraceReport:
@@ -84,7 +89,7 @@ class TraceTier:
         model = self._model
         if self._off:
             return int(model.call(arguments, loops))
-        if buffer is not self._buffer:
+        if buffer is not self._card():
             self._begin(buffer)
         if self._driver is not model.driver:  # compiled anew, with fewer assumptions
             self._driver, self._run, self._pending, self._sample = model.driver, None, None, Sample.none()
@@ -94,7 +99,8 @@ class TraceTier:
             self._early = {
                 at: (buffer[at : at + size].copy(), item) for at, size, item in model.places.changing(model.layout)}
         started = time.thread_time()
-        made = int((self._run or model.call)(arguments, min(loops, self._gap) if self._gap else loops))
+        run = model.call if self._run is None else self._run.call
+        made = int(run(arguments, min(loops, self._gap) if self._gap else loops))
         self._spent += time.thread_time() - started
         self._made += made
         self._gap -= min(self._gap, made)
@@ -184,12 +190,17 @@ class TraceTier:
 
     def _has_changed(self, places: Words) -> Flags:
         """Whether the words at some places in the buffer are not what they were when the run was young."""
-        assert self._buffer is not None
+        buffer = self._card()
+        assert buffer is not None
         found, of = np.unique(places.astype(np.int64), return_inverse=True)
         changed = np.zeros(len(found), dtype=bool)
         for at, (early, item) in self._early.items():
             own = (found >= at) & (found < at + len(early))
             for byte in range(item):
                 within = np.minimum(found[own] + byte, at + len(early) - 1)
-                changed[own] |= self._buffer[within] != early[within - at]
+                changed[own] |= buffer[within] != early[within - at]
         return np.asarray(changed[of].reshape(places.shape))
+
+
+def _no_card() -> None:
+    """The card of a tier that has not run any."""

@@ -13,12 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
 from punchcard.machines.riscv.program import PAGE, TO_HOST, RiscvProgram, Segment, SourceLine, base_for
 from punchcard.machines.source import where
+
+if TYPE_CHECKING:
+    from elftools.dwarf.lineprogram import LineProgram
+    from elftools.elf.elffile import ELFFile
 
 MAGIC = b"\x7fELF"
 RISCV = 243
@@ -90,7 +94,7 @@ def _check_ident(data: bytes) -> None:
         raise ProgramError(f"the ELF file has class {data[4]} and byte order {data[5]}: both must be 1")
 
 
-def _check_header(elf: Any, tries: bool) -> None:
+def _check_header(elf: ELFFile, tries: bool) -> None:
     kind = str(elf.header["e_type"])
     if kind != "ET_EXEC":
         raise ProgramError(f"the ELF file is not an executable: it is {_TYPES.get(kind, f'of type {kind}')}")
@@ -99,7 +103,7 @@ def _check_header(elf: Any, tries: bool) -> None:
             raise ProgramError(f"{problem}: {ADVICE}")
 
 
-def _segments(elf: Any, data: bytes) -> Iterator[Segment]:
+def _segments(elf: ELFFile, data: bytes) -> Iterator[Segment]:
     """What is loaded. Bytes go where the file wants them loaded; memory is needed also where the program will have them."""
     for number in range(elf.num_segments()):
         header = elf.get_segment(number).header
@@ -121,10 +125,12 @@ def _segments(elf: Any, data: bytes) -> Iterator[Segment]:
             yield Segment(virtual, b"", memory)
 
 
-def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
+def _symbols(elf: ELFFile) -> Iterator[tuple[str, int]]:
     """Names of functions first, then of data and of places; not those that tools make for themselves."""
+    from elftools.elf.sections import SymbolTableSection
+
     table = elf.get_section_by_name(".symtab")
-    if table is None or not hasattr(table, "iter_symbols") or table.num_symbols() > MOST_SYMBOLS:
+    if not isinstance(table, SymbolTableSection) or table.num_symbols() > MOST_SYMBOLS:
         return
     found = [(symbol.name, symbol.entry) for symbol in table.iter_symbols()]
     for kinds in (("STT_FUNC",), ("STT_OBJECT", "STT_NOTYPE")):
@@ -134,7 +140,7 @@ def _symbols(elf: Any) -> Iterator[tuple[str, int]]:
                 yield name, int(entry["st_value"])
 
 
-def _check_extensions(elf: Any, data: bytes, privileged: bool, tries: bool) -> list[str] | None:
+def _check_extensions(elf: ELFFile, data: bytes, privileged: bool, tries: bool) -> list[str] | None:
     """The extensions that a file's attributes name, or None; one that the machine does not have is refused.
 
     Unless the file `tries` what there is.
@@ -170,7 +176,7 @@ def extensions_of(architecture: str) -> list[str]:
     return found
 
 
-def _architecture(elf: Any) -> str:
+def _architecture(elf: ELFFile) -> str:
     """What the attributes say, or nothing."""
     section = elf.get_section_by_name(".riscv.attributes")
     if section is None or not hasattr(section, "iter_subsections"):
@@ -183,7 +189,7 @@ def _architecture(elf: Any) -> str:
     return ""
 
 
-def _register_access(elf: Any, data: bytes) -> int | None:
+def _register_access(elf: ELFFile, data: bytes) -> int | None:
     """The address of the first instruction for control registers."""
     for start, size, address in _code(elf):
         for place in range(start, start + size - 3, WORD_BYTES):
@@ -193,7 +199,7 @@ def _register_access(elf: Any, data: bytes) -> int | None:
     return None
 
 
-def _code(elf: Any) -> Iterator[tuple[int, int, int]]:
+def _code(elf: ELFFile) -> Iterator[tuple[int, int, int]]:
     """Where code is in the file, its size and its address: by sections, since a segment may hold texts beside code."""
     code = [section.header for section in elf.iter_sections()
             if section.header["sh_type"] == "SHT_PROGBITS" and section.header["sh_flags"] & EXECUTED]
@@ -280,7 +286,7 @@ MOST_LINES = 1 << 18
 """The most instructions whose lines are kept."""
 
 
-def opened(data: bytes) -> Any:
+def opened(data: bytes) -> ELFFile:
     """The file as the library sees it."""
     from elftools.elf.elffile import ELFFile
 
@@ -310,7 +316,7 @@ class DebugLines(Mapping[int, SourceLine]):
         return len(self._lines)
 
 
-def _debug_lines(elf: Any) -> Iterator[tuple[int, SourceLine]]:
+def _debug_lines(elf: ELFFile) -> Iterator[tuple[int, SourceLine]]:
     """Address and line of each instruction that the line tables know.
 
     What a linker has left out of a program still has lines, from address 0 on. So of stretches that begin there one may be
@@ -326,7 +332,7 @@ def _debug_lines(elf: Any) -> Iterator[tuple[int, SourceLine]]:
             yield from lines
 
 
-def _stretches(elf: Any) -> Iterator[tuple[int, list[tuple[int, SourceLine]]]]:
+def _stretches(elf: ELFFile) -> Iterator[tuple[int, list[tuple[int, SourceLine]]]]:
     """Instructions that follow each other, with the first address of each such stretch."""
     information = elf.get_dwarf_info(relocate_dwarf_sections=False)
     left = MOST_LINES
@@ -354,7 +360,7 @@ def _stretches(elf: Any) -> Iterator[tuple[int, list[tuple[int, SourceLine]]]]:
             return
 
 
-def _file_names(program: Any) -> dict[int, str]:
+def _file_names(program: LineProgram) -> dict[int, str]:
     """File names by their number, which counts from 0 in DWARF 5 and from 1 before."""
     first = 0 if program.header["version"] >= 5 else 1
     entries = enumerate(program.header["file_entry"], first)

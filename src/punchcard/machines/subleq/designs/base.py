@@ -113,6 +113,8 @@ class SubleqDesign(Design[SubleqSizes]):
     """The rows that hold an instruction's pointers."""
     word_rows: ClassVar[tuple[str, ...]] = ("memory",)
     """The rows that hold a cell's word."""
+    words_alone: ClassVar[bool] = True
+    """Whether the words of a program are in those rows of the memory and nowhere else on its card."""
     paper: ClassVar[Mapping[str, str | int]] = {
         "layers": 9, "heads": "at most 2", "width": "O(log n + N); the proof's matrix has 8 log n + 3 N + 1 rows",
         "temperature": "above log(G d n^3 / eps)", "statement": "Lemma (SUBLEQ), section 5.1",

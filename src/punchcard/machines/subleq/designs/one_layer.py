@@ -70,6 +70,7 @@ class SubleqOneLayer(SubleqDesign):
     halting_register: ClassVar[str] = "store_address"
     command_rows: ClassVar[tuple[str, str, str]] = ("operands.a", "operands.b", "targets.c")
     word_rows: ClassVar[tuple[str, ...]] = ("memory", "cache_a", "cache_b")
+    words_alone: ClassVar[bool] = False
     column_pointers: ClassVar[tuple[str, ...]] = (
         "operands.a", "operands.b", "targets.c", "targets.next", "position", "program_counter", "store_address", "chosen.c",
         "chosen.next")

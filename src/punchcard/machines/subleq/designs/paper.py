@@ -85,8 +85,9 @@ class SubleqPaper(SubleqDesign):
         pointers = {x: pointer_to(f"pointer.{x}") for x in "abc"} | {"halts": halts("pointer.b")}
         read_a, read_b = (Quote(SCRATCHPAD, f"read_{x}") for x in "ab")
         was_a, was_b = (replace(quote, before=True) for quote in (read_a, read_b))
-        tests, counts = "The ReLU layer tests the difference: {difference}", "The program counter goes on to {following}."
-        counter = {"next": pointer_to("program_counter")}
+        counter, halting = {"next": pointer_to("program_counter")}, {"halts": halts("pointer.b")}
+        tests = "The ReLU layer sets a flag: {difference} is"
+        counts = "It also counts on, to {following}, which the next layer keeps or replaces."
         return (
             (Sentence("The program counter names {fetched}: the head fetches it.", {"fetched": name(one)}),
              Sentence("The ReLU layer puts it into pointer: subtract {a} from {b}, and go to {c} if that is not positive.",
@@ -103,12 +104,14 @@ class SubleqPaper(SubleqDesign):
             (Sentence("The head carries {difference} from the scratchpad to {cell}.",
                       {"difference": read_b, "cell": name(cell)}),
              Sentence("The ReLU layer stores it: {cell} is {word}.", {"cell": name(cell), "word": Quote(cell, "memory")})),
-            (None, Sentence(f"{tests} is positive. {counts}", {"difference": was_b, "following": counter["next"]}, [
-                (Condition("difference", "<=", 0), f"{tests} is not positive. {counts}")])),
-            (None, Sentence("The ReLU layer keeps the program counter: {next} follows.",
+            (None, Sentence(f"{tests} positive, so it is 0. {counts}",
+                            {"difference": was_b, "following": counter["next"], **halting}, [
+                                (is_halt("halts"), f"{tests} not positive, so it is 1: a halt goes to itself."),
+                                (Condition("difference", "<=", 0), f"{tests} not positive, so it is 1. {counts}")])),
+            (None, Sentence("The flag is 0: the ReLU layer keeps the count, and {next} follows.",
                             {"flag": Quote(SCRATCHPAD, "read_b", "numbers", before=True, height=1), **counter}, [
-                                (Condition("flag", "==", 1), "The ReLU layer sets the program counter to {next}: the "
-                                                             "difference was not positive.")])),
+                                (Condition("flag", "==", 1), "The flag is 1: the ReLU layer replaces the count by pointer "
+                                                             "c, so {next} follows.")])),
             (None, Sentence("The ReLU layer corrects errors: every bit is exactly 1 or -1. Next is {next}.", counter)),
         )
 

@@ -97,6 +97,11 @@ def assemble(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfIn
     return Image(listed.words, source, lines=_lines(text, listed.lines, writer.places[: writer.own]))
 
 
+def routine_texts() -> dict[str, str]:
+    """How a loop is tested, a character read and the pointer moved, in `.asq`, where cells are bytes."""
+    return {"test": _TESTS["byte"], "read": _INPUT["0"], "move": _MOVE}
+
+
 def translate(text: str, source: str = "", *, cells: Cells = "byte", eof: EndOfInput = "0",
               tape: int = DEFAULT_TAPE) -> str:
     """The program as `.asq` text."""

@@ -79,7 +79,12 @@ def place(
 @cache
 def standard_macros() -> Mapping[str, Macro]:
     """The macros that every text can use, written in the language itself."""
-    return asq_source.parse((Path(__file__).parent / "library.asq").read_text("utf-8")).macros
+    return asq_source.parse(library()).macros
+
+
+def library() -> str:
+    """The text of the standard macros."""
+    return (Path(__file__).parent / "library.asq").read_text("utf-8")
 
 
 def _refuse_written_constants(items: list[Expanded], source: str) -> None:

@@ -3,7 +3,7 @@
 `skill` gets the end of the text, and prints. It returns SAYS: what it printed comes next; FORBIDS: no token that begins with
 one of these characters comes next; or 0: no opinion.
 
-    punchcard fuse examples/skills/gcd.py --base FOLDER -o FOLDER
+    punchcard fuse examples/skills/divisor.py --base FOLDER -o FOLDER
 """
 
 SAYS, FORBIDS = 1, 2

@@ -1,0 +1,142 @@
+"""Traces of all kinds of RISC-V machines, everything hot from the first loop. All of it is for the soak: cases take long."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import pytest
+
+from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls
+from punchcard.engines.base import TraceReport
+from punchcard.machines.riscv.languages.assembly.assembler import assemble
+from punchcard.machines.riscv.machine import RiscvMachine
+from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
+from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.running import Mark, PeriodicAction
+from tests.cases import soaked
+from tests.riscv_cases import endless, overwriting
+from tests.riscv_privileged_cases import interrupted_program, privileged_program
+from tests.riscv_privileged_runs import USUAL, machine_of
+
+pytestmark = pytest.mark.usefixtures("shared_code")
+KINDS: dict[str, Callable[[], RiscvMachine]] = {
+    "three-layer": partial(RiscvMachine, memory=1024),
+    "two-layer": partial(RiscvMachine, memory=1024, design="two-layer"),
+    "products": partial(RiscvMachine, memory=1024, multiply=True),
+    "traps": partial(machine_of, multiply=False),
+    "traps and products": partial(machine_of, multiply=True),
+}
+
+
+@cache
+def machine_for(kind: str) -> RiscvMachine:
+    """One for all tests of a kind: it keeps its code."""
+    return KINDS[kind]()
+
+
+def program_for(kind: str, rng: random.Random) -> RiscvProgram:
+    """A random program; some of them change themselves, those with traps are interrupted."""
+    if kind.startswith("traps"):
+        base = machine_for(kind).sizes.base
+        return (interrupted_program(rng.randrange(16, 60), rng.randrange(17, 90), base) if rng.random() < 0.5
+                else privileged_program(rng.randrange(1 << 20), USUAL, base, multiply=machine_for(kind).sizes.multiply))
+    if kind == "products":
+        return assemble(PRODUCTS.format(*(rng.randrange(1 << 32) for _ in range(3)), 1 << 20), "products.s")
+    return overwriting(rng, 1024, 20) if rng.random() < 0.4 else endless(rng, 1024, rng.randrange(8, 200))
+
+
+PRODUCTS = """
+ li a0, {}
+ li a1, {}
+ li a2, {}
+ li a3, {}
+again: mul a4, a0, a1
+ mulhu a5, a4, a2
+ div a6, a4, a2
+ rem a7, a5, a1
+ mulhsu s1, a6, a7
+ xor a0, a0, s1
+ add a1, a1, a5
+ divu s2, a1, a6
+ remu s3, a0, s2
+ add a2, a2, s3
+ mulh s4, a1, a2
+ addi a3, a3, -1
+ bnez a3, again
+ li a7, 93
+ ecall
+"""
+
+
+def compare(kind: str, seed: int, loops: int) -> TraceReport:
+    """Runs in parts of random lengths, with traces and without: all cards between two parts."""
+    machine, rng, total = machine_for(kind), random.Random(f"{kind} {seed}"), TraceReport()
+    program = program_for(kind, rng)
+    for _ in range(3):
+        steps, every = rng.randrange(loops // 2, loops), rng.randrange(40, loops // 2)
+        marks: dict[float | None, list[Mark]] = {0.0: [], None: []}
+        traced, _ = (machine.run(program, engine="lowered", max_steps=steps, keep=PeriodicAction(every, own.append),
+                                 controls=Controls(traces=traces)) for traces, own in marks.items())
+        for found, expected in zip(*marks.values(), strict=True):
+            agree(found, expected, f"{kind} {seed}, {steps} steps, {every}")
+        total = TraceReport.total(total, traced.traces) or total
+    return total
+
+
+def agree(found: Mark, expected: Mark, where: str) -> None:
+    assert isinstance(found.raw_card, PackedCard)
+    assert isinstance(expected.raw_card, PackedCard)
+    assert (found.loops, found.ended, found.traffic) == (expected.loops, expected.ended, expected.traffic), where
+    others = expected.raw_card.fields
+    different = [name for name, field in found.raw_card.fields.items() if (field != others[name]).any()]
+    assert not different, f"{where}, loop {found.loops}: {different}"
+
+
+@pytest.mark.parametrize("kind", [soaked(kind) for kind in KINDS])
+def test_random_programs(kind: str) -> None:
+    total = TraceReport()
+    for seed in range(60):
+        total += compare(kind, seed, 4_000)
+    assert total.compiled > 60
+    assert total.loops > 10_000, total
+
+
+HOT = """
+ li a0, 7
+ la a2, cells
+again: addi a0, a0, 37
+ andi a4, a0, 12
+ add a4, a4, a2
+ sw a0, 0(a4)
+ lw a5, 4(a2)
+ bnez a4, odd
+ add a0, a0, a5
+odd: {}
+ j again
+.data
+cells: .word 1, 2, 3, 4
+"""
+MORE = {"three-layer": "", "two-layer": "", "products": "mul a0, a0, a5", "traps": "amoadd.w a6, a0, (a2)",
+        "traps and products": "amoxor.w a6, a0, (a2)\n mulhu a5, a0, a6"}
+
+
+@pytest.mark.parametrize("loops", [soaked(10**6), soaked(3 * 10**8)])
+@pytest.mark.parametrize("kind", [soaked(kind) for kind in KINDS])
+def test_long_runs_against_the_interpreter_in_c(kind: str, loops: int) -> None:
+    machine = machine_for(kind)
+    program = assemble(HOT.format(MORE[kind]), "hot.s", base=machine.sizes.base)
+    result = machine.run(program, engine="lowered", max_steps=loops, controls=Controls(traces=0.01))
+    if machine.sizes.privileged:
+        oracle: Any = PrivilegedInC(program, machine.sizes.memory, multiply=machine.sizes.multiply)
+    else:
+        oracle = machine.in_c(program)
+    oracle.run(result.steps)
+    state = oracle.state
+    assert (result.state.registers, result.state.memory, result.state.program_counter) == (
+        state.registers, state.memory, state.program_counter)
+    assert result.traces is not None
+    assert result.traces.loops > 0.5 * result.loops or loops < 10**7, result.traces
