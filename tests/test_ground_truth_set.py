@@ -19,12 +19,12 @@ from punchcard.errors import PunchcardError
 from punchcard.export.copies import with_copies
 from punchcard.ground_truth.collection import make_set
 from punchcard.ground_truth.models import VARIANTS, specs
-from punchcard.ground_truth.pairs import KINDS
 from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 
 ONLY = "two-layer"
+KINDS = ("data", "pointer", "instruction", "position")
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import write_whole
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
+from punchcard.ground_truth.contents import SCORE
 from punchcard.ground_truth.making import TEST_TRUTH
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -31,7 +32,7 @@ from punchcard.workers.cores import cores
 from punchcard.workers.executor import workers_of
 
 SETS = ("small", "full")
-MANIFEST, PAGE, SCORE = "manifest.json", "README.md", "score.py"
+MANIFEST, PAGE = "manifest.json", "README.md"
 LIMIT = 3600.0
 MAKE = "punchcard.ground_truth.making:make_model"
 

@@ -52,7 +52,7 @@ second: .word   3
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model of the set, and the job of making it. `text` is a program, and `cells` its words of data by name."""
+    """One model of the set, and the job of making it. `text` is a program, of kinds without random ones."""
 
     name: str
     kind: str
@@ -60,7 +60,6 @@ class ModelSpec:
     variant: str
     pairs: int
     text: str = ""
-    cells: tuple[str, ...] = ()
     folder: str = ""
     base_seed: int = 0
 
@@ -101,10 +100,10 @@ def specs(which: str, pairs: int | None = None) -> Iterator[ModelSpec]:
     for design in ("compact", "paper") if full else ("compact",):
         yield from _variants("fleq", {"design": design}, design, count // 4, FLEQ, UNROTATED)
     if full:
-        yield from _variants("riscv", {"memory": 16}, "16", count // 16, RISCV, ("plain", "permuted"), ("first", "second"))
+        yield from _variants("riscv", {"memory": 16}, "16", count // 16, RISCV, ("plain", "permuted"))
 
 
 def _variants(kind: str, options: Mapping[str, Any], sizes: str, pairs: int, text: str = "",
-              variants: Iterable[str] = tuple(VARIANTS), cells: tuple[str, ...] = ()) -> Iterator[ModelSpec]:
+              variants: Iterable[str] = tuple(VARIANTS)) -> Iterator[ModelSpec]:
     for variant in variants:
-        yield ModelSpec(f"{kind}-{sizes}-{variant}", kind, tuple(options.items()), variant, pairs, text, cells)
+        yield ModelSpec(f"{kind}-{sizes}-{variant}", kind, tuple(options.items()), variant, pairs, text)

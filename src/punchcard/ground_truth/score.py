@@ -2,7 +2,7 @@
 
     python score.py SET --answers answers.json
 
-An answer is a JSON object, by the names of models. Of each it has some of
+An answer is a JSON object, by the names of models; for the folder of one model it may be that model's. It has some of
 
     "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task. A task that is not
                                                         named is not scored; a node that is not named has 0
@@ -75,32 +75,35 @@ class ScoredNetwork:
         return 2 * int(name[1 : name.index(".")]) + (1 if ".H" in name else 2)
 
     def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
-             stage: Callable[[int, Array], Array] | None = None, first: int = 0) -> Array:
+             stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
         """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
 
-        With `first`, the cards are those before this layer, and the loop begins there.
+        With `start`, the cards are those at this moment, and the loop goes on from there.
         """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)
         at = stage or (lambda moment, found: found)
         with np.errstate(over="ignore", invalid="ignore"):
-            x = cards if first else at(0, give("I", cards))
-            for n in range(first, self.layers):
-                moved = sum((give(f"L{n}.H{h}", self._head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
-                x = at(2 * n + 1, x + moved)
-                added = sum((give(f"L{n}.G{g}", self._group(n, g, take(f"L{n}.G{g}", x)))
+            x = cards if start else at(0, give("I", cards))
+            for n in range(start // 2, self.layers):
+                if start <= 2 * n:
+                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
+                    x = at(2 * n + 1, x + moved)
+                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x)))
                              for g in range(len(self.groups[n]))), 0.0)
                 x = at(2 * n + 2, x + added + self[n, "b2"])
         end = take("O", x)
         return end if self.output is None else self.output @ end
 
-    def _head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+    def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+        """What a head adds to the cards x."""
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
         scores = self[n, "temperature"][h] * (np.swapaxes(self[n, "key"][h] @ k, -1, -2) @ (self[n, "query"][h] @ q))
         powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
         return self[n, "value"][h] @ v @ (powers / powers.sum(axis=-2, keepdims=True))
 
-    def _group(self, n: int, g: int, x: Array) -> Array:
+    def group(self, n: int, g: int, x: Array) -> Array:
+        """What a group of hidden units adds to the cards x."""
         units = self.groups[n][g]
         hidden = np.maximum(self[n, "w1"][units] @ x + self[n, "b1"][units], 0)
         return self[n, "w2"][:, units] @ hidden
@@ -184,13 +187,22 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
 def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All rows of an answer about the models of a set; the truth of a model is in its folder, or in `test-truth`."""
     rows = []
-    for name, answer in answers.items():
-        folder = place / "models" / name
-        files = [file for file in (folder / "truth.json", place / "test-truth" / f"{name}.json") if file.exists()]
+    for folder, answer in asked(place, answers).items():
+        truths = folder / "truth.json", folder.resolve().parent.parent / "test-truth" / f"{folder.resolve().name}.json"
+        files = [file for file in truths if file.exists()]
         if not files:
-            raise SystemExit(f"there is no truth about a model {name!r} in {place}")
-        rows += [{"model": name, **row} for row in score_model(folder, json.loads(files[0].read_text()), answer)]
+            raise SystemExit(f"there is no truth about a model {folder.name!r} in {place}")
+        truth = json.loads(files[0].read_text())
+        rows += [{"model": truth["model"], **row} for row in score_model(folder, truth, answer)]
     return rows
+
+
+def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
+    """The folders of models with the answers about them: of a set, or of one model."""
+    public = place / "model.json"
+    if not public.exists():
+        return {place / "models" / name: answer for name, answer in answers.items()}
+    return {place: answers.get(json.loads(public.read_text())["name"], answers)}
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
