@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,9 @@ import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.export.copies import with_copies
 from punchcard.ground_truth.collection import make_set
+from punchcard.ground_truth.making import built
 from punchcard.ground_truth.models import VARIANTS, specs
+from punchcard.ground_truth.pairs import PairSource
 from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
@@ -50,7 +54,7 @@ def test_the_set_is_large_and_has_both_splits() -> None:
     full = list(specs("full"))
     assert len(full) >= 120
     assert len({each.name for each in full}) == len(full)
-    assert {each.kind for each in full} == {"subleq", "von-neumann", "fleq", "riscv"}
+    assert {each.kind for each in full} == {"subleq", "von-neumann", "turing", "fleq", "riscv"}
     for kind in ("subleq", "von-neumann"):
         for variant in VARIANTS:
             assert {each.is_test for each in full if (each.kind, each.variant) == (kind, variant)} == {True, False}
@@ -159,6 +163,60 @@ def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
         assert about == first[name]
 
 
+class Stop(Exception):
+    """Ends a set in the middle."""
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
+    """No model is made twice, and the folder is that of a set made in one go, byte for byte."""
+    def stop(progress: Any) -> None:
+        raise Stop
+
+    def make(**options: Any) -> Any:
+        with ThreadPoolExecutor(1) as executor:
+            return make_set("small", tmp_path / "set", pairs=16, only=ONLY, executor=executor, **options)
+
+    with pytest.raises(Stop):
+        make(progress=stop)
+    models = tmp_path / "set" / "models"
+    kept = {path: path.stat().st_mtime_ns for name in names(tmp_path / "set") for path in (models / name).iterdir()
+            if (tmp_path / "set" / "made" / f"{name}.json").exists()}
+    assert kept
+    with pytest.raises(PunchcardError, match="has a part of a set: go on with --resume"):
+        make()
+    with ThreadPoolExecutor(1) as executor, pytest.raises(PunchcardError, match="a part of another set"):
+        make_set("small", tmp_path / "set", pairs=17, only=ONLY, executor=executor, resume=True)
+    make(resume=True)
+    assert content(tmp_path / "set") == content(made)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was whole is not made again"
+    assert make(resume=True)["models"].keys() == set(names(made)), "and nothing is left to do"
+
+
+def test_machines_in_one_file_are_in_the_set() -> None:
+    """The Turing machine of the examples is the package's: one file, in two places."""
+    spec = next(each for each in specs("small", 4) if each.kind == "turing")
+    machine, program = built(spec)
+    assert (machine.kind.name, program) == ("turing", None)
+    example = (EXAMPLES / "turing" / "turing.py").read_text()
+    assert Path(inspect.getfile(type(machine))).read_text() == example
+
+
+@pytest.mark.parametrize("kind", ["subleq", "von-neumann", "turing"])
+def test_pairs_differ_in_one_way(kind: str) -> None:
+    machine, program = built(next(each for each in specs("small") if each.kind == kind))
+    pairs = PairSource(machine, 3, program).pairs(12)
+    assert [pair.kind for pair in pairs] == 3 * list(KINDS)
+    again = PairSource(machine, 3, program).pairs(12)
+    for pair, other in zip(pairs, again, strict=True):
+        assert np.array_equal(pair.corrupt, other.corrupt), "the same seed gives the same pairs"
+        assert not np.array_equal(pair.clean, pair.corrupt)
+        assert pair.about
+
+
 def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> None:
     name = names(made)[0]
     (tmp_path / "answers.json").write_text(json.dumps({name: answers(made, "true")[name]}))
@@ -187,3 +245,16 @@ def test_every_kind_of_model_is_made(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.stderr
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
     assert len(manifest["models"]) == len(list(specs("small")))
+
+
+@pytest.mark.soak
+def test_a_set_whose_process_was_killed_goes_on(made: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "punchcard", "ground-truth", "make", str(tmp_path / "set"), "--pairs", "16", "--only",
+             ONLY, "--workers", "2"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list((tmp_path / "set" / "made").glob("subleq*.json")):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    subprocess.run([*words, "--resume"], check=True, stdout=subprocess.DEVNULL)
+    assert content(tmp_path / "set") == content(made)

@@ -10,7 +10,7 @@ import click
 
 from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
-from punchcard.cli.terminal import out, print_json
+from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import read_whole
 from punchcard.formatting import plural
@@ -32,9 +32,12 @@ def ground_truth() -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
 @click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
 @click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
+@click.option("--resume", is_flag=True, help="Go on with a set that was stopped: models in DIR are not made again.")
 @workers_option
 @ray_option
-def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
+def make(
+    folder: Path, which: str, seed: int, pairs: int | None, only: str, resume: bool, workers: int | None, ray: str | None,
+) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""
     from punchcard.cli.display import Progress as ProgressLine
     from punchcard.ground_truth.collection import make_set
@@ -45,7 +48,12 @@ def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, work
         line.show(str(progress), done=progress.made, total=progress.total)
 
     with line:
-        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray), progress=show)
+        try:
+            made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
+                            resume=resume, progress=show)
+        except KeyboardInterrupt:
+            log("stopped: go on with the same command and --resume")
+            raise
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 
 

@@ -2,6 +2,7 @@
 
     models/NAME/     what `contents.py` says, and the same weights for TransformerLens: bridge.safetensors, config.json
     test-truth/      the truth about a model of the test split
+    made/            the last thing that a worker writes: this model is whole. Gone when the set is
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from punchcard.files import write_whole
 from punchcard.ground_truth.contents import TRUTH, ModelContents
 from punchcard.ground_truth.models import ModelSpec
 from punchcard.ground_truth.pairs import PairSource
+from punchcard.lazy import import_name
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.registry import installed
 from punchcard.transformer.weights import Weights
 
-TEST_TRUTH = "test-truth"
+TEST_TRUTH, MADE = "test-truth", "made"
+"""Folders of a set: the truth about the test split; while the set is made, notes of the models that are."""
 
 
 def built(spec: ModelSpec) -> tuple[AnyMachine, Any]:
     """The machine of a model, and its program if it has one of its own."""
-    kind = installed().kind(spec.kind)
+    kind = installed(*([import_name(spec.machine)] if spec.machine else [])).kind(spec.kind)
     options = dict(spec.options)
     if not spec.text:
         return kind.machine_class()(**options), None
@@ -58,7 +61,14 @@ def make_model(spec: ModelSpec) -> dict[str, Any]:
     about = {"split": "test" if spec.is_test else "train", "variant": spec.variant, "machine": spec.kind,
              "options": dict(spec.options), "pairs": len(pairs), "sha256": digests,
              "truth_sha256": hashlib.sha256(truth).hexdigest()}
-    return {"about": about, **found.counts()}
+    row = {**about, **found.counts()}
+    write_whole(record_of(Path(spec.folder), spec.name), json.dumps(row), durable=False)
+    return {"about": row}
+
+
+def record_of(place: Path, name: str) -> Path:
+    """Where it is noted that a model of a set is made, and what the manifest says of it."""
+    return place / MADE / f"{name}.json"
 
 
 def _bridge(weights: Weights, columns: int) -> bytes:

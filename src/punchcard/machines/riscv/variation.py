@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from punchcard.machines.riscv.isa import FIELDS, INSTRUCTIONS, MASK, REGISTERS, WORD_BYTES, Decoded, decode
+from punchcard.machines.riscv.isa import FIELDS, INSTRUCTIONS, MASK, OP_IMM, REGISTERS, WORD_BYTES, Decoded, decode
 from punchcard.machines.riscv.oracle import RiscvState
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.riscv.syntax import text_of
@@ -14,7 +14,7 @@ MOST = 1 << 16
 
 
 class RiscvVariation(Variation):
-    """A word that it loads or a register that it reads; one of its registers; an instruction of the same format."""
+    """A word that it loads, a register that it reads or its constant; one of its registers; another of the same format."""
 
     def changed(self, program: RiscvProgram, kind: str, state: RiscvState) -> ChangedProgram | None:
         word = self._word(program, state.program_counter)
@@ -22,13 +22,15 @@ class RiscvVariation(Variation):
         if word is None or now is None or now.instruction.format == "system":
             return None
         if kind == DATA:
-            return self._data(program, now, state)
+            return self._data(program, state, word, now)
         if kind == POINTER:
             return self._register(program, state.program_counter, word, now)
         return self._instruction(program, state.program_counter, word, now)
 
-    def _data(self, program: RiscvProgram, now: Decoded, state: RiscvState) -> ChangedProgram | None:
+    def _data(self, program: RiscvProgram, state: RiscvState, word: int, now: Decoded) -> ChangedProgram | None:
         value = self.below(MOST)
+        if now.instruction.opcode == OP_IMM and now.instruction.format == "I" and (not now.rs1 or self.below(2)):
+            return self._stored(program, state.program_counter, word, (word & (1 << 20) - 1) | (value & 0xFFF) << 20, DATA)
         if now.instruction.reads_memory:
             address = (state.registers[now.rs1] + now.immediate & MASK) // WORD_BYTES * WORD_BYTES
             before = self._word(program, address)
