@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 import time
@@ -132,6 +133,17 @@ def test_true_random_and_empty_answers_score_as_they_should(made: Path) -> None:
     assert "| edges | pointer | 5 |" in summary(rows)
 
 
+def test_random_and_empty_answers_find_no_variable(made: Path) -> None:
+    name, generator = names(made)[0], np.random.default_rng(7)
+    variables = truth_of(made, name)["variables"]
+    found = {key: generator.standard_normal(np.shape(each["basis"])).tolist() for key, each in variables.items()
+             if each["moment"]}
+    for answer in (found, dict[str, Any]()):
+        scored = [row["accuracy"] for row in score(made, {name: {"variables": answer}}) if row["accuracy"] == row["accuracy"]]
+        assert len(scored) > 3
+        assert max(scored) < 0.1
+
+
 def test_figures_of_scores() -> None:
     assert area(np.array([3.0, 1.0]), np.array([2.0, 1.0])) == 0.625
     found = rates({"a": True, "b": True, "c": False, "d": False}, {"a": 0.9, "c": 0.7})
@@ -229,6 +241,23 @@ def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> N
     assert command.exit_code == 0, command.stderr
     assert command.stdout == ran.stdout
     assert "| nodes | all | 1 | 1.00 | 1.00 |" in ran.stdout
+
+
+def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "<b>.json").write_text(json.dumps(answers(made, "true")))
+    ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "<b>.json", "-o", tmp_path / "page.html")
+    assert ran.exit_code == 0, ran.stderr
+    assert "| edges | all | 5 |" in ran.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert "&lt;b&gt;.json" in page
+    assert "<b>.json" not in page, "text from outside is text"
+    assert not re.search(r"(src|href)=", page), "it asks no other file"
+    for name in names(made):
+        assert f"<td>{name}</td>" in page
+    assert page.count('<i style="width: 100%"></i></span>1.00</td>') > 20
+    refused = invoke("ground-truth", "score", made, "--answers", tmp_path / "<b>.json", "-o", tmp_path / "no" / "page.html")
+    assert refused.exit_code == 2
+    assert "No such file or directory" in refused.stderr
 
 
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:

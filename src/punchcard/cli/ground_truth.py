@@ -12,7 +12,7 @@ from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import read_whole
+from punchcard.files import check_writable, read_whole, write_whole
 from punchcard.formatting import plural
 
 if TYPE_CHECKING:
@@ -60,12 +60,15 @@ def make(
 @ground_truth.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--answers", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The answers, as JSON.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a page too, a file of HTML.")
 @json_option
-def score(folder: Path, answers: Path, as_json: bool) -> None:
+def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
     """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
     from punchcard.ground_truth.score import score as scored
     from punchcard.ground_truth.score import summary
 
+    if output is not None:
+        check_writable(output)
     try:
         given = json.loads(read_whole(answers, "file of answers", limit=MOST_BYTES))
     except ValueError as error:
@@ -76,6 +79,10 @@ def score(folder: Path, answers: Path, as_json: bool) -> None:
         rows = scored(folder, given)
     except (SystemExit, OSError, ValueError, TypeError, AttributeError) as error:
         raise PunchcardError(f"{str(answers)!r}: {error}") from None
+    if output is not None:
+        from punchcard.ground_truth.score_page import score_page
+
+        write_whole(output, score_page(folder.name, answers.name, rows))
     if as_json:
         print_json(rows)
     else:

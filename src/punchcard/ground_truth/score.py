@@ -11,7 +11,8 @@ An answer is a JSON object, by the names of models; for the folder of one model 
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
-true subspace is taken from the other run, how often the answer's subspace gives the same card.
+true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, stands
+for an answer that finds nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from safetensors.numpy import load_file
 NEAR = 1e-3
 """How near two entries of a card are that mean the same. One other bit changes an entry by 1/4 or more."""
 THRESHOLD = 0.5
+FIGURES = ("precision", "recall", "roc", "accuracy")
 Array = Any
 Hook = Callable[[str, Array], Array]
 
@@ -173,12 +175,12 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
         for task, labels in truth[kind].items():
             if kind in answer and (task in answer[kind] or not answer[kind]):
                 yield {"kind": kind, "task": task, **rates(labels, answer[kind].get(task, {}))}
-    if answer.get("variables"):
+    if "variables" in answer:
         network, clean, corrupt, _ = opened(folder)
+        width = clean.shape[1]
         for name, variable in truth["variables"].items():
-            if name in answer["variables"]:
-                basis = np.array(answer["variables"][name], dtype=float)
-                width = clean.shape[1]
+            if name in answer["variables"] or not answer["variables"]:
+                basis = np.array(answer["variables"].get(name, np.zeros((0, width))), dtype=float)
                 if basis.ndim != 2 or basis.shape[1] != width:
                     raise SystemExit(f"{folder.name}, {name}: vectors of {width} numbers are wanted")
                 yield {"kind": "variables", "task": name, "accuracy": accuracy(network, clean, corrupt, variable, basis)}
@@ -205,18 +207,29 @@ def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
     return {place: answers.get(json.loads(public.read_text())["name"], answers)}
 
 
+def means(rows: Sequence[Mapping[str, Any]], *, by_model: bool = False) -> list[dict[str, Any]]:
+    """Mean figures of each kind and task, over models or of each model; a figure that there is none of is missing."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        task = "all" if row["kind"] == "variables" else row["task"]
+        groups.setdefault((row["model"] if by_model else "", row["kind"], task), []).append(row)
+    found = []
+    for (model, kind, task), some in groups.items():
+        each: dict[str, Any] = {"model": model, "kind": kind, "task": task, "models": len({row["model"] for row in some})}
+        for figure in FIGURES:
+            values = [row[figure] for row in some if figure in row and row[figure] == row[figure]]
+            if values:
+                each[figure] = sum(values) / len(values)
+        found.append(each)
+    return found
+
+
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """Means over models, as a table in Markdown."""
     lines = ["| what | task | models | precision | recall | ROC | accuracy |", "|---|---|---|---|---|---|---|"]
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["kind"], "all" if row["kind"] == "variables" else row["task"]), []).append(row)
-    for (kind, task), some in groups.items():
-        cells = []
-        for figure in ("precision", "recall", "roc", "accuracy"):
-            values = [row[figure] for row in some if figure in row and row[figure] == row[figure]]
-            cells.append(f"{sum(values) / len(values):.2f}" if values else "")
-        lines.append(f"| {kind} | {task} | {len({row['model'] for row in some})} | {' | '.join(cells)} |")
+    for each in means(rows):
+        cells = [f"{each[figure]:.2f}" if figure in each else "" for figure in FIGURES]
+        lines.append(f"| {each['kind']} | {each['task']} | {each['models']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
