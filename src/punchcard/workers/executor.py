@@ -13,10 +13,13 @@ OVERHEAD = 2 << 30
 """Bytes of a worker beside what its job may use: the interpreter and its libraries."""
 
 
-def workers_of(workers: int | None, ray: str | bool | None) -> AbstractContextManager[Executor]:
-    """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one."""
+def workers_of(workers: int | None, ray: str | bool | None, *, gpu: bool = False) -> AbstractContextManager[Executor]:
+    """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one.
+
+    gpu   actors have a GPU each (default: one for each GPU); processes of this computer share what is there
+    """
     if ray is not None and ray is not False:
         from punchcard.workers.ray_lane import ray_executor
 
-        return ray_executor("" if ray is True else ray, workers, memory=limit() + OVERHEAD)
+        return ray_executor("" if ray is True else ray, workers, memory=0 if gpu else limit() + OVERHEAD, gpu=gpu)
     return LaneExecutor(cores() if workers is None else workers, lambda: ProcessLane(limit() + OVERHEAD))
