@@ -38,8 +38,10 @@ STEPS = 5
 """Points of the integrated gradients."""
 PART = 0.01
 """Of the largest attribution: what has more counts as found."""
-ACDC_EDGES = 1300
-"""A model with more edges is left out by ACDC, which makes a loop for each."""
+MOST_EDGES = 1400
+"""A model with more edges is left out by patching and ACDC, which make a loop for each."""
+MOST_BYTES = 1 << 31
+"""A model for which gradients at all readers need more is left out by attribution."""
 ROTATION_WIDTH, ROTATION_STEPS, ROTATION_EXCHANGES = 200, 60, 128
 """A model with more rows is left out by the rotation, which is trained for so many steps by so many exchanges."""
 Scores = dict[str, dict[str, float]]
@@ -53,7 +55,8 @@ class Model:
         self.folder = folder
         self.network, self.clean, self.corrupt, self.about = opened(folder)
         self.wrote: list[dict[str, Any]] = [{}, {}]
-        self.end = self.network.loop(self.clean, wrote=self.wrote[0].setdefault)
+        self.stages: dict[int, Any] = {}
+        self.end = self.network.loop(self.clean, wrote=self.wrote[0].setdefault, stage=self.stages.setdefault)
         self.corrupt_end = self.network.loop(self.corrupt, wrote=self.wrote[1].setdefault)
         kinds = self.about["tasks"]
         self.tasks = {kind: np.array([i for i, each in enumerate(kinds) if each == kind]) for kind in dict.fromkeys(kinds)}
@@ -79,16 +82,21 @@ def _add(name: str, moved: Any, part: str, card: Any) -> Any:
 def patching(model: Model) -> Found:
     """Every node and edge by itself: 1 where the end of the loop is another."""
     network = model.network
+    if len(network.edges()) > MOST_EDGES:
+        return {}
 
     def differs(end: Any) -> Any:
         return (np.abs(end - model.end) > NEAR).any(axis=(1, 2)).astype(float)
 
-    nodes = {name: differs(network.loop(model.clean, wrote=partial(_add, name, model.moved(name))))
-             for name in network.writers() if name != "I"}
-    edges = {}
-    for edge in network.edges():
-        writer, reader = edge.split("->")
-        edges[edge] = differs(network.loop(model.clean, read=partial(_add, reader, model.moved(writer))))
+    def patched(part: str, writer: str, hook: str) -> Any:
+        moved = model.moved(writer)
+        if not moved.any():
+            return np.zeros(len(moved))
+        start = network.moment(part) - 1  # nothing is other before
+        return differs(network.loop(model.stages[start], **{hook: partial(_add, part, moved)}, start=start))
+
+    nodes = {name: patched(name, name, "wrote") for name in network.writers() if name != "I"}
+    edges = {edge: patched(edge.partition("->")[2], edge.partition("->")[0], "read") for edge in network.edges()}
     return {"nodes": model.by_task(nodes), "edges": model.by_task(edges)}
 
 
@@ -96,22 +104,27 @@ def acdc(model: Model, tolerance: float = NEAR) -> Found:
     """Edges that cannot be removed, for all pairs together. A removed edge gives what it gives in the corrupt run."""
     network, removed, kept = model.network, dict[str, set[str]](), dict[str, float]()
     edges = sorted(network.edges(), key=lambda edge: tuple(-network.moment(part) for part in edge.split("->")[::-1]))
-    if len(edges) > ACDC_EDGES:
+    if len(edges) > MOST_EDGES:
         return {}
 
-    def end() -> Any:
-        now: dict[str, Any] = {}
+    def end(start: int) -> Any:
+        """From a moment before which nothing is removed."""
+        now = dict(model.wrote[0])
 
         def read(part: str, card: Any) -> Any:
             return card + sum((model.wrote[1][name] - now[name] for name in removed.get(part, ())), 0.0)
 
-        return network.loop(model.clean, read=read, wrote=now.setdefault)
+        def wrote(part: str, found: Any) -> Any:
+            now[part] = found
+            return found
 
-    before = end()
+        return network.loop(model.stages[start], read=read, wrote=wrote, start=start)
+
+    before = model.end
     for edge in edges:
         writer, reader = edge.split("->")
         removed.setdefault(reader, set()).add(writer)
-        after = end()
+        after = end(network.moment(reader) - 1)
         if np.abs(after - before).max() > tolerance:
             removed[reader].discard(writer)
             kept[edge] = 1.0
@@ -125,6 +138,8 @@ def attribution(model: Model, steps: int) -> Found:
 
     The output is measured along the way from the clean to the corrupt end.
     """
+    if 2 * model.clean.nbytes * len(model.network.readers()) > MOST_BYTES:
+        return {}
     way = model.corrupt_end - model.end
     gradients: dict[str, Any] = {}
     for step in range(steps):
@@ -184,11 +199,9 @@ def _gradients(network: ScoredNetwork, cards: Any, way: Any) -> dict[str, Any]:
 
 def probe(model: Model) -> Found:
     """For each variable the vectors by which its labels are a linear function of the residual stream."""
-    stages: dict[int, Any] = {}
-    model.network.loop(model.clean, stage=stages.setdefault)
     labels, found = load_file(model.folder / "labels.safetensors"), {}
     for name, variable in model.about["variables"].items():
-        cards = stages[variable["moment"]][model.shown][..., variable["columns"]]
+        cards = model.stages[variable["moment"]][model.shown][..., variable["columns"]]
         flat = np.moveaxis(cards, 1, 0).reshape(cards.shape[1], -1)
         wanted = np.moveaxis(labels[name][model.shown].astype(float), 1, 0).reshape(variable["vectors"], -1)
         vectors = np.linalg.lstsq(flat.T, wanted.T, rcond=1e-9)[0].T

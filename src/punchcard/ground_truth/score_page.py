@@ -17,9 +17,9 @@ STYLE = """
 #punchcard-still th, #punchcard-still td { text-align: left; padding: .2rem .7rem .2rem 0;
   border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; white-space: nowrap; }
 #punchcard-still th { color: var(--muted); font-weight: 600; font-size: .8rem; }
-#punchcard-still .bar { display: inline-block; width: 6rem; height: .7rem; margin-right: .5rem; background: var(--button);
-  border-radius: .2rem; vertical-align: -.05rem; }
-#punchcard-still .bar > i { display: block; height: 100%; background: var(--plus); border-radius: .2rem; }
+#punchcard-still .meter { display: inline-block; width: 6rem; height: .7rem; margin-right: .5rem; background: var(--button);
+  border-radius: .2rem; vertical-align: middle; }
+#punchcard-still .meter > i { display: block; height: 100%; background: var(--plus); border-radius: .2rem; }
 #punchcard-still h2 { padding: 0 0 .5rem; }
 #punchcard-still p { max-width: 52rem; color: var(--muted); margin-top: .4rem; }
 """
@@ -62,4 +62,4 @@ def _table(heads: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 def _bar(value: float | None) -> str:
     if value is None or value != value:
         return "<td></td>"
-    return f'<td><span class="bar"><i style="width: {100 * value:.0f}%"></i></span>{value:.2f}</td>'
+    return f'<td><span class="meter"><i style="width: {100 * value:.0f}%"></i></span>{value:.2f}</td>'
