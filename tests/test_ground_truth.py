@@ -291,10 +291,15 @@ def test_an_option_of_another_target(tmp_path: Path) -> None:
         punchcard.export.write("safetensors", machine, tmp_path, noise=1.0)
 
 
-def test_a_program_without_names() -> None:
+def test_a_program_without_names(tmp_path: Path) -> None:
+    """A Turing machine of the examples: its kind says how its programs are changed."""
     program, machine = built_once("turing/increment.tm")
     assert count_covered(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
     assert Disguised(machine, Disguise("exact", 3, 1)).check([program], 20).drift == 0
+    punchcard.export.write("ground-truth", machine, tmp_path, program, pairs=4, runs=3, loops=6)
+    told = json.loads((tmp_path / "pairs.json").read_text())
+    assert [each["kind"] for each in told["pairs"]] == ["data", "pointer", "instruction", "position"]
+    assert [each["kind"] for each in told["runs"]] == ["data", "pointer", "instruction"]
     with pytest.raises(ProgramError, match="as_layer: a TuringProgram has no values by name that could be changed"):
         machine.as_layer(program, inputs=["tape"], outputs=["tape"])
 
