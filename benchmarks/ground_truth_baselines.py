@@ -14,7 +14,7 @@
 Nodes and edges are found by all pairs. Variables are found by every second pair, and scored on the others. A rotation needs
 to know what the output is when a variable is exchanged, as a causal model says it: it is given that for its pairs.
 
-    --share 3 --part 0     every third model in the order of the digests of their names, the first of three parts
+    --share 3 --part 0     every third model, in the order of machines and then of the digests of names
 """
 
 from __future__ import annotations
@@ -282,9 +282,11 @@ def variable_rows(model: Model, answer: Found) -> Iterator[dict[str, Any]]:
 
 
 def chosen_models(folder: Path, only: str, share: int, part: int) -> list[Path]:
-    """The folders of one part of so many, dealt out in the order of the digests of their names."""
-    paths = [path for path in (folder / "models").iterdir() if only in path.name]
-    return sorted(sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).hexdigest())[part::share])
+    """The folders of one part of so many, dealt out by machine and the digests of their names."""
+    def key(path: Path) -> tuple[str, str]:
+        return path.name.partition("-")[0], hashlib.sha256(path.name.encode()).hexdigest()
+
+    return sorted(sorted((path for path in (folder / "models").iterdir() if only in path.name), key=key)[part::share])
 
 
 def rows_of(folder: Path, models: list[Path], methods: list[str]) -> Iterator[dict[str, Any]]:
