@@ -21,7 +21,7 @@ from punchcard.cli.options import (
     target_options,
 )
 from punchcard.cli.run import load_and_build, open_machine
-from punchcard.cli.terminal import out
+from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
 from punchcard.machines.registry import Registry
@@ -63,7 +63,7 @@ def export(
         machine = _alone(registry, file, kind_name, given_options(given))
     else:
         program, machine = load_and_build(file, given_options(given), registry, settings, arguments)
-    for name in write(target, machine, output, program, **options):
+    for name in write(target, machine, output, program, remark=remark, **options):
         out(str(Path(output) / name))
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,13 @@ MOST_COLUMNS = 4096
 
 
 @checked
-def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, **options: Any) -> list[str]:
+def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, *,
+          remark: Callable[[str], None] = warnings.warn, **options: Any) -> list[str]:
     """Export a machine, and a program's card with it, to a folder. The names of the files that are there afterwards.
 
     A folder that is not there is made; files of the same name are written over, and others are left alone. `options` are
-    those of the target, in the table of `targets.py`.
+    those of the target, in the table of `targets.py`. `remark` is called with each thing that could not be done as asked;
+    default: a warning.
     """
     target = require(to)
     known = {option.name: option for option in target.options}
@@ -66,12 +69,14 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: obje
     new = not os.path.lexists(folder)
     place = made(folder)
     try:
-        import_name(target.write)(machine, program, place, **options)
+        remarks: Sequence[str] | None = import_name(target.write)(machine, program, place, **options)
     except PunchcardError:
         with suppress(OSError):  # a folder that was there before, or has files
             if new:
                 place.rmdir()
         raise
+    for text in remarks or ():
+        remark(text)
     return sorted(path.name for path in place.iterdir())
 
 

@@ -18,6 +18,7 @@ from punchcard.lazy import import_name
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
+    from punchcard.machines.variation import Variation
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ class Kind:
     refused       extensions of files that look like programs of this kind, with the reason why they are not
     arguments     whether programs are called with arguments, by `with_arguments`
     machine       the class of its machines, or "module:Class"
+    variation     how its programs are changed in one way, or "module:Class" of that: see `machines/variation.py`
     """
 
     name: str
@@ -170,6 +172,7 @@ class Kind:
     refused: Mapping[str, str] = field(default_factory=dict)
     arguments: bool = False
     machine: str | type[AnyMachine] = field(default="", repr=False)
+    variation: str | type[Variation] = field(default="", repr=False)
 
     def __repr__(self) -> str:
         files = " ".join(extension for language in self.languages for extension in language.extensions)
