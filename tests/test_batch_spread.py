@@ -146,7 +146,7 @@ def visible() -> str:
 @needs_ray
 @pytest.mark.soak
 def test_one_actor_a_gpu(machine: SubleqMachine) -> None:
-    """Ray is told of two GPUs, which it does not look for: each actor sees one, and no two the same."""
+    """Ray is told of two GPUs, which it does not look for: each call sees one of them."""
     import ray
 
     with pytest.raises(SweepError, match="has 0 GPUs, 1 or more are wanted"):
