@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from punchcard.engines import Controls
-from punchcard.errors import ProgramError, PunchcardError, SweepError
+from punchcard.errors import ProgramError, PunchcardError, WorkerError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.spread_batch import RunEnd, SentMachine, received_machine, run_part
@@ -118,7 +118,7 @@ def test_what_workers_do_not_take(machine: SubleqMachine) -> None:
         machine.run_batch(given, inputs=[b"", lambda: 3], workers=2)
     with pytest.raises(PunchcardError, match="a batch on workers takes no controls"):
         machine.run_batch(given, controls=Controls(interrupted=lambda: False), workers=2)
-    with pytest.raises(SweepError, match="workers=0: there must be 1 or more"):
+    with pytest.raises(WorkerError, match="workers=0: there must be 1 or more"):
         machine.run_batch(given, workers=0)
     with pytest.raises(ProgramError, match="1 of the batch"):
         machine.run_batch([given[0], random_program(random.Random(1), 8, 99, 20)], workers=2)
@@ -149,7 +149,7 @@ def test_one_actor_a_gpu(machine: SubleqMachine) -> None:
     """Ray is told of two GPUs, which it does not look for: each call sees one of them."""
     import ray
 
-    with pytest.raises(SweepError, match="has 0 GPUs, 1 or more are wanted"):
+    with pytest.raises(WorkerError, match="has 0 GPUs, 1 or more are wanted"):
         machine.run_batch(programs(2), ray=True, device="cuda")
     ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False)
     try:
