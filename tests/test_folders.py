@@ -51,6 +51,10 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     with whole_folder(tmp_path) as part:                           # one of ours now
         (part / "new").write_text("new")
     assert names(tmp_path) == ["README.md", "mine", "new"]
+    with whole_folder(tmp_path, sometimes=("new", "kept")) as part:
+        assert part.name == tmp_path.name
+        (part / "kept").touch()
+    assert ((tmp_path / "new").exists(), (tmp_path / "kept").exists()) == (False, True)
     assert (tmp_path / "mine").read_text() == "mine"
     (tmp_path / "link").symlink_to(tmp_path / "other")
     with whole_folder(tmp_path / "link") as part:

@@ -17,9 +17,11 @@ from safetensors.numpy import load_file
 import punchcard
 from punchcard.errors import ArgumentError, CircuitError, DisguiseError, ProgramError, PunchcardError
 from punchcard.export.circuit import count_covered, load_circuit
-from punchcard.export.counterfactual import PairMaker
 from punchcard.export.disguise import Disguise, Disguised, disguised, rotation
 from punchcard.export.evaluator import Evaluator
+from punchcard.ground_truth.counterfactual import RunMaker
+from punchcard.ground_truth.score import opened, score
+from punchcard.machines.variation import ChangedProgram
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
 from tests.opened import built as built_once
@@ -133,52 +135,53 @@ def test_the_key_undoes_a_disguise() -> None:
         assert np.array_equal((turn.T @ layer.w2)[:width, units][:, : own.hidden], own.w2)
 
 
-# Counterfactual pairs
+# Counterfactual runs
 
 
-def observer(design: str = "two-layer", loops: int = 32) -> PairMaker:
+def run_maker(design: str = "two-layer", loops: int = 32) -> RunMaker:
     program, machine = built(design)
-    return PairMaker(machine, program, Evaluator(machine.circuit()), loops)
+    return RunMaker(machine, program, Evaluator(machine.circuit()), loops)
 
 
-def test_pairs_say_what_must_and_must_not_change() -> None:
-    """Against the program itself, by hand: product = a * b, and zero is only compared with itself."""
-    by_cell = {pair.cell: pair for pair in observer().pairs(6, 0)}
-    assert by_cell.keys() == {"a", "b", "product", "minus_a", "one", "zero"}
-    pair = by_cell["a"]
-    end = pair.after[-1]
-    assert end.must_change["product"] == [63, pair.values[1] * 9]
-    assert end.must_change["minus_a"] == [-7, -pair.values[1]]
+def with_value(maker: RunMaker, name: str, value: int) -> ChangedProgram:
+    return ChangedProgram(maker.program.with_values({name: value}), "data", f"{name}={value}")  # type: ignore[attr-defined]
+
+
+def test_runs_say_what_must_and_must_not_change() -> None:
+    """Against the program itself, by hand: product = a * b."""
+    maker = run_maker()
+    run = maker.run(with_value(maker, "a", 5))
+    end = run.after[-1]
+    assert end.must_change["product"] == [63, 45]
+    assert end.must_change["minus_a"] == [-7, -5]
     assert set(end.must_not_change) == {"b", "one", "zero", "program counter"}
-    assert [each.must_change.keys() for each in pair.after[:2]] == [{"a"}, {"a", "minus_a"}]
-    assert set(pair.unreached) == {"command.a", "command.b", "command.c", "position", "inside"}
-    assert pair.patching_loop == 2, "the first loop reads the reset vector"
-    changes = {each.node: each.changes for each in pair.patching}
-    assert changes["layer 1, head 1"] == ["memory in minus_a"], "it reads mem[a]"
-    assert changes["layer 1, head 2"] == [], "it reads mem[b], which is the same in both runs"
-    assert not by_cell["zero"].matters
+    assert [each.must_change.keys() for each in run.after[:2]] == [{"a"}, {"a", "minus_a"}]
+    assert set(run.unreached) == {"command.a", "command.b", "command.c", "position", "inside"}
 
 
-def test_chosen_cells() -> None:
-    [pair] = observer(loops=3).pairs(1, 0, {"b": 4})
-    assert (pair.cell, pair.values, pair.loops) == ("b", (9, 4), 3)
-    with pytest.raises(ProgramError, match="bb"):
-        observer().pairs(1, 0, {"bb": 4})
+def test_runs_change_data_pointers_and_instructions() -> None:
+    found = run_maker(loops=8).runs(9, 0)
+    assert [run.kind for run in found] == 3 * ["data", "pointer", "instruction"]
+    assert len({run.cards[1].tobytes() for run in found}) == 9
+    for run in found:
+        assert run.after[-1].must_change, "and each matters"
+        assert ("memory" in run.changed) == (run.kind == "data")
 
 
-def test_a_wrong_circuit_makes_no_pairs() -> None:
+def test_a_wrong_circuit_makes_no_runs() -> None:
     """A circuit with one weight changed gives other cards than the model, and is refused."""
-    watching = observer()
-    weights = watching.evaluator.layers[0].value
+    maker = run_maker()
+    weights = maker.evaluator.layers[0].value
     weights[0][np.nonzero(weights[0])] *= -1
     with pytest.raises(CircuitError, match="the circuit gives another card than the model"):
-        watching.pairs(1, 0)
+        maker.runs(1, 0)
 
 
-def test_real_numbers_have_pairs() -> None:
+def test_real_numbers_have_runs() -> None:
     program, machine = built("compact", "newton.fleq")
-    pairs = PairMaker(machine, program, Evaluator(machine.circuit()), 2).pairs(1, 0)
-    assert pairs[0].after[-1].must_change.keys() >= {"A"}
+    [run] = RunMaker(machine, program, Evaluator(machine.circuit()), 2).runs(1, 0)
+    assert run.kind == "data"
+    assert run.after[-1].must_change
 
 
 # The folder
@@ -188,11 +191,12 @@ def test_real_numbers_have_pairs() -> None:
                          ids=["plain", "disguised"])
 def test_the_folder_runs_without_punchcard(flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As its own page says: the code there is run, and gives the ends that the folder states."""
-    ran = invoke("export", PROGRAM, "--design", "two-layer", "--to", "ground-truth", "-o", tmp_path, "--pairs", 2,
-                 "--loops", 12, *flags)
+    ran = invoke("export", PROGRAM, "--design", "two-layer", "--to", "ground-truth", "-o", tmp_path, "--pairs", 8,
+                 "--runs", 3, "--loops", 12, *flags)
     assert ran.exit_code == 0, ran.output
+    assert ran.stderr == ""
     page = (tmp_path / "README.md").read_text()
-    names = set(re.findall(r"`([a-z]+\.(?:json|safetensors))` \|", page))
+    names = set(re.findall(r"`([a-z]+\.(?:json|safetensors|py))` \|", page))
     assert names == {path.name for path in tmp_path.iterdir()} - {"README.md"}
     assert ("key.safetensors" in names) == bool(flags)
     code = page.partition("```python\n")[2].partition("```")[0]
@@ -201,19 +205,74 @@ def test_the_folder_runs_without_punchcard(flags: tuple[str, ...], tmp_path: Pat
     found: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, "README.md", "exec"), found)
-    program, machine = built()
-    for pair, end, stated in zip(found["pairs"], found["ends"], found["cards"]["counterfactual_end"], strict=True):
+    _, machine = built()
+    for run, end, stated in zip(found["runs"], found["ends"], found["cards"]["counterfactual_end"], strict=True):
         assert torch.equal(end, stated)
-        state = machine.read(end)
-        expected = punchcard.run(program.with_values({pair["cell"]: pair["values"][1]}), machine, check=False,
-                                 max_steps=pair["loops"] - machine.design.warm_up).result.state
-        assert machine.own(program, state).memory == expected.memory
+        values = machine.values(built()[0], machine.own(built()[0], machine.read(end)))
+        assert all(values[name] == both[1] for name, both in run["after"][-1]["must_change"].items() if name in values)
+    told = json.loads((tmp_path / "pairs.json").read_text())
+    assert [each["kind"] for each in told["pairs"]] == 2 * ["data", "pointer", "instruction", "position"]
     if flags:
         key = load_file(tmp_path / "key.safetensors")["rotation"]
         assert np.array_equal(key[:, : machine.layout.width], load_file(tmp_path / "model.safetensors")["readin"])
     else:
         covered = count_covered(load_circuit(tmp_path / "circuit.json"), machine.weights)
         assert covered == machine.weights.parameter_count()[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a small machine, with many pairs."""
+    place = tmp_path_factory.mktemp("export") / "multiply"
+    program, machine = built_once("multiply.subleq", design="two-layer", word_bits=6)
+    small = program.with_values({"a": 6, "b": 4})
+    punchcard.export.write("ground-truth", machine, place, small, pairs=120, runs=3, loops=20)
+    return place
+
+
+def test_labels_are_over_many_values(folder: Path) -> None:
+    """Each part of the machine that the task needs is found by some pair: of even values as well as of odd ones."""
+    truth = json.loads((folder / "truth.json").read_text())
+    assert json.loads((folder / "model.json").read_text())["tasks"].count("data") == 30
+    circuit = load_circuit(folder / "circuit.json")
+    used = {circuit.node(name).formula: truth["nodes"]["data"][node]
+            for node, names in truth["names"].items() if node.startswith("L0.H") for name in names}
+    assert used == {
+        "query position + pointer.a, key position, value -memory, into difference": True,
+        "query position + pointer.b, key position, value memory, into difference": True}
+    subtraction = [node for node, names in truth["names"].items() if node.startswith("L0.G")
+                   and any("difference" in circuit.node(name).about["sets"][0] for name in names)]
+    assert subtraction
+    assert all(truth["nodes"]["data"][node] for node in subtraction), "the subtraction carries data"
+    addressing = [edge for edge, label in truth["edges"]["pointer"].items() if label and edge.endswith((".q", ".k"))]
+    assert "I->L0.H0.q" in addressing, "pointers show who addresses"
+    assert not any(label for edge, label in truth["edges"]["data"].items() if edge.endswith("L0.H0.q")), "and data do not"
+
+
+def test_the_right_answer_about_a_folder_scores_1(folder: Path) -> None:
+    truth = json.loads((folder / "truth.json").read_text())
+    answer = {part: {task: {name: float(label) for name, label in labels.items()} for task, labels in truth[part].items()}
+              for part in ("nodes", "edges")}
+    for row in score(folder, answer):
+        assert (row["model"], row["precision"], row["recall"]) == ("multiply", 1.0, 1.0)
+    network, clean, corrupt, about = opened(folder)
+    assert len({(one.tobytes(), two.tobytes()) for one, two in zip(clean, corrupt, strict=True)}) == 120
+    assert network.layers == about["layers"] == 2
+
+
+def test_fewer_pairs_than_asked_for_are_told(tmp_path: Path) -> None:
+    (tmp_path / "short.subleq").write_text(".data\na 1\n.code\nsubleq a, a\nhalt\n")
+    ran = invoke("export", tmp_path / "short.subleq", "--design", "two-layer", "--bits", "2", "--to", "ground-truth", "-o",
+                 tmp_path / "out", "--pairs", "60", "--runs", "30")
+    assert ran.exit_code == 0, ran.stderr
+    count = len(json.loads((tmp_path / "out" / "pairs.json").read_text())["pairs"])
+    assert 0 < count < 60
+    assert f"punchcard: {count} of 60 pairs: no more were found" in ran.stderr
+    assert "of 30 runs" in ran.stderr
+    program = punchcard.load(tmp_path / "short.subleq")
+    machine = punchcard.build(program, design="two-layer", word_bits=2)
+    with pytest.warns(UserWarning, match="of 30 runs: no more changes of this program were found"):
+        punchcard.export.write("ground-truth", machine, tmp_path / "again", program, pairs=1, runs=30, loops=4)
 
 
 @pytest.mark.parametrize(("flags", "match"), [
@@ -223,7 +282,7 @@ def test_the_folder_runs_without_punchcard(flags: tuple[str, ...], tmp_path: Pat
     ((str(PROGRAM), "--noise", "nan"), "noise=nan: it must be a number"),
 ])
 def test_refusals(flags: tuple[str, ...], match: str, tmp_path: Path) -> None:
-    assert_refused(match, "export", *flags, "--to", "ground-truth", "-o", tmp_path, "--pairs", 1, "--loops", 4)
+    assert_refused(match, "export", *flags, "--to", "ground-truth", "-o", tmp_path, "--pairs", 1, "--runs", 1, "--loops", 4)
 
 
 def test_an_option_of_another_target(tmp_path: Path) -> None:
@@ -233,11 +292,14 @@ def test_an_option_of_another_target(tmp_path: Path) -> None:
 
 
 def test_a_program_without_names(tmp_path: Path) -> None:
+    """A Turing machine of the examples: its kind says how its programs are changed."""
     program, machine = built_once("turing/increment.tm")
     assert count_covered(machine.circuit(), machine.weights) == machine.weights.parameter_count()[1]
     assert Disguised(machine, Disguise("exact", 3, 1)).check([program], 20).drift == 0
-    with pytest.raises(ProgramError, match="a TuringProgram has no values by name that could be changed"):
-        punchcard.export.write("ground-truth", machine, tmp_path, program)
+    punchcard.export.write("ground-truth", machine, tmp_path, program, pairs=4, runs=3, loops=6)
+    told = json.loads((tmp_path / "pairs.json").read_text())
+    assert [each["kind"] for each in told["pairs"]] == ["data", "pointer", "instruction", "position"]
+    assert [each["kind"] for each in told["runs"]] == ["data", "pointer", "instruction"]
     with pytest.raises(ProgramError, match="as_layer: a TuringProgram has no values by name that could be changed"):
         machine.as_layer(program, inputs=["tape"], outputs=["tape"])
 
@@ -254,7 +316,8 @@ def test_every_machine_has_a_folder(file: str, options: dict[str, Any], tmp_path
     program, machine = built_once(file, **options)
     rotated = "exact" if machine.needed_bits else "permuted"
     punchcard.export.write("ground-truth", machine, tmp_path, program, rotation=rotated, idle_rows=4, idle_heads=1,
-                           pairs=2, loops=8)
+                           pairs=4, runs=3, loops=8)
     told = json.loads((tmp_path / "pairs.json").read_text())
     assert told["drift"] < 1e-30
-    assert len(told["pairs"]) == 2
+    assert [each["kind"] for each in told["pairs"]] == ["data", "pointer", "instruction", "position"]
+    assert [each["kind"] for each in told["runs"]] == ["data", "pointer", "instruction"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,13 +21,15 @@ import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.export.copies import with_copies
 from punchcard.ground_truth.collection import make_set
+from punchcard.ground_truth.making import built
 from punchcard.ground_truth.models import VARIANTS, specs
-from punchcard.ground_truth.pairs import KINDS
+from punchcard.ground_truth.pairs import PairSource
 from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 
 ONLY = "two-layer"
+KINDS = ("data", "pointer", "instruction", "position")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,7 @@ def test_the_set_is_large_and_has_both_splits() -> None:
     full = list(specs("full"))
     assert len(full) >= 120
     assert len({each.name for each in full}) == len(full)
-    assert {each.kind for each in full} == {"subleq", "von-neumann", "fleq", "riscv"}
+    assert {each.kind for each in full} == {"subleq", "von-neumann", "turing", "fleq", "riscv"}
     for kind in ("subleq", "von-neumann"):
         for variant in VARIANTS:
             assert {each.is_test for each in full if (each.kind, each.variant) == (kind, variant)} == {True, False}
@@ -128,6 +133,18 @@ def test_true_random_and_empty_answers_score_as_they_should(made: Path) -> None:
     assert "| edges | pointer | 5 |" in summary(rows)
 
 
+def test_random_and_empty_answers_find_no_variable(made: Path) -> None:
+    name, generator = names(made)[0], np.random.default_rng(7)
+    variables = truth_of(made, name)["variables"]
+    found = {key: generator.standard_normal(np.shape(each["basis"])).tolist() for key, each in variables.items()
+             if each["moment"]}
+    for answer in (found, dict[str, Any]()):
+        figures = [row["accuracy"] for row in score(made, {name: {"variables": answer}})]
+        scored = [figure for figure in figures if figure == figure]
+        assert len(scored) > 3
+        assert max(scored) < 0.1
+
+
 def test_figures_of_scores() -> None:
     assert area(np.array([3.0, 1.0]), np.array([2.0, 1.0])) == 0.625
     found = rates({"a": True, "b": True, "c": False, "d": False}, {"a": 0.9, "c": 0.7})
@@ -159,6 +176,60 @@ def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
         assert about == first[name]
 
 
+class Stop(Exception):
+    """Ends a set in the middle."""
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
+    """No model is made twice, and the folder is that of a set made in one go, byte for byte."""
+    def stop(progress: Any) -> None:
+        raise Stop
+
+    def make(**options: Any) -> Any:
+        with ThreadPoolExecutor(1) as executor:
+            return make_set("small", tmp_path / "set", pairs=16, only=ONLY, executor=executor, **options)
+
+    with pytest.raises(Stop):
+        make(progress=stop)
+    models = tmp_path / "set" / "models"
+    kept = {path: path.stat().st_mtime_ns for name in names(tmp_path / "set") for path in (models / name).iterdir()
+            if (tmp_path / "set" / "made" / f"{name}.json").exists()}
+    assert kept
+    with pytest.raises(PunchcardError, match="has a part of a set: go on with --resume"):
+        make()
+    with ThreadPoolExecutor(1) as executor, pytest.raises(PunchcardError, match="a part of another set"):
+        make_set("small", tmp_path / "set", pairs=17, only=ONLY, executor=executor, resume=True)
+    make(resume=True)
+    assert content(tmp_path / "set") == content(made)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was whole is not made again"
+    assert make(resume=True)["models"].keys() == set(names(made)), "and nothing is left to do"
+
+
+def test_machines_in_one_file_are_in_the_set() -> None:
+    """The Turing machine of the examples is the package's: one file, in two places."""
+    spec = next(each for each in specs("small", 4) if each.kind == "turing")
+    machine, program = built(spec)
+    assert (machine.kind.name, program) == ("turing", None)
+    example = (EXAMPLES / "turing" / "turing.py").read_text()
+    assert Path(inspect.getfile(type(machine))).read_text() == example
+
+
+@pytest.mark.parametrize("kind", ["subleq", "von-neumann", "turing"])
+def test_pairs_differ_in_one_way(kind: str) -> None:
+    machine, program = built(next(each for each in specs("small") if each.kind == kind))
+    pairs = PairSource(machine, 3, program).pairs(12)
+    assert [pair.kind for pair in pairs] == 3 * list(KINDS)
+    again = PairSource(machine, 3, program).pairs(12)
+    for pair, other in zip(pairs, again, strict=True):
+        assert np.array_equal(pair.corrupt, other.corrupt), "the same seed gives the same pairs"
+        assert not np.array_equal(pair.clean, pair.corrupt)
+        assert pair.about
+
+
 def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> None:
     name = names(made)[0]
     (tmp_path / "answers.json").write_text(json.dumps({name: answers(made, "true")[name]}))
@@ -171,6 +242,23 @@ def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> N
     assert command.exit_code == 0, command.stderr
     assert command.stdout == ran.stdout
     assert "| nodes | all | 1 | 1.00 | 1.00 |" in ran.stdout
+
+
+def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "<b>.json").write_text(json.dumps(answers(made, "true")))
+    ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "<b>.json", "-o", tmp_path / "page.html")
+    assert ran.exit_code == 0, ran.stderr
+    assert "| edges | all | 5 |" in ran.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert "&lt;b&gt;.json" in page
+    assert "<b>.json" not in page, "text from outside is text"
+    assert not re.search(r"(src|href)=", page), "it asks no other file"
+    for name in names(made):
+        assert f"<td>{name}</td>" in page
+    assert page.count('<i style="width: 100%"></i></span>1.00</td>') > 20
+    refused = invoke("ground-truth", "score", made, "--answers", tmp_path / "<b>.json", "-o", tmp_path / "no" / "page.html")
+    assert refused.exit_code == 2
+    assert "No such file or directory" in refused.stderr
 
 
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
@@ -187,3 +275,16 @@ def test_every_kind_of_model_is_made(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.stderr
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
     assert len(manifest["models"]) == len(list(specs("small")))
+
+
+@pytest.mark.soak
+def test_a_set_whose_process_was_killed_goes_on(made: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "punchcard", "ground-truth", "make", str(tmp_path / "set"), "--pairs", "16", "--only",
+             ONLY, "--workers", "2"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list((tmp_path / "set" / "made").glob("subleq*.json")):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    subprocess.run([*words, "--resume"], check=True, stdout=subprocess.DEVNULL)
+    assert content(tmp_path / "set") == content(made)

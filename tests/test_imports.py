@@ -107,7 +107,7 @@ UPWARD = {
     "machines/base.py": {"viewer", "export", "proof"},
     "machines/result.py": {"viewer"},
     "trace.py": {"viewer"},
-    "export/targets.py": {"language_models"},
+    "export/targets.py": {"ground_truth", "language_models"},
     "machines/fleq/kind.py": {"python"},
     "machines/von_neumann/kind.py": {"python"},
 }

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from docs.draw.svg import EDGE, EXAMPLES, INK, PAPER, ROOT
 
 import punchcard
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
-from punchcard.card.packed import PackedCard
 from punchcard.machines.registry import Registry, installed
 from punchcard.viewer.html import recorded_data
 from punchcard.viewer.playground import ADDRESS_BITS, IMAGE_BITS, deflated, gallery_entries, template
@@ -58,7 +58,7 @@ def session_of(entry: Mapping[str, Any]) -> Session:
         program = punchcard.load(EXAMPLES / "riscv" / "bin" / "hello.elf")
         sizes = {"memory": 4096}
     elif suffix in (".asq", ".bf", ".py"):
-        words = {"word_bits": IMAGE_BITS, "memory": 1 << ADDRESS_BITS[-1]} if suffix == ".py" else {}
+        words: dict[str, Any] = {"word_bits": IMAGE_BITS, "memory": 1 << ADDRESS_BITS[-1]} if suffix == ".py" else {}
         program = machines().assemble(text, suffix, **words)
         fits = next(bits for bits in ADDRESS_BITS if len(program.words) <= 1 << bits)
         sizes = {"word_bits": IMAGE_BITS, "memory": 1 << fits}
@@ -110,7 +110,8 @@ def history(session: Session) -> AnyArray:
     varies = [entries[(entries != entries[:, :1]).any(axis=1)] for entries in (
         seen[:, pad.stop - pad.start:].swapaxes(0, 1).reshape(-1, len(loops)), seen[:, 0])]
     memory = spread(varies[0], DOWN * 3 // 5)
-    return np.clip(np.concatenate([memory, spread(varies[1], DOWN - len(memory))]), 0, 1)
+    found: AnyArray = np.clip(np.concatenate([memory, spread(varies[1], DOWN - len(memory))]), 0, 1)
+    return found
 
 
 def spread(items: AnyArray, most: int) -> AnyArray:
@@ -120,7 +121,7 @@ def spread(items: AnyArray, most: int) -> AnyArray:
 
 def copied(card: Card) -> Card:
     """An engine goes on with its own card."""
-    return card.copy() if isinstance(card, PackedCard) else card.clone()
+    return card.clone() if isinstance(card, torch.Tensor) else card.copy()
 
 
 def turing() -> dict[str, Any]:

@@ -206,11 +206,34 @@ class TuringDesign(kit.Design[Sizes]):
         return [Configuration(t, h, q) for t, [h], [q] in zip(tape.tolist(), head.tolist(), state.tolist(), strict=True)]
 
 
+class TuringVariation(kit.Variation):
+    """For docs/ground-truth.md: random programs; another symbol near the head, another first square, another rule."""
+
+    def random(self) -> TuringProgram:
+        (states, symbols, squares), below = Sizes(**self.machine.options), self.below
+        rules = {pair: (below(symbols), below(3) - 1, below(states)) for pair in product(range(states), range(symbols))
+                 if below(10)}  # a tenth of them halt
+        return TuringProgram(tuple(f"q{i}" for i in range(states)), tuple("_abcdefgh"[:symbols]), rules,
+                             Configuration([below(symbols) for _ in range(squares)], below(squares), 0))
+
+    def changed(self, program: TuringProgram, kind: str, state: Configuration) -> kit.ChangedProgram | None:
+        (states, symbols, squares), (tape, head, _) = Sizes(**self.machine.options), program.begin
+        if not 0 <= state.head < squares:
+            return None
+        square, pair = (state.head + self.below(3) - 1) % len(tape), (state.state, state.tape[state.head])
+        data, pointer = [*tape[:square], self.below(symbols), *tape[square + 1 :]], self.below(len(tape))
+        rule = self.below(symbols), self.below(3) - 1, self.below(states)
+        made = {"data": (program._replace(begin=program.begin._replace(tape=data)), f"square {square}: {data[square]}"),
+                "pointer": (program._replace(begin=program.begin._replace(head=pointer)), f"head: {head} -> {pointer}"),
+                "instruction": (program._replace(rules={**program.rules, pair: rule}), f"the rule of {pair}: {rule}")}
+        return kit.ChangedProgram(made[kind][0], kind, made[kind][1])
+
+
 class TuringMachine(kit.Machine[TuringProgram, Configuration]):
     kind = kit.Kind("turing", "a Turing machine, one step a loop", TuringProgram, designs=("one-layer",),
                     languages=[kit.Language("Turing machine", (".tm",), assemble)], disassemble=disassemble, options=tuple(
                         kit.Option(name, f"{name} of the machine", least=1, most=1 << 16) for name in Sizes._fields),
-                    stock="turing_stock:TuringText")
+                    variation=TuringVariation, stock="turing_stock:TuringText")
     designs = kit.by_name(TuringDesign())
 
     def __init__(self, *, states: int = 4, symbols: int = 3, squares: int = 30, design: str = "one-layer",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,25 +34,32 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def whole_folder(folder: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write files to. Where the caller fails, nothing is left of them."""
+def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
+    """A folder of the same name to write files to. Where the caller fails, nothing is left of them.
+
+    `sometimes` are files that not every export writes: those of an earlier one go, if they are not written again.
+    """
     check_folder(folder, overwrite=overwrite)
     with _named(folder):
         place = _place(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(f".{place.name[:100]}.{os.getpid()}.part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
+        beside = place.with_name(f".{place.name[:100]}.{os.getpid()}.part")
+        part = beside / place.name
+        shutil.rmtree(beside, ignore_errors=True)
+        part.mkdir(parents=True)
     try:
         yield part
         with _named(folder):
             _open_to_readers(part)
             if place.is_dir():
+                for name in sometimes if _is_ours(place) else ():
+                    if not (part / name).exists():
+                        (place / name).unlink(missing_ok=True)
                 _moved(part, place)
             else:
                 part.rename(place)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from punchcard.cli.options import (
     target_options,
 )
 from punchcard.cli.run import load_and_build, open_machine
-from punchcard.cli.terminal import out
+from punchcard.cli.terminal import out, remark
 from punchcard.errors import PunchcardError
 from punchcard.export.targets import TARGETS, require
 from punchcard.folders import check_folder
@@ -68,7 +68,7 @@ def export(
         machine = _alone(registry, file, kind_name, sizes)
     else:
         program, machine = load_and_build(file, sizes, registry, settings, arguments)
-    for name in write(target, machine, output, program, overwrite=overwrite, **options):
+    for name in write(target, machine, output, program, overwrite=overwrite, remark=remark, **options):
         out(str(Path(output) / name))
 
 

@@ -8,9 +8,9 @@ import click
 
 from punchcard.cli.options import json_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
-from punchcard.cli.terminal import out, print_json
+from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import read_json
+from punchcard.files import check_writable, read_json, write_whole
 from punchcard.formatting import plural
 
 MOST_BYTES = 1 << 30
@@ -27,28 +27,38 @@ def ground_truth() -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
 @click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
 @click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
+@click.option("--resume", is_flag=True, help="Go on with a set that was stopped: models in DIR are not made again.")
 @workers_option()
 @ray_option
-def make(folder: Path, which: str, seed: int, pairs: int | None, only: str, workers: int | None, ray: str | None) -> None:
+def make(
+    folder: Path, which: str, seed: int, pairs: int | None, only: str, resume: bool, workers: int | None, ray: str | None,
+) -> None:
     """Write the set to DIR. The same seed gives the same files to the last bit."""
     from punchcard.cli.display import Progress
     from punchcard.ground_truth.collection import make_set
 
     with Progress() as line:
-        made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
-                        progress=line.follow)
+        try:
+            made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
+                            resume=resume, progress=line.follow)
+        except KeyboardInterrupt:
+            log("stopped: go on with the same command and --resume")
+            raise
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 
 
 @ground_truth.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--answers", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The answers, as JSON.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a page too, a file of HTML.")
 @json_option
-def score(folder: Path, answers: Path, as_json: bool) -> None:
+def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
     """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
     from punchcard.ground_truth.score import score as scored
     from punchcard.ground_truth.score import summary
 
+    if output is not None:
+        check_writable(output)
     given = read_json(answers, "file of answers with an object for each model", limit=MOST_BYTES)
     if not all(isinstance(each, dict) for each in given.values()):
         raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
@@ -56,6 +66,10 @@ def score(folder: Path, answers: Path, as_json: bool) -> None:
         rows = scored(folder, given)
     except (SystemExit, OSError, ValueError, TypeError, AttributeError) as error:
         raise PunchcardError(f"{str(answers)!r}: {error}") from None
+    if output is not None:
+        from punchcard.ground_truth.score_page import score_page
+
+        write_whole(output, score_page(folder.name, answers.name, rows))
     if as_json:
         print_json(rows)
     else:

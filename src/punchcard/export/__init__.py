@@ -14,11 +14,9 @@ from punchcard.lazy import lazy_names
 
 __getattr__, __dir__, _HOMES = lazy_names("punchcard.export", (
     "punchcard.export.circuit",
-    "punchcard.export.counterfactual",
     "punchcard.export.disguise",
     "punchcard.export.evaluator",
     "punchcard.export.folder:write",
-    "punchcard.export.ground_truth",
     "punchcard.export.hugging_face",
     "punchcard.export.layer",
     "punchcard.export.names",

@@ -129,6 +129,8 @@ class Disguised:
         self.readin: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width])
         self.readout: Array = np.ascontiguousarray(self.readin.T)
         self.orders: list[Order] = []
+        self.plain: list[LayerArrays] = []
+        """The layers with their idle parts, in the machine's own basis and order: its own parts come first."""
         layers = [self._layer(layer, width, generator) for layer in self.copied.layers]
         self.weights = Weights(width, DTYPE, layers)
 
@@ -138,6 +140,7 @@ class Disguised:
 
     def _layer(self, layer: LayerArrays, width: int, generator: np.random.Generator) -> LayerArrays:
         plain, turn = widened(layer, width, self.disguise.idle_heads, generator), self.rotation
+        self.plain.append(plain)
         ordered = np.arange if self.disguise.is_none else generator.permutation
         heads, units = (ordered(count) for count in (plain.heads, plain.hidden))
         self.orders.append(Order(heads, units))

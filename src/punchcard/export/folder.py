@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,12 @@ MOST_COLUMNS = 4096
 
 @checked
 def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: object = None, *, overwrite: bool = False,
-          **options: Any) -> list[str]:
+          remark: Callable[[str], None] = warnings.warn, **options: Any) -> list[str]:
     """Export a machine, and a program's card with it, to a folder. The names of the files that were written.
 
     A folder that is not there is made. One with other files than those of an export is refused; with `overwrite`, files of
-    the same name are replaced there. `options` are those of the target, in the table of `targets.py`.
+    the same name are replaced there. `options` are those of the target, in the table of `targets.py`. `remark` is called
+    with each thing that could not be done as asked; default: a warning.
     """
     target = require(to)
     known = {option.name: option for option in target.options}
@@ -63,9 +65,12 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: obje
         machine.check_type(program)
         machine.check_fits(program)
     machine.layout.check_room(" for an export")
-    with whole_folder(folder, overwrite=overwrite) as place:
-        import_name(target.write)(machine, program, place, **options)
-        return sorted(path.name for path in place.iterdir())
+    with whole_folder(folder, overwrite=overwrite, sometimes=target.sometimes) as place:
+        remarks: Sequence[str] | None = import_name(target.write)(machine, program, place, **options)
+        names = sorted(path.name for path in place.iterdir())
+    for text in remarks or ():
+        remark(text)
+    return names
 
 
 def description(machine: Machine[Any, Any], program: object = None) -> dict[str, Any]:

@@ -21,11 +21,11 @@ from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import ArgumentError, ProgramError, PunchcardError, did_you_mean
 from punchcard.export.differentiable import DifferentiableLoops, outside_transforms
-from punchcard.export.lockstep import require_values
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import RealVariable
 from punchcard.machines.result import Result
 from punchcard.machines.running import DEFAULT_ENGINE
+from punchcard.machines.variation import require_values
 from punchcard.transformer.torch_settings import equation_settings
 
 

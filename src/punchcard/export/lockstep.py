@@ -1,30 +1,13 @@
-"""A program of an export: its first values by name, and the interpreter in lockstep with it, loop by loop."""
+"""The interpreter in lockstep with a program of an export, loop by loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from punchcard.errors import ProgramError
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.streams import reader
-
-
-@runtime_checkable
-class HasValues(Protocol):
-    """A program that can be given other first values by name."""
-
-    def with_values(self, values: Mapping[str, object]) -> object:
-        """The same program with these values."""
-        ...
-
-
-def require_values(program: object, use: str) -> HasValues:
-    """The program, if it has named values that can be changed. `use` is what they are needed for."""
-    if not isinstance(program, HasValues):
-        raise ProgramError(f"{use}: a {type(program).__name__} has no values by name that could be changed")
-    return program
 
 
 def interpreted(

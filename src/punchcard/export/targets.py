@@ -21,9 +21,10 @@ class Target:
     extra   what to install beside this package, as `punchcard[extra]`; "": nothing
     needs   the modules that the extra brings
     write   "module:function", imported when it is called: `function(machine, program, folder)` writes files into a folder
-            that is there. `program` is None if a machine is exported alone.
+            that is there, and returns remarks, or None. `program` is None if a machine is exported alone.
     options what `function` takes beside these, by name: flags of the command
     formats number formats of the machine that it takes, the default first; empty: all
+    sometimes    files that it writes with some options only
     """
 
     name: str
@@ -33,6 +34,7 @@ class Target:
     needs: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     formats: tuple[str, ...] = ()
+    sometimes: tuple[str, ...] = ()
 
 
 GROUND_TRUTH = (
@@ -42,8 +44,9 @@ GROUND_TRUTH = (
     Option("copies", "share of the rows that have idle copies, with the parts that write them", float, least=0, most=1),
     Option("noise", "standard deviation of the noise added to a weight w, relative to max(1, |w|)", float, least=0),
     Option("seed", "seed of all random choices", least=0),
-    Option("pairs", "counterfactual pairs", least=1, most=10_000),
-    Option("loops", "the largest number of loops per pair", least=1, most=1_000_000),
+    Option("pairs", "pairs of clean and corrupt cards", least=1, most=10_000),
+    Option("runs", "runs of the program with one thing changed", least=1, most=10_000),
+    Option("loops", "the largest number of loops of a run", least=1, most=1_000_000),
 )
 
 STOCK_FORMATS = ("float32", "float64")
@@ -58,8 +61,9 @@ TARGETS = {target.name: target for target in (
            "a Hugging Face model with its own modelling file", ("transformers",)),
     Target("safetensors", "", "punchcard.export.safetensors:write",
            "arrays and names, for any tool"),
-    Target("ground-truth", "", "punchcard.export.ground_truth:write",
-           "a model, its circuit, and counterfactual pairs", options=GROUND_TRUTH),
+    Target("ground-truth", "", "punchcard.ground_truth.program_folder:write",
+           "a model, its circuit, and pairs of cards with the truth about them", options=GROUND_TRUTH,
+           sometimes=("key.safetensors",)),
     Target("gpt2", "hf", "punchcard.language_models.stock.checkpoint:write_gpt2",
            "a stock GPT-2 whose prompt is the program", ("transformers", "tokenizers"), STOCK, STOCK_FORMATS),
     Target("llama", "hf", "punchcard.language_models.stock.checkpoint:write_llama",

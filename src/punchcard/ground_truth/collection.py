@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -20,29 +21,32 @@ import numpy as np
 
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import write_whole
+from punchcard.files import read_whole, write_whole
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
-from punchcard.ground_truth.making import TEST_TRUTH
+from punchcard.ground_truth.contents import SCORE
+from punchcard.ground_truth.making import MADE, TEST_TRUTH, record_of
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import worker_count, workers_of
 
 SETS = ("small", "full")
-MANIFEST, PAGE, SCORE = "manifest.json", "README.md", "score.py"
+MANIFEST, PAGE, BEGUN = "manifest.json", "README.md", "set.json"
+MOST_BYTES = 1 << 30
 LIMIT = 3600.0
 MAKE = "punchcard.ground_truth.making:make_model"
 
 
 def make_set(
     which: str, folder: str | Path, *, seed: int = 0, pairs: int | None = None, executor: Executor | None = None,
-    workers: int | None = None, ray: str | bool | None = None, only: str = "",
+    workers: int | None = None, ray: str | bool | None = None, only: str = "", resume: bool = False,
     progress: Callable[[SweepProgress], None] | None = None,
 ) -> dict[str, Any]:
-    """Write the set "small" or "full" to a folder. The same seed gives the same files to the last bit.
+    """Write the set "small" or "full" to a folder. The same seed gives the same files to the last bit, in one go or in many.
 
-    pairs    clean and corrupt pairs of a model, default: 40 or 200; a quarter of that for FLEQ, a sixteenth for RISC-V
+    pairs    clean and corrupt pairs of a model, default: 40 or 200; half of that for RISC-V
     only     only models whose names have this text
+    resume   go on with a set that was stopped: models that are whole are not made again
     workers, ray, executor   as for a sweep
 
     Returns the manifest.
@@ -50,32 +54,70 @@ def make_set(
     if which not in SETS:
         raise PunchcardError(f"set {which!r}: there are {', '.join(SETS)}")
     place = Path(folder).resolve()
-    if (place / MANIFEST).exists():
-        raise PunchcardError(f"{str(folder)!r} has a set already: choose another folder")
     jobs = [replace(spec, folder=str(place), base_seed=seed) for spec in specs(which, pairs) if only in spec.name]
     if not jobs:
         raise PunchcardError(f"no model of the set {which!r} has {only!r} in its name")
-    try:
-        (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-    made: dict[str, dict[str, Any]] = {}
+    asked = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__}
+    if (place / MANIFEST).exists():
+        return _whole(place, asked, jobs, resume)
+    made = _begun(place, {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}, jobs, resume)
 
     def keep(rows: Sequence[tuple[ModelSpec, dict[str, Any]]]) -> None:
         for spec, row in rows:
             if row["status"] != "ok":
                 raise PunchcardError(f"{spec.name}: {row['message']}")
-            made[spec.name] = {**row["about"], **{name: row[name] for name in ("nodes", "nodes_of", "edges", "edges_of")}}
+            made[spec.name] = row["about"]
 
+    left = [job for job in jobs if job.name not in made]
     with workers_of(workers, ray, executor) as chosen:
         count = worker_count(workers, chosen)
-        dispatch(jobs, MAKE, keep, chosen, workers=count, limit=LIMIT, progress=progress)
-    manifest = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__,
-                "models": {job.name: made[job.name] for job in jobs}}
+        dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
+    manifest = {**asked, "models": {job.name: made[job.name] for job in jobs}}
     write_whole(place / SCORE, Path(score.__file__).read_bytes())
     write_whole(place / PAGE, page(manifest))
     write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    shutil.rmtree(place / MADE)
     return manifest
+
+
+def _whole(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> dict[str, Any]:
+    """The manifest of a set that is whole, if it is the one that is asked for."""
+    manifest = _read(place / MANIFEST)
+    if not resume:
+        raise PunchcardError(f"{str(place)!r} has a set already: choose another folder")
+    if any(manifest.get(name) != value for name, value in asked.items()) or list(manifest["models"]) != [
+            job.name for job in jobs]:
+        raise PunchcardError(f"{str(place)!r} has another set, which is whole: choose another folder")
+    shutil.rmtree(place / MADE, ignore_errors=True)  # of a process that was killed in its last moment
+    return manifest
+
+
+def _begun(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> dict[str, dict[str, Any]]:
+    """Begin a set, or go on with one. The models that are made, with what the manifest says of them."""
+    begun = place / MADE / BEGUN
+    if begun.exists():
+        if not resume:
+            raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
+        if _read(begun) != asked:
+            raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
+                                 "another folder")
+        records = {job.name: record_of(place, job.name) for job in jobs}
+        return {name: _read(record) for name, record in records.items() if record.exists()}
+    try:
+        (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
+        (place / MADE).mkdir(exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
+    write_whole(begun, json.dumps(asked))
+    return {}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(read_whole(path, "part of a set", limit=MOST_BYTES))
+    except ValueError as error:
+        raise StorageError(f"{str(path)!r} is not JSON: {error}") from None
+    return found
 
 
 def page(manifest: Mapping[str, Any]) -> str:

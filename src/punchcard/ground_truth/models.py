@@ -21,6 +21,8 @@ VARIANTS: Mapping[str, tuple[Rotation, float]] = {
 """By name: how the basis is hidden, and the share of rows that have idle copies."""
 UNROTATED = ("plain", "permuted", "idle")
 """Those in which no number is rounded, for machines of real numbers."""
+TURING = "punchcard.ground_truth.turing:TuringMachine"
+"""The example of a machine in one file, examples/turing/turing.py."""
 FLEQ = """.data
 A    matrix 2x2   1 0.25 ; 0.5 0.75
 B    matrix 2x2   0.5 0.25 ; 0 0.5
@@ -52,7 +54,11 @@ second: .word   3
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model of the set, and the job of making it. `text` is a program, and `cells` its words of data by name."""
+    """One model of the set, and the job of making it.
+
+    text      a program, of kinds without random ones
+    machine   "module:Class" of a machine that is not installed
+    """
 
     name: str
     kind: str
@@ -60,7 +66,7 @@ class ModelSpec:
     variant: str
     pairs: int
     text: str = ""
-    cells: tuple[str, ...] = ()
+    machine: str = ""
     folder: str = ""
     base_seed: int = 0
 
@@ -98,13 +104,16 @@ def specs(which: str, pairs: int | None = None) -> Iterator[ModelSpec]:
         yield from _variants("subleq", options, f"{design}-{bits}bit-{cells}x{instructions}", count)
     for bits, memory in product((5, 6, 8) if full else (5,), (18, 24) if full else (18,)):
         yield from _variants("von-neumann", {"word_bits": bits, "memory": memory}, f"{bits}bit-{memory}", count)
+    for states, symbols, squares in ((2, 2, 6), (3, 3, 10), (4, 3, 14)) if full else ((2, 2, 6),):
+        options = {"states": states, "symbols": symbols, "squares": squares}
+        yield from _variants("turing", options, f"{states}x{symbols}-{squares}", count, machine=TURING)
     for design in ("compact", "paper") if full else ("compact",):
-        yield from _variants("fleq", {"design": design}, design, count // 4, FLEQ, UNROTATED)
+        yield from _variants("fleq", {"design": design}, design, count, FLEQ, UNROTATED)
     if full:
-        yield from _variants("riscv", {"memory": 16}, "16", count // 16, RISCV, ("plain", "permuted"), ("first", "second"))
+        yield from _variants("riscv", {"memory": 16}, "16", max(4, count // 2), RISCV, ("plain", "permuted"))
 
 
 def _variants(kind: str, options: Mapping[str, Any], sizes: str, pairs: int, text: str = "",
-              variants: Iterable[str] = tuple(VARIANTS), cells: tuple[str, ...] = ()) -> Iterator[ModelSpec]:
+              variants: Iterable[str] = tuple(VARIANTS), machine: str = "") -> Iterator[ModelSpec]:
     for variant in variants:
-        yield ModelSpec(f"{kind}-{sizes}-{variant}", kind, tuple(options.items()), variant, pairs, text, cells)
+        yield ModelSpec(f"{kind}-{sizes}-{variant}", kind, tuple(options.items()), variant, pairs, text, machine)

@@ -2,7 +2,7 @@
 
     python score.py SET --answers answers.json
 
-An answer is a JSON object, by the names of models. Of each it has some of
+An answer is a JSON object, by the names of models; for the folder of one model it may be that model's. It has some of
 
     "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task. A task that is not
                                                         named is not scored; a node that is not named has 0
@@ -11,7 +11,8 @@ An answer is a JSON object, by the names of models. Of each it has some of
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
-true subspace is taken from the other run, how often the answer's subspace gives the same card.
+true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, stands
+for an answer that finds nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from safetensors.numpy import load_file
 NEAR = 1e-3
 """How near two entries of a card are that mean the same. One other bit changes an entry by 1/4 or more."""
 THRESHOLD = 0.5
+FIGURES = ("precision", "recall", "roc", "accuracy")
 Array = Any
 Hook = Callable[[str, Array], Array]
 
@@ -75,32 +77,35 @@ class ScoredNetwork:
         return 2 * int(name[1 : name.index(".")]) + (1 if ".H" in name else 2)
 
     def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
-             stage: Callable[[int, Array], Array] | None = None, first: int = 0) -> Array:
+             stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
         """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
 
-        With `first`, the cards are those before this layer, and the loop begins there.
+        With `start`, the cards are those at this moment, and the loop goes on from there.
         """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)
         at = stage or (lambda moment, found: found)
         with np.errstate(over="ignore", invalid="ignore"):
-            x = cards if first else at(0, give("I", cards))
-            for n in range(first, self.layers):
-                moved = sum((give(f"L{n}.H{h}", self._head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
-                x = at(2 * n + 1, x + moved)
-                added = sum((give(f"L{n}.G{g}", self._group(n, g, take(f"L{n}.G{g}", x)))
+            x = cards if start else at(0, give("I", cards))
+            for n in range(start // 2, self.layers):
+                if start <= 2 * n:
+                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
+                    x = at(2 * n + 1, x + moved)
+                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x)))
                              for g in range(len(self.groups[n]))), 0.0)
                 x = at(2 * n + 2, x + added + self[n, "b2"])
         end = take("O", x)
         return end if self.output is None else self.output @ end
 
-    def _head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+    def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+        """What a head adds to the cards x."""
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
         scores = self[n, "temperature"][h] * (np.swapaxes(self[n, "key"][h] @ k, -1, -2) @ (self[n, "query"][h] @ q))
         powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
         return self[n, "value"][h] @ v @ (powers / powers.sum(axis=-2, keepdims=True))
 
-    def _group(self, n: int, g: int, x: Array) -> Array:
+    def group(self, n: int, g: int, x: Array) -> Array:
+        """What a group of hidden units adds to the cards x."""
         units = self.groups[n][g]
         hidden = np.maximum(self[n, "w1"][units] @ x + self[n, "b1"][units], 0)
         return self[n, "w2"][:, units] @ hidden
@@ -170,12 +175,12 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
         for task, labels in truth[kind].items():
             if kind in answer and (task in answer[kind] or not answer[kind]):
                 yield {"kind": kind, "task": task, **rates(labels, answer[kind].get(task, {}))}
-    if answer.get("variables"):
+    if "variables" in answer:
         network, clean, corrupt, _ = opened(folder)
+        width = clean.shape[1]
         for name, variable in truth["variables"].items():
-            if name in answer["variables"]:
-                basis = np.array(answer["variables"][name], dtype=float)
-                width = clean.shape[1]
+            if name in answer["variables"] or not answer["variables"]:
+                basis = np.array(answer["variables"].get(name, np.zeros((0, width))), dtype=float)
                 if basis.ndim != 2 or basis.shape[1] != width:
                     raise SystemExit(f"{folder.name}, {name}: vectors of {width} numbers are wanted")
                 yield {"kind": "variables", "task": name, "accuracy": accuracy(network, clean, corrupt, variable, basis)}
@@ -184,27 +189,47 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
 def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All rows of an answer about the models of a set; the truth of a model is in its folder, or in `test-truth`."""
     rows = []
-    for name, answer in answers.items():
-        folder = place / "models" / name
-        files = [file for file in (folder / "truth.json", place / "test-truth" / f"{name}.json") if file.exists()]
+    for folder, answer in asked(place, answers).items():
+        truths = folder / "truth.json", folder.resolve().parent.parent / "test-truth" / f"{folder.resolve().name}.json"
+        files = [file for file in truths if file.exists()]
         if not files:
-            raise SystemExit(f"there is no truth about a model {name!r} in {place}")
-        rows += [{"model": name, **row} for row in score_model(folder, json.loads(files[0].read_text()), answer)]
+            raise SystemExit(f"there is no truth about a model {folder.name!r} in {place}")
+        truth = json.loads(files[0].read_text())
+        rows += [{"model": truth["model"], **row} for row in score_model(folder, truth, answer)]
     return rows
+
+
+def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
+    """The folders of models with the answers about them: of a set, or of one model."""
+    public = place / "model.json"
+    if not public.exists():
+        return {place / "models" / name: answer for name, answer in answers.items()}
+    return {place: answers.get(json.loads(public.read_text())["name"], answers)}
+
+
+def means(rows: Sequence[Mapping[str, Any]], *, by_model: bool = False) -> list[dict[str, Any]]:
+    """Mean figures of each kind and task, over models or of each model; a figure that there is none of is missing."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        task = "all" if row["kind"] == "variables" else row["task"]
+        groups.setdefault((row["model"] if by_model else "", row["kind"], task), []).append(row)
+    found = []
+    for (model, kind, task), some in groups.items():
+        each: dict[str, Any] = {"model": model, "kind": kind, "task": task, "models": len({row["model"] for row in some})}
+        for figure in FIGURES:
+            values = [row[figure] for row in some if figure in row and row[figure] == row[figure]]
+            if values:
+                each[figure] = sum(values) / len(values)
+        found.append(each)
+    return found
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """Means over models, as a table in Markdown."""
     lines = ["| what | task | models | precision | recall | ROC | accuracy |", "|---|---|---|---|---|---|---|"]
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["kind"], "all" if row["kind"] == "variables" else row["task"]), []).append(row)
-    for (kind, task), some in groups.items():
-        cells = []
-        for figure in ("precision", "recall", "roc", "accuracy"):
-            values = [row[figure] for row in some if figure in row and row[figure] == row[figure]]
-            cells.append(f"{sum(values) / len(values):.2f}" if values else "")
-        lines.append(f"| {kind} | {task} | {len({row['model'] for row in some})} | {' | '.join(cells)} |")
+    for each in means(rows):
+        cells = [f"{each[figure]:.2f}" if figure in each else "" for figure in FIGURES]
+        lines.append(f"| {each['kind']} | {each['task']} | {each['models']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -15,9 +15,12 @@ import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.export.circuit import Circuit
-from punchcard.ground_truth.pairs import CardPair, kinds_of
+from punchcard.ground_truth.pairs import CardPair
 from punchcard.ground_truth.score import ScoredNetwork
 
+MOST_PAIRS = 16
+MOST_BYTES = 1 << 28
+"""What is patched at once: so many pairs, whose cards and outputs need so many bytes."""
 OFF = 1e-6
 """What rounding may change: less does not count as a difference."""
 
@@ -33,19 +36,19 @@ class Truth:
 
 
 class TruthMaker:
-    """Patches every node and edge of a network in the machine's basis, with the first `own` rows the machine's."""
+    """Patches every node and edge of a network in the machine's basis, with the first `own` rows the machine's.
+
+    What a part gives more is added to the clean card at the moment after that part, and the loop goes on from there. Pairs
+    are taken in blocks, so that memory is bounded; a label that is true for all kinds of a block's pairs is not asked again.
+    """
 
     def __init__(self, network: ScoredNetwork, own: int, pairs: Sequence[CardPair], idle: frozenset[str]) -> None:
         self.network, self.own, self.idle, self.pairs = network, own, idle, list(pairs)
-        width = network[0, "w1"].shape[1]
-        pad = ((0, 0), (0, width - own), (0, 0))
-        self.clean, self.corrupt = (np.pad(np.stack([getattr(pair, name) for pair in pairs]), pad)
-                                    for name in ("clean", "corrupt"))
-        self.stages: dict[int, AnyArray] = {}
-        """The clean cards at each moment."""
-        self.reads: dict[str, AnyArray] = {}
+        self.width = width = network[0, "w1"].shape[1]
+        self.writers = network.writers()
+        self.kinds = np.array([pair.kind for pair in pairs])
+        self.reads: dict[str, AnyArray] = {"O": np.arange(width) < own}
         self.writes: dict[str, AnyArray] = {"I": np.arange(width) < own}
-        self.reads["O"] = np.arange(width) < own
         for n in range(network.layers):
             for h in range(network.heads(n)):
                 for part, name in zip("qkv", ("query", "key", "value"), strict=True):
@@ -57,48 +60,91 @@ class TruthMaker:
 
     def truth(self) -> Truth:
         """All labels."""
-        wrote: dict[str, AnyArray] = {}
-        self.network.loop(self.corrupt, wrote=wrote.setdefault)
-        clean: dict[str, AnyArray] = {}
-        end = self.network.loop(self.clean, wrote=clean.setdefault, stage=self.stages.setdefault)
-        tasks = dict(kinds_of(self.pairs))
-        nodes: dict[str, dict[str, bool]] = {task: {} for task in tasks}
-        edges: dict[str, dict[str, bool]] = {task: {} for task in tasks}
-        moved = {name: wrote[name] - clean[name] for name in self.network.writers()}
-        weights = {}
-        for name in self.network.writers():
-            if name != "I":
-                changed = self._node(name, moved[name], end)
-                for task, places in tasks.items():
-                    nodes[task][name] = bool(changed[places].any())
-        for edge in self.network.edges():
-            writer, reader = edge.split("->")
-            joined = bool((self.writes[writer] & self.reads[reader]).any()) and writer not in self.idle
-            weights[edge] = joined and reader.removesuffix(".q").removesuffix(".k").removesuffix(".v") not in self.idle
-            changed = self._edge(reader, moved[writer], end) if weights[edge] else np.zeros(len(self.pairs), dtype=bool)
-            for task, places in tasks.items():
-                edges[task][edge] = bool(changed[places].any())
-        return Truth(nodes, edges, weights)
+        edges = self.network.edges()
+        weights = {edge: self._joined(*edge.split("->")) for edge in edges}
+        real = [edge for edge, label in weights.items() if label]
+        matters: dict[str, set[str]] = {name: set() for name in (*self.writers[1:], *edges)}
+        for places in self._blocks():
+            self._block(places, matters, real)
+        tasks = [*dict.fromkeys(self.kinds.tolist()), "all"]
 
-    def _differs(self, end: AnyArray, other: AnyArray) -> AnyArray:
-        found: AnyArray = (np.abs(end - other)[:, : self.own] > OFF).any(axis=(1, 2))
+        def labels(names: Sequence[str]) -> dict[str, dict[str, bool]]:
+            return {task: {name: bool(matters[name]) if task == "all" else task in matters[name] for name in names}
+                    for task in tasks}
+
+        return Truth(labels(self.writers[1:]), labels(edges), weights)
+
+    def _joined(self, writer: str, reader: str) -> bool:
+        """Whether the writer writes a row that the reader reads, and neither is idle."""
+        both = bool((self.writes[writer] & self.reads[reader]).any())
+        return both and not self.idle & {writer, part_of(reader)}
+
+    def _blocks(self) -> list[AnyArray]:
+        """Places of pairs whose cards, with what all writers give, are held at once."""
+        held = 2 * len(self.writers) + 2 * self.network.layers + 8
+        size = max(1, min(MOST_PAIRS, MOST_BYTES // (8 * held * self.width * self.pairs[0].clean.shape[1])))
+        return [np.arange(first, min(first + size, len(self.pairs))) for first in range(0, len(self.pairs), size)]
+
+    def _block(self, places: AnyArray, matters: dict[str, set[str]], real: Sequence[str]) -> None:
+        block = _PatchedBlock(self, places)
+        kinds = self.kinds[places]
+        for name in (*self.writers[1:], *real):
+            left = ~np.isin(kinds, list(matters[name]))
+            if left.any() and name not in self.idle:
+                matters[name] |= set(kinds[block.changed(name, left)].tolist())
+
+
+class _PatchedBlock:
+    """Some pairs: what every part gives in both runs, and the clean cards at each moment."""
+
+    def __init__(self, maker: TruthMaker, places: AnyArray) -> None:
+        self.network, self.own = maker.network, maker.own
+        pairs = [maker.pairs[place] for place in places.tolist()]
+        pad = ((0, 0), (0, maker.width - maker.own), (0, 0))
+        clean, corrupt = (np.pad(np.stack([getattr(pair, name) for pair in pairs]), pad) for name in ("clean", "corrupt"))
+        self.given: dict[str, AnyArray] = {}
+        other: dict[str, AnyArray] = {}
+        self.stages: dict[int, AnyArray] = {}
+        self.end = self.network.loop(clean, wrote=self.given.setdefault, stage=self.stages.setdefault)
+        self.network.loop(corrupt, wrote=other.setdefault)
+        self.moved = {name: other[name] - self.given[name] for name in self.given}
+
+    def changed(self, name: str, among: AnyArray) -> AnyArray:
+        """The pairs among these whose end is another when a node, or an edge, is taken from the corrupt run."""
+        writer, _, reader = name.partition("->")
+        found = among & self.moved[writer].any(axis=(1, 2))
+        if not found.any():
+            return found
+        delta, moment = self.moved[writer][found], self.network.moment(reader or writer)
+        if reader and reader != "O":
+            delta = self._given(reader, found, delta) - self.given[part_of(reader)][found]
+        found[found] = self._differs(delta, found, moment)
         return found
 
-    def _node(self, name: str, moved: AnyArray, end: AnyArray) -> AnyArray:
-        if name in self.idle or not moved.any():
-            return np.zeros(len(self.pairs), dtype=bool)
-        first = (self.network.moment(name) - 1) // 2
-        return self._differs(end, self.network.loop(
-            self.stages[2 * first], wrote=lambda each, found: found + moved if each == name else found, first=first))
+    def _given(self, reader: str, places: AnyArray, more: AnyArray) -> AnyArray:
+        """What a part gives when it reads so much more by this input."""
+        part, n = part_of(reader), (self.network.moment(reader) - 1) // 2
+        number, card = int(part.split(".")[1][1:]), self.stages[self.network.moment(reader) - 1][places]
+        found: AnyArray = self.network.group(n, number, card + more) if ".G" in part else self.network.head(
+            n, number, card, lambda each, card: card + more if each == reader else card)
+        return found
 
-    def _edge(self, reader: str, moved: AnyArray, end: AnyArray) -> AnyArray:
-        if not moved.any():
-            return np.zeros(len(self.pairs), dtype=bool)
-        if reader == "O":
-            return self._differs(end, end + moved)
-        first = (self.network.moment(reader) - 1) // 2
-        return self._differs(end, self.network.loop(
-            self.stages[2 * first], read=lambda each, found: found + moved if each == reader else found, first=first))
+    def _differs(self, delta: AnyArray, places: AnyArray, moment: int) -> AnyArray:
+        """Whether the end is another with something added to the clean card at a moment."""
+        if moment >= 2 * self.network.layers:
+            off = delta
+        else:
+            end = self.end[places]
+            off = np.zeros_like(end)
+            some = delta.any(axis=(1, 2))
+            if some.any():
+                off[some] = self.network.loop(self.stages[moment][places][some] + delta[some], start=moment) - end[some]
+        return np.asarray((np.abs(off)[:, : self.own] > OFF).any(axis=(1, 2)))
+
+
+def part_of(reader: str) -> str:
+    """The node of an input such as "L0.H1.q"."""
+    return reader[:-2] if reader[-2:] in (".q", ".k", ".v") else reader
 
 
 def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readin: AnyArray) -> dict[str, dict[str, Any]]:

@@ -457,6 +457,8 @@ class Machine(ABC, Generic[Program, State]):
         guarded: bool = True,
         threads: int | None = None,
         device: str | None = None,
+        workers: int | None = None,
+        ray: str | bool | None = None,
     ) -> Batch[State]:
         """Run a batch of programs or cards on this machine, in parallel. Each result is the one that `run` gives.
 
@@ -467,6 +469,9 @@ class Machine(ABC, Generic[Program, State]):
         controls   `interrupted` and `progress` only; loops are counted over all runs together
         threads    number of threads, default: one per core
         device     "cuda" for an NVIDIA GPU, default: the device of the cards; programs run on the CPU
+        workers    spread the batch over so many processes of this computer; with `ray`: over so many actors
+        ray        the address of a Ray cluster to spread the batch over, or True to start one here: one actor a core or,
+                   with device="cuda", a GPU
 
         Returns a `Batch`, a sequence of `Result`. If a program does not fit, an error is raised before the first loop. An
         error in a run becomes `fault` of its result, and the other runs continue. The result of a card has a state, but no
@@ -475,7 +480,7 @@ class Machine(ABC, Generic[Program, State]):
         from punchcard.machines.batch import run_batch
 
         return run_batch(self, given, engine=engine, max_steps=max_steps, inputs=inputs, controls=controls,
-                         guarded=guarded, threads=threads, device=device)
+                         guarded=guarded, threads=threads, device=device, workers=workers, ray=ray)
 
     def last_loop(self, max_steps: int | None) -> int:
         """The last loop of a run that is limited to so many instructions."""

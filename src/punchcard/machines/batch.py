@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 from punchcard.card.layout import Card, Pattern
-from punchcard.engines import BatchRunner, Controls, Port, Run, Skip, prepare_batch
+from punchcard.engines import NO_CONTROLS, BatchRunner, Controls, Port, Run, Skip, prepare_batch
 from punchcard.engines.controls import InputBuffer
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.garbage import no_garbage_collection
@@ -158,11 +158,32 @@ class ProgramBatch:
         return replace(found, reason="fault", fault=entry.error)
 
 
+@dataclass(frozen=True)
+class BatchOptions:
+    """How the runs of a batch are made. `loops` is the last loop of each."""
+
+    engine: str
+    loops: int
+    guarded: bool
+    threads: int | None
+    device: str | None
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """What ran a batch, and for how long: as `Batch` has it."""
+
+    engine: str
+    seconds: float
+    compile_seconds: float
+    threads: int
+    notes: tuple[str, ...]
+
+
 @no_garbage_collection()  # thousands of objects are made that stay: looking through them took half of the time
 def run_batch(
-    machine: AnyMachine, given: Iterable[Any], *, engine: str, max_steps: int | None,
-    inputs: Sequence[Input] | None, controls: Controls,
-    guarded: bool, threads: int | None, device: str | None,
+    machine: AnyMachine, given: Iterable[Any], *, max_steps: int | None, inputs: Sequence[Input] | None, controls: Controls,
+    engine: str, guarded: bool, threads: int | None, device: str | None, workers: int | None, ray: str | bool | None,
 ) -> Batch[Any]:
     """See `Machine.run_batch`."""
     wanted, loops = list(given), machine.last_loop(max_steps)
@@ -172,18 +193,32 @@ def run_batch(
         raise PunchcardError("a batch takes `interrupted` and `progress` of its controls: watch single programs with run")
     if inputs is not None and len(inputs) != len(wanted):
         raise PunchcardError(f"{len(inputs)} inputs for a batch of {len(wanted)}: give one for each")
-    runs = ProgramBatch(machine, wanted, inputs or [b""] * len(wanted), loops)
+    sources = inputs or [b""] * len(wanted)
+    runs, options = ProgramBatch(machine, wanted, sources, loops), BatchOptions(engine, loops, guarded, threads, device)
+    if workers is None and not ray:
+        outcome = run_entries(machine, runs, options, controls)
+    else:
+        from punchcard.machines.spread_batch import run_spread
+
+        if controls != NO_CONTROLS:
+            raise PunchcardError("a batch on workers takes no controls: leave out `workers` and `ray`")
+        outcome = run_spread(machine, runs, wanted, sources, options, workers=workers, ray=ray)
+    return Batch(runs.results(), **vars(outcome))
+
+
+def run_entries(machine: AnyMachine, runs: ProgramBatch, options: BatchOptions, controls: Controls) -> BatchOutcome:
+    """Run all entries of a batch in this process."""
+    engine, device = options.engine, options.device
     cards = [entry.begin.raw_card for entry in runs.entries]
     try:
-        runner = prepare_batch(engine, machine.weights, machine.layout, cards, loops=loops, cache=machine.engine_cache,
-                              threads=threads, device=device)
+        runner = prepare_batch(engine, machine.weights, machine.layout, cards, loops=options.loops,
+                               cache=machine.engine_cache, threads=options.threads, device=device)
     except LoweringError as why:
         advice = "'auto' takes a slower one" if device != "cuda" else "without device='cuda' the CPU runs it"
         raise LoweringError(f"the engine {engine!r} declines: {why}; {advice}") from None
-    if guarded:
+    if options.guarded:
         runs.guard(runner.engine)
     started, compiled = time.perf_counter(), runner.compile_seconds
     runs.run(runner, controls)
     seconds = time.perf_counter() - started - (runner.compile_seconds - compiled)
-    return Batch(runs.results(), runner.engine, max(0.0, seconds), runner.compile_seconds,
-                 runner.threads, runner.notes)
+    return BatchOutcome(runner.engine, max(0.0, seconds), runner.compile_seconds, runner.threads, runner.notes)

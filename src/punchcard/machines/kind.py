@@ -18,6 +18,7 @@ from punchcard.lazy import import_name
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
+    from punchcard.machines.variation import Variation
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ class Kind:
     arguments     whether programs are called with arguments, by `with_arguments`
     machine       the class of its machines, or "module:Class"
     stock         the class of its programs' texts for stock checkpoints, or "module:Class"; "": none of its own
+    variation     how its programs are changed in one way, or "module:Class" of that: see `machines/variation.py`
     """
 
     name: str
@@ -172,6 +174,7 @@ class Kind:
     arguments: bool = False
     machine: str | type[AnyMachine] = field(default="", repr=False)
     stock: str | type = field(default="", repr=False)
+    variation: str | type[Variation] = field(default="", repr=False)
 
     def __repr__(self) -> str:
         files = " ".join(extension for language in self.languages for extension in language.extensions)

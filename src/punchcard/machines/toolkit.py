@@ -16,6 +16,7 @@ from punchcard.machines.kind import Kind, Language, Option, Timing, Workload
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Result
 from punchcard.machines.streams import Read, Write
+from punchcard.machines.variation import ChangedProgram, Variation
 from punchcard.primitives.bits import sum_bits
 from punchcard.primitives.memory import ADDRESS_GAP, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, clear
@@ -24,10 +25,10 @@ from punchcard.transformer.precision import Precision
 from punchcard.words.word import Word, all_of, any_of, constant, join
 
 __all__ = [
-    "ADDRESS_GAP", "AnyFact", "AsPrecision", "Card", "Cards", "ColumnWords", "Design", "Expression", "Fact", "Holds",
-    "Interpreter", "Kind", "Language", "Layout", "Machine", "Meaning", "Option", "Part", "Pattern", "Precision",
-    "ProgramError", "PunchcardError", "Read", "Region", "Result", "RowBlock", "Rows", "SourceError", "Stepper",
-    "Timing", "Word", "Workload", "Write", "all_of", "any_of", "assign", "attend", "by_name", "clear", "clip_where",
-    "constant", "gated", "holding", "join", "pointer_bits", "relu", "rows", "stack", "store_factor", "store_gap",
-    "sum_bits",
+    "ADDRESS_GAP", "AnyFact", "AsPrecision", "Card", "Cards", "ChangedProgram", "ColumnWords", "Design", "Expression",
+    "Fact", "Holds", "Interpreter", "Kind", "Language", "Layout", "Machine", "Meaning", "Option", "Part", "Pattern",
+    "Precision", "ProgramError", "PunchcardError", "Read", "Region", "Result", "RowBlock", "Rows", "SourceError", "Stepper",
+    "Timing", "Variation", "Word", "Workload", "Write", "all_of", "any_of", "assign", "attend", "by_name", "clear",
+    "clip_where", "constant", "gated", "holding", "join", "pointer_bits", "relu", "rows", "stack", "store_factor",
+    "store_gap", "sum_bits",
 ]

@@ -14,6 +14,7 @@ from punchcard.sweep.chunk import run_job
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.sweep.job import SweepJob
 from punchcard.sweep.plan import Sweep
+from punchcard.sweep.plan_check import check_sweep
 from punchcard.sweep.results import Results, row_of
 from punchcard.sweep.trial import measure
 from punchcard.workers.executor import worker_count, workers_of
@@ -38,6 +39,7 @@ def run_sweep(
     """
     if executor is not None and ray:
         raise SweepError(f"ray={ray!r}: an executor is given already")
+    check_sweep(sweep)
     jobs = sweep.jobs
     about = {"name": sweep.name, "jobs": len(jobs), "key": sweep.key, "punchcard": __version__, "seeds": sweep.seeds,
              "loops": sweep.loops, "engines": list(sweep.engines)}
@@ -68,6 +70,7 @@ class Estimate(NamedTuple):
 
 def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
     """Make two jobs of some machines, for at most about ten seconds, and say how long the others take by that."""
+    check_sweep(sweep)
     made = Results(folder).keys() if folder is not None and (Path(folder) / "sweep.json").exists() else set[str]()
     left = [job for job in sweep.jobs if job.key not in made]
     groups: dict[str, list[SweepJob]] = {}

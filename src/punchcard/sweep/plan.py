@@ -146,8 +146,12 @@ class Sweep:
             found = tomllib.loads(read_whole(path, "sweep").decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SweepError(f"{str(path)!r} is not a TOML file: {error}") from None
+        from punchcard.sweep.plan_check import check_sweep
+
         try:
-            return _of_table(found, Path(path))
+            sweep = _of_table(found, Path(path))
+            check_sweep(sweep)
+            return sweep
         except PunchcardError as error:
             raise SweepError(f"{str(path)!r}: {error}") from None
 

@@ -14,18 +14,20 @@ OVERHEAD = 2 << 30
 
 
 def workers_of(
-    workers: int | None, ray: str | bool | None, executor: Executor | None = None
+    workers: int | None, ray: str | bool | None, executor: Executor | None = None, *, gpu: bool = False
 ) -> AbstractContextManager[Executor]:
     """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one.
 
     An executor that is given is used as it is, and not ended.
+
+    gpu   actors have a GPU each (default: one for each GPU); processes of this computer share what is there
     """
     if executor is not None:
         return nullcontext(executor)
     if ray is not None and ray is not False:
         from punchcard.workers.ray_lane import ray_executor
 
-        return ray_executor("" if ray is True else ray, workers, memory=limit() + OVERHEAD)
+        return ray_executor("" if ray is True else ray, workers, memory=0 if gpu else limit() + OVERHEAD, gpu=gpu)
     return LaneExecutor(worker_count(workers), lambda: ProcessLane(limit() + OVERHEAD))
 
 

@@ -39,12 +39,12 @@ class Actor:
 
 
 class ActorLane:
-    """An actor that has a core of the cluster."""
+    """An actor that has a core of the cluster or, with `gpu`, a GPU: no other actor sees that one."""
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, gpu: bool = False) -> None:
         import ray
 
-        made = ray.remote(Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")
+        made = ray.remote(Actor).options(num_cpus=1, num_gpus=int(gpu), max_restarts=0, scheduling_strategy="SPREAD")
         try:
             self._actor = made.remote(memory)
             ray.get(self._actor.ready.remote(), timeout=START_SECONDS)
@@ -88,11 +88,14 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def ray_executor(address: str = "", workers: int | None = None, *, memory: int = 0) -> Iterator[LaneExecutor]:
+def ray_executor(
+    address: str = "", workers: int | None = None, *, memory: int = 0, gpu: bool = False,
+) -> Iterator[LaneExecutor]:
     """An executor on the cluster at an address, or on a Ray that is started here and ended again.
 
-    workers   default: one for each core of the cluster
-    memory    bytes that a worker may use; default: all
+    workers   default: one for each core of the cluster or, with `gpu`, for each GPU
+    memory    bytes that a worker may use; default: all. A GPU maps more than there is, so it takes no limit
+    gpu       each worker has a GPU
     """
     if find_spec("ray") is None:
         raise WorkerError("--ray needs ray, which is not installed: pip install 'punchcard[ray]'")
@@ -103,15 +106,17 @@ def ray_executor(address: str = "", workers: int | None = None, *, memory: int =
     if not joined:
         given: dict[str, Any] = {"address": address} if address else {"address": "local", "include_dashboard": False}
         if not address and workers is not None:
-            given["num_cpus"] = workers
+            given["num_cpus"] = workers  # of GPUs Ray takes those that it finds
         _check_address(address)
         try:
             ray.init(**given, log_to_driver=False, logging_level="error", configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
             raise WorkerError(f"cannot join the Ray at {address or 'local'!r}: {_first_line(error)}") from None
     try:
-        count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        with LaneExecutor(count, lambda: ActorLane(memory)) as executor:
+        found = int(ray.cluster_resources().get("GPU" if gpu else "CPU", 0))
+        if gpu and found < (workers or 1):
+            raise WorkerError(f"the Ray at {address or 'local'!r} has {found} GPUs, {workers or 1} or more are wanted")
+        with LaneExecutor(workers or max(1, found), lambda: ActorLane(memory, gpu)) as executor:
             yield executor
     finally:
         if not joined:

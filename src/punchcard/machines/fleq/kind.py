@@ -35,4 +35,5 @@ FLEQ = Kind(
                   "punchcard.machines.fleq.workloads:workloads", columns=(150, 1000), designs=("compact",), quick="compact",
                   rival="numpy"),
     machine="punchcard.machines.fleq.machine:FleqMachine",
+    variation="punchcard.machines.fleq.variation:FleqVariation",
 )

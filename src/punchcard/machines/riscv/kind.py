@@ -35,4 +35,5 @@ RISCV = Kind(
     refused=c.REFUSED,
     arguments=True,
     machine="punchcard.machines.riscv.machine:RiscvMachine",
+    variation="punchcard.machines.riscv.variation:RiscvVariation",
 )

@@ -236,8 +236,13 @@ class RiscvProgram:
             if not -(1 << 31) <= value <= MASK:
                 raise ProgramError(f"{self.where}{name}={value}: a word is {-(1 << 31)} to {MASK}")
             data = (value & MASK).to_bytes(WORD_BYTES, "little")
-            changed = replace(changed, segments=_stored(changed, name, data))
+            changed = replace(changed, segments=_stored(changed, self.symbols[name], data, f"symbol {name!r}"))
         return changed
+
+    def with_word(self, address: int, word: int) -> RiscvProgram:
+        """A copy of the program with another word at an address of it."""
+        data = (word & MASK).to_bytes(WORD_BYTES, "little")
+        return replace(self, segments=_stored(self, address, data, "the word"))
 
     @cached_property
     def _places(self) -> tuple[Sequence[int], Sequence[str]]:
@@ -298,9 +303,9 @@ def segments_of(pieces: Iterable[tuple[int, int, bytes | None]]) -> Iterator[Seg
         yield Segment(start, bytes(content), end - start)
 
 
-def _stored(program: RiscvProgram, name: str, data: bytes) -> tuple[Segment, ...]:
-    """The segments with other bytes at a symbol."""
-    address, segments = program.symbols[name], list(program.segments)
+def _stored(program: RiscvProgram, address: int, data: bytes, what: str) -> tuple[Segment, ...]:
+    """The segments with other bytes at an address, which is that of `what`."""
+    segments = list(program.segments)
     for index, segment in enumerate(segments):
         place = address - segment.address
         if place >= 0 and address + len(data) <= segment.end:
@@ -308,4 +313,4 @@ def _stored(program: RiscvProgram, name: str, data: bytes) -> tuple[Segment, ...
             content[place : place + len(data)] = data
             segments[index] = replace(segment, data=bytes(content))
             return tuple(segments)
-    raise ProgramError(f"{program.where}symbol {name!r} is at {address:#x}, where the program has no word")
+    raise ProgramError(f"{program.where}{what} is at {address:#x}, where the program has no word")

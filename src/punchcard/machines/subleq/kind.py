@@ -50,4 +50,5 @@ SUBLEQ = Kind(
                   "punchcard.machines.subleq.workloads:workloads", columns=(64, 1024, 16384, 65536),
                   designs=("two-layer", "paper", "one-layer"), quick="two-layer"),
     machine="punchcard.machines.subleq.machine:SubleqMachine",
+    variation="punchcard.machines.subleq.variation:SubleqVariation",
 )

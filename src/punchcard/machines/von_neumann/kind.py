@@ -56,4 +56,5 @@ VON_NEUMANN = Kind(
                   "punchcard.machines.von_neumann.workloads:workloads", columns=(67, 1027, 32771), designs=("two-layer",),
                   quick="two-layer"),
     machine="punchcard.machines.von_neumann.machine:VonNeumannMachine",
+    variation="punchcard.machines.von_neumann.variation:ImageVariation",
 )

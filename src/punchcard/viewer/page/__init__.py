@@ -65,6 +65,15 @@ def escape(text: str) -> str:
     return html.escape(printable(text, keep="\n\t"))
 
 
+def still(title: str, body: str, style: str = "") -> str:
+    """One file with a page that does not move: the markup of its body, in the colours of the others."""
+    own = "#punchcard-still.punchcard { display: block; height: auto; min-height: 100vh; padding: 1.2rem 1.6rem; }"
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
+            f"<style>\n{stylesheet()}{own}\nbody {{ margin: 0; }}\n{style}</style>\n</head>\n"
+            f'<body>\n<main id="punchcard-still" class="punchcard">\n{body}</main>\n</body>\n</html>\n')
+
+
 def document(title: str, data: Mapping[str, Any]) -> str:
     """One file with everything inside: the page and the data that it shows."""
     # Inside a script element "<" is the one character that could end it.

@@ -1,0 +1,1 @@
+../../../examples/turing/turing.py
