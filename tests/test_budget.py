@@ -141,7 +141,7 @@ def test_the_dense_engine_keeps_to_the_budget() -> None:
 
 def test_an_export_that_follows_the_equation_is_estimated_first(tmp_path: Path) -> None:
     machine = SubleqMachine(memory=6000, instructions=8)
-    what = r"attention over \d+ columns, as the equation has it, for pairs of cards needs about"
+    what = r"attention over \d+ columns, as the equation has it, and \d+ pairs of cards needs about"
     with punchcard.max_memory("1G"), pytest.raises(SizeError, match=what):
         punchcard.export.write("ground-truth", machine, tmp_path, punchcard.load(EXAMPLES / "multiply.subleq"))
 

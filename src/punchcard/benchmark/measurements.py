@@ -215,7 +215,9 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
     for name in options.tried:
         try:
             engine = EngineRuns(name, bench, traces=options.traces)
-        except (LoweringError, SizeError) as why:  # SizeError: a tensor of that card would not fit the memory budget
+        except (LoweringError, SizeError) as why:
+            if isinstance(why, SizeError) and options.engines == (name,) and len(options.columns or ()) == 1:
+                raise  # nothing that was asked for fits the memory budget
             remark(f"{bench.title}: {name} declines: {why}")
             continue
         if engine.name in engines:
