@@ -100,8 +100,8 @@ def test_arguments_on_the_command_line(tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["output"] == "onetwo"
     assert_refused("--argument 'x': subleq programs take no arguments", "run", EXAMPLES / "multiply.subleq", "--", "x")
     assert_refused("a second FILE is not for .s programs", "run", file, file)
-    assert_refused("--argument 'x': it needs a program as FILE", "export", "--to", "safetensors", "-o", tmp_path,
-                   "--argument", "x")
+    assert_refused("--argument 'x': it needs a program as FILE", "export", "--to", "safetensors", "-o",
+                   tmp_path / "out", "--argument", "x")
 
 
 def test_arguments_that_are_refused() -> None:

@@ -505,12 +505,12 @@ def test_the_page_has_every_instruction_as_it_is_encoded() -> None:
 
 
 def test_the_page_has_every_control_register() -> None:
-    pattern = r"\| `([a-z]+)(\d*)`(?: to `[a-z]+(\d+)`)? \| (0x\w+) \| (0x\w+) \|"
+    pattern = r"\| `([a-z]+)(\d*)(h?)`(?: to `[a-z]+(\d+)h?`)? \| (0x\w+) \| (0x\w+) \|"
     found = set()
-    for name, first, last, number, mask in re.findall(pattern, PAGE.split("## Control registers")[1]):
+    for name, first, half, last, number, mask in re.findall(pattern, PAGE.split("## Control registers")[1]):
         for i in range(int(last or first or 0) - int(first or 0) + 1):
             digits = str(int(first) + i) if first else ""
-            found.add((name + digits, int(number, 16) + i, int(mask, 16)))
+            found.add((name + digits + half, int(number, 16) + i, int(mask, 16)))
     assert found == {(csr.name, csr.number, csr.writable) for csr in CSRS}
 
 

@@ -174,7 +174,12 @@ def _rivals(records: Sequence[Record]) -> list[str]:
 def headings(records: Sequence[Record]) -> list[str]:
     """The columns of a machine's table."""
     times = [f"times {name}" for name in ("dense", *_rivals(records))]
-    return [*_group_names(records), "engine", "steps a second", *times, "compile s", "in traces"]
+    return [*_group_names(records), "engine", "steps a second", *times, "compile s", *_shares(records)]
+
+
+def _shares(records: Sequence[Record]) -> list[str]:
+    """The heading of the share of loops in traces, which records that were kept long ago do not have."""
+    return ["in traces"] * any("traced" in record for record in records)
 
 
 def rows(records: Sequence[Record]) -> Iterable[list[str]]:
@@ -185,7 +190,7 @@ def rows(records: Sequence[Record]) -> Iterable[list[str]]:
         compiled = r["compile_seconds"]
         ratios = [figure(r[f"ratio_to_{name}"]) for name in ("dense", *rivals)]
         yield [*which, r["engine"], figure(r["steps_per_second"]), *ratios, "–" if compiled is None else f"{compiled:.2f}",
-               "–" if r["traced"] is None else f"{r['traced']:.0%}"]
+               *("–" if (traced := r.get("traced")) is None else f"{traced:.0%}" for _ in _shares(records))]
 
 
 def figure(number: float | None) -> str:
