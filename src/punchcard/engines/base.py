@@ -239,7 +239,7 @@ def skip_loops(skips: list[Skip], card: Card, room: int) -> int:
 class LoopRunner(Runner):
     """A runner that makes the loops itself. The patterns of a run are checked before its first loop.
 
-    layout   of the card; None: it has none, and so no patterns
+    layout   of the card, or None: then a run has no patterns
     shape    of the card, or of the batch of cards
     """
 
