@@ -29,6 +29,7 @@ from turing import MOVES, Configuration, TuringProgram
 
 from punchcard.card.formats import AnyArray
 from punchcard.language_models.stock.decoder import (
+    UNIT,
     ContextHead,
     DecoderLayer,
     StockDecoder,
@@ -44,7 +45,6 @@ from punchcard.language_models.stock.text import HALT, TokenTrace
 from punchcard.machines import toolkit as kit
 from punchcard.transformer.expression import rows, stack
 
-UNIT = 16.0
 FAMILIES = ("label", "address", "symbol", "move", "goal", "halt")
 AFTER = {"label": "symbol", "address": "label", "symbol": "address", "halt": "address"}
 """Which family a family follows, where the model writes it."""

@@ -10,15 +10,13 @@ What follows is for each instruction its label, the address that it writes to, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, SizeError
-from punchcard.language_models.stock.language import Words, split_words, subleq_program
-from punchcard.language_models.stock.text import HALT, TokenTrace
-from punchcard.machines.subleq.isa import Halt, Instruction, Program, Subleq
-from punchcard.machines.subleq.oracle import SubleqInterpreter
+from punchcard.language_models.stock.language import SubleqText, Words
+from punchcard.language_models.stock.text import HALT
 
 if TYPE_CHECKING:
     from punchcard.language_models.stock.decoder import StockDecoder
@@ -36,14 +34,8 @@ def byte_word(value: int, place: int) -> str:
 
 
 @dataclass(frozen=True)
-class SubleqByteText:
-    """Texts of SUBLEQ programs for some sizes: bits of a word, and how many cells and instructions a text may name."""
-
-    machine: ClassVar[str] = "subleq"
-    looks_back: ClassVar[int] = 3
-    word_bits: int
-    memory: int
-    instructions: int
+class SubleqByteText(SubleqText):
+    """Texts of SUBLEQ programs in which bytes write a value, and operands have tokens of their own."""
 
     def __post_init__(self) -> None:
         if self.word_bits not in WORD_SIZES:
@@ -57,16 +49,6 @@ class SubleqByteText:
     def of(cls, sizes: Any) -> SubleqByteText:
         """The texts of a machine of these sizes."""
         return cls(sizes.word_bits, sizes.memory, sizes.instructions)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes by name."""
-        return {"word_bits": self.word_bits, "memory": self.memory, "instructions": self.instructions}
-
-    @property
-    def tokens_a_step(self) -> int:
-        """Label, address and bytes."""
-        return 2 + self.places
 
     @property
     def places(self) -> int:
@@ -89,63 +71,16 @@ class SubleqByteText:
                 *(f"{OPERAND}{i}" for i in range(self.operands)),
                 *(byte_word(value, place) for place in range(self.places) for value in range(1 << BYTE)), HALT)
 
-    def prompt(self, program: Program) -> str:
-        """A program as the text that a model goes on with."""
-        lines = [f"{i}: {HALT}" if isinstance(each, Halt) else f"{i}: #{each.a} #{each.b} #{each.c}"
-                 for i, each in enumerate(program.instructions)]
-        lines += [f"@{address} {' '.join(self._bytes(value))}" for address, value in enumerate(program.memory)]
-        return "\n".join([*lines, "0:"])
-
-    def program(self, prompt: str) -> Program:
-        """The program of a prompt; the later of two lines about the same thing counts."""
-        words = split_words(prompt)
-        code: dict[int, Instruction] = {}
-        cells: dict[int, int] = {}
-        at = 0
-        while at < len(words) - 1:
-            word = words[at]
-            if word.startswith("@"):
-                cells[self.words.address(word)] = self._value(words[at + 1 : at + 1 + self.places])
-                at += 1 + self.places
-            elif words[at + 1] == HALT:
-                code[self.words.label(word)] = Halt()
-                at += 2
-            else:
-                code[self.words.label(word)] = Subleq(*map(self._operand, [*words[at + 1 : at + 4], "", ""][:3]))
-                at += 4
-        return subleq_program(code, cells, words[at:])
-
-    def expected(self, program: Program) -> Iterator[str]:
-        """The words that follow a prompt, by the plain interpreter."""
-        interpreter = SubleqInterpreter(program, self.word_bits)
-        while not interpreter.halted:
-            instruction = program.instructions[interpreter.program_counter]
-            interpreter.step()
-            assert isinstance(instruction, Subleq)
-            yield from (f"@{instruction.b}", *self._bytes(interpreter.memory[instruction.b]),
-                        f"{interpreter.program_counter}:")
-        yield HALT
-
-    def decoded(self, program: Program, trace: Sequence[str]) -> TokenTrace:
-        """What the words after a prompt say. An instruction that is not whole is not counted."""
-        memory, counter, words, length = list(program.memory), 0, list(trace), self.tokens_a_step
-        halted = words[-1:] == [HALT]
-        whole = words[: (len(words) - halted) // length * length]
-        for at in range(0, len(whole), length):
-            memory[self.words.address(whole[at])] = self._value(whole[at + 1 : at + 1 + self.places])
-            counter = self.words.label(whole[at + length - 1])
-        return TokenTrace(tuple(memory), counter, len(whole) // length, halted)
-
     def decoder(self, positions: Positions) -> StockDecoder:
         """What a checkpoint computes; imported here, since no weight is in this file."""
         from punchcard.language_models.stock.byte_subleq import decoder
 
         return decoder(self, positions)
 
-    def _bytes(self, value: int) -> list[str]:
+    def value_words(self, value: int) -> list[str]:
         return [byte_word(value >> BYTE * place & 255, place) for place in range(self.places)]
 
-    def _value(self, words: Sequence[str]) -> int:
+    def value_of(self, words: Sequence[str]) -> int:
         found = 0
         for place in range(self.places):
             word = words[place] if place < len(words) else ""
@@ -155,7 +90,10 @@ class SubleqByteText:
             found |= int(digits, 16) << BYTE * place
         return found - (found >> self.word_bits - 1 << self.word_bits)
 
-    def _operand(self, word: str) -> int:
+    def operand_word(self, operand: int) -> str:
+        return f"{OPERAND}{operand}"
+
+    def operand_of(self, word: str) -> int:
         digits = word.removeprefix(OPERAND)
         if not word.startswith(OPERAND) or not digits.isdecimal() or len(digits) > 5 or int(digits) >= self.operands:
             raise ProgramError(f"{word!r} where an operand is expected: they are {OPERAND}0 to {OPERAND}{self.operands - 1}")

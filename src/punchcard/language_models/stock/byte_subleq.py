@@ -20,6 +20,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.byte_language import BYTE, SubleqByteText
 from punchcard.language_models.stock.decoder import (
+    UNIT,
     ContextHead,
     DecoderLayer,
     StockDecoder,
@@ -30,7 +31,6 @@ from punchcard.language_models.stock.decoder import (
 )
 from punchcard.language_models.stock.formulas import Conditions, set_bits
 from punchcard.language_models.stock.positions import Positions
-from punchcard.language_models.stock.subleq import UNIT
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import sum_where
 from punchcard.primitives.literals import as_numbers, conjunction, step_where

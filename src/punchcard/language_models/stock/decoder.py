@@ -26,6 +26,8 @@ from punchcard.transformer.expression import Array, Expression, Rows
 NOTHING = Part()
 ONE = "one"
 """The row that is 1 in every column."""
+UNIT = 16.0
+"""What a bit adds to a logit: the right token leads by twice this."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,6 @@ class SubleqText:
     """Texts of SUBLEQ programs for some sizes: bits of a word, and how many cells and instructions a text may name."""
 
     machine: ClassVar[str] = "subleq"
-    tokens_a_step: ClassVar[int] = 3
     looks_back: ClassVar[int] = 3
     word_bits: int
     memory: int
@@ -106,6 +105,16 @@ class SubleqText:
         return {"word_bits": self.word_bits, "memory": self.memory, "instructions": self.instructions}
 
     @property
+    def tokens_a_step(self) -> int:
+        """Label, address and the words of a value."""
+        return 2 + self.places
+
+    @property
+    def places(self) -> int:
+        """How many words write a value."""
+        return 1
+
+    @property
     def words(self) -> Words:
         """The words of its texts."""
         return Words(self.word_bits, self.instructions, self.memory)
@@ -116,9 +125,8 @@ class SubleqText:
 
     def prompt(self, program: Program) -> str:
         """A program as the text that a model goes on with."""
-        lines = [f"{i}: {HALT}" if isinstance(each, Halt) else f"{i}: {each.a} {each.b} {each.c}"
-                 for i, each in enumerate(program.instructions)]
-        lines += [f"@{address} {value}" for address, value in enumerate(program.memory)]
+        lines = [f"{i}: {' '.join(self._instruction_words(each))}" for i, each in enumerate(program.instructions)]
+        lines += [f"@{address} {' '.join(self.value_words(value))}" for address, value in enumerate(program.memory)]
         return "\n".join([*lines, "0:"])
 
     def program(self, prompt: str) -> Program:
@@ -130,15 +138,15 @@ class SubleqText:
         while at < len(words) - 1:
             word, rest = words[at], words[at + 1 : at + 4]
             if word.startswith("@"):
-                cells[self.words.address(word)] = self.words.number(rest[0])
-                at += 2
+                cells[self.words.address(word)] = self.value_of(words[at + 1 : at + 1 + self.places])
+                at += 1 + self.places
             elif rest[0] == HALT:
                 code[self.words.label(word)] = Halt()
                 at += 2
             else:
                 if len(rest) < 3:
                     raise ProgramError(f"{' '.join(words[at:])!r}: an instruction has three operands, a b c")
-                code[self.words.label(word)] = Subleq(*map(self.words.number, rest))
+                code[self.words.label(word)] = Subleq(*map(self.operand_of, rest))
                 at += 4
         return subleq_program(code, cells, words[at:])
 
@@ -149,20 +157,38 @@ class SubleqText:
             instruction = program.instructions[interpreter.program_counter]
             interpreter.step()
             assert isinstance(instruction, Subleq)
-            yield from (f"@{instruction.b}", str(interpreter.memory[instruction.b]), f"{interpreter.program_counter}:")
+            yield from (f"@{instruction.b}", *self.value_words(interpreter.memory[instruction.b]),
+                        f"{interpreter.program_counter}:")
         yield HALT
 
     def decoded(self, program: Program, trace: Sequence[str]) -> TokenTrace:
         """What the words after a prompt say. An instruction that is not whole is not counted."""
-        memory, counter = list(program.memory), 0
-        words = list(trace)
-        halted = bool(words) and words[-1] == HALT
-        whole = words[: (len(words) - halted) // 3 * 3]
-        for at in range(0, len(whole), 3):
-            address, value, label = whole[at : at + 3]
-            memory[self.words.address(address)] = self.words.number(value)
-            counter = self.words.label(label)
-        return TokenTrace(tuple(memory), counter, len(whole) // 3, halted)
+        memory, counter, words, length = list(program.memory), 0, list(trace), self.tokens_a_step
+        halted = words[-1:] == [HALT]
+        whole = words[: (len(words) - halted) // length * length]
+        for at in range(0, len(whole), length):
+            memory[self.words.address(whole[at])] = self.value_of(whole[at + 1 : at + 1 + self.places])
+            counter = self.words.label(whole[at + length - 1])
+        return TokenTrace(tuple(memory), counter, len(whole) // length, halted)
+
+    def _instruction_words(self, each: Instruction) -> list[str]:
+        return [HALT] if isinstance(each, Halt) else [self.operand_word(operand) for operand in (each.a, each.b, each.c)]
+
+    def value_words(self, value: int) -> list[str]:
+        """The words that write a value."""
+        return [str(value)]
+
+    def value_of(self, words: Sequence[str]) -> int:
+        """The value that words write."""
+        return self.words.number(words[0])
+
+    def operand_word(self, operand: int) -> str:
+        """The word of an operand."""
+        return str(operand)
+
+    def operand_of(self, word: str) -> int:
+        """The operand of a word."""
+        return self.words.number(word)
 
     def decoder(self, positions: Positions) -> StockDecoder:
         """What a checkpoint computes; imported here, since no weight is in this file."""

@@ -20,6 +20,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     NOTHING,
+    UNIT,
     ContextHead,
     DecoderLayer,
     StockDecoder,
@@ -33,9 +34,6 @@ from punchcard.language_models.stock.language import SubleqText
 from punchcard.language_models.stock.positions import Positions
 from punchcard.transformer.build import assign
 from punchcard.transformer.expression import Array, rows, stack
-
-UNIT = 16.0
-"""What a bit adds to a logit: the right token leads by twice this."""
 
 
 def decoder(sizes: SubleqText, positions: Positions) -> StockDecoder:

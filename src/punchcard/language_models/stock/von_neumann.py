@@ -18,6 +18,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
+    UNIT,
     ContextHead,
     DecoderLayer,
     StockDecoder,
@@ -29,7 +30,6 @@ from punchcard.language_models.stock.decoder import (
 from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers, set_bits
 from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.positions import Positions
-from punchcard.language_models.stock.subleq import UNIT
 from punchcard.transformer.build import assign
 from punchcard.transformer.expression import Array, rows, stack
 
