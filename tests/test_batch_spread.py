@@ -14,7 +14,7 @@ from punchcard.engines import Controls
 from punchcard.errors import ProgramError, PunchcardError, WorkerError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.machines.spread_batch import RunEnd, SentMachine, received_machine, run_part
+from punchcard.machines.spread_batch import EntryEnd, SentMachine, received_machine, run_part
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
@@ -102,7 +102,7 @@ def test_what_a_worker_sends(machine: SubleqMachine, monkeypatch: pytest.MonkeyP
     assert_same(machine.run_batch(given, max_steps=40, workers=1), machine.run_batch(given, max_steps=40))
     assert len(calls) == 3
     ends, _ = run_part(sent, [machine.store(given[0])], [b""], machine_options())
-    assert isinstance(ends[0], RunEnd)
+    assert isinstance(ends[0], EntryEnd)
     assert ends[0].host is None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 from punchcard.card.layout import Card, CardHolder, Layout, Pattern
 from punchcard.card.packed import PackedCard
-from punchcard.engines.controls import NO_CONTROLS, Controls, Port, Served, Skip
+from punchcard.engines.controls import NO_CONTROLS, Controls, Port, ServedInput, Skip
 from punchcard.errors import LayoutError, PunchcardError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Stops:
                 answers.append(look.port(loop, card))
                 if not answers[-1]:
                     return look.pattern
-                if isinstance(answers[-1], Served):
+                if isinstance(answers[-1], ServedInput):
                     instead = answers[-1].instead
             found = False
         if skips is not None and len(answers) == 1 and isinstance(answers[0], Skip):

@@ -68,7 +68,7 @@ class NumbersAhead(ABC):
 
 
 @dataclass(frozen=True)
-class Served(Skip):
+class ServedInput(Skip):
     """The answer of an input buffer: the run goes on, and ports with the patterns `instead` need not be asked."""
 
     instead: tuple[Pattern, ...] = ()
@@ -101,7 +101,7 @@ class InputBuffer:
     def __call__(self, loop: int, card: Card) -> bool | Skip:
         if not all(bool(self.layout.matches(card, pattern)) for pattern in self.also):
             return True
-        return self.serve(loop, card) and Served(0, lambda card, loops: None, self.instead)
+        return self.serve(loop, card) and ServedInput(0, lambda card, loops: None, self.instead)
 
 
 HOT_SECONDS = 0.25

@@ -42,6 +42,9 @@ class Tokenizer(Protocol):
     @property
     def chat_template(self) -> str | None: ...
 
+    @property
+    def eos_token_id(self) -> int | None: ...
+
     def __len__(self) -> int: ...
 
     @overload

@@ -93,7 +93,7 @@ class EndedHost(Host):
         return self._traffic
 
 
-class RunEnd(NamedTuple):
+class EntryEnd(NamedTuple):
     """The end of a run of a part: its mark with a card that can be sent, why it ended, and what its host says."""
 
     mark: Mark
@@ -102,7 +102,7 @@ class RunEnd(NamedTuple):
     host: EndedHost | None
 
     @classmethod
-    def of(cls, entry: BatchEntry) -> RunEnd:
+    def of(cls, entry: BatchEntry) -> EntryEnd:
         mark, host = replace(entry.mark, raw_card=sent_card(entry.mark.raw_card)), entry.host
         return cls(mark, entry.reason, entry.error, None if host is None else EndedHost(host))
 
@@ -112,7 +112,7 @@ class RunEnd(NamedTuple):
         entry.reason, entry.error, entry.host = self.reason, self.error, self.host
 
 
-PartEnd: TypeAlias = tuple[list[RunEnd], BatchOutcome]
+PartEnd: TypeAlias = tuple[list[EntryEnd], BatchOutcome]
 
 
 def run_part(
@@ -124,7 +124,7 @@ def run_part(
     cards = [programs[one] if isinstance(one, str) else received_card(machine.layout, one) for one in given]
     runs = ProgramBatch(machine, cards, inputs, options.loops)
     outcome = run_entries(machine, runs, options, NO_CONTROLS)
-    return [RunEnd.of(entry) for entry in runs.entries], outcome
+    return [EntryEnd.of(entry) for entry in runs.entries], outcome
 
 
 def run_spread(

@@ -8,16 +8,17 @@ stands in the last column as a number, is divided by its root mean square, and g
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
+    from transformers import LlamaForCausalLM
 
 MARGIN = 64.0
 """By how much the token that is said leads all others at least."""
 
 
-def column_bound(model: Any, front: int = 0, base: int | None = None) -> float:
+def column_bound(model: LlamaForCausalLM, front: int = 0, base: int | None = None) -> float:
     """No column has a larger root mean square before the last norm. Of a widened model: behind the front layers, in the
     coordinates of the base."""
     import torch
@@ -36,26 +37,26 @@ def column_bound(model: Any, front: int = 0, base: int | None = None) -> float:
         return float(total.pow(2).mean().sqrt())
 
 
-def logit_bound(model: Any, base: int | None = None) -> float:
+def logit_bound(model: LlamaForCausalLM, base: int | None = None) -> float:
     """No logit is larger in size. Of a widened model: by the coordinates of the base."""
     root, weight = math.sqrt(model.config.hidden_size), model.model.norm.weight.detach().clone()
     weight[base or len(weight) :] = 0.0
     return float(_outputs(model.get_output_embeddings(), weight, root).max())
 
 
-def height(model: Any) -> float:
+def height(model: LlamaForCausalLM) -> float:
     """What the logit of a token gets that is said, times the root mean square of the last column: a power of two."""
     needed = (2 * logit_bound(model) + MARGIN) * math.sqrt(column_bound(model) ** 2 + model.config.rms_norm_eps)
     return 2.0 ** math.ceil(math.log2(needed))
 
 
-def _outputs(linear: Any, weight: Tensor, root: float) -> Tensor:
+def _outputs(linear: nn.Linear, weight: Tensor, root: float) -> Tensor:
     """The largest sizes of what a matrix gives after a norm with these weights."""
     found: Tensor = (linear.weight.detach().double() * weight.detach().double()).norm(dim=1) * root
     return found if linear.bias is None else found + linear.bias.detach().double().abs()
 
 
-def _passed(linear: Any, sizes: Tensor) -> Tensor:
+def _passed(linear: nn.Linear, sizes: Tensor) -> Tensor:
     """The largest sizes of what a matrix gives for entries of these sizes."""
     found: Tensor = linear.weight.detach().double().abs() @ sizes
     return found if linear.bias is None else found + linear.bias.detach().double().abs()

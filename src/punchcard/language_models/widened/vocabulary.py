@@ -10,13 +10,12 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punchcard.errors import FusionError
-from punchcard.language_models.tokens import special_tokens, text_tokens
+from punchcard.language_models.tokens import Tokenizer, special_tokens, text_tokens
 
 CHARACTERS = "0123456789+="
 SIGNS = frozenset("+=")
@@ -45,7 +44,7 @@ class SumVocabulary:
     leads: Kind
 
 
-def sum_vocabulary(tokenizer: Any, size: int, end: int) -> SumVocabulary:
+def sum_vocabulary(tokenizer: Tokenizer, size: int, end: int) -> SumVocabulary:
     """The vocabulary of sums, for a model with `size` tokens. A tokenizer that joins characters of a sum is refused."""
     special, texts = special_tokens(tokenizer), text_tokens(tokenizer, size)
     single = _single_tokens(tokenizer, texts)
@@ -60,7 +59,7 @@ def sum_vocabulary(tokenizer: Any, size: int, end: int) -> SumVocabulary:
     return SumVocabulary(tuple(single[:10]), single[10], single[11], end, **found)
 
 
-def _single_tokens(tokenizer: Any, texts: list[bytes | None]) -> list[int]:
+def _single_tokens(tokenizer: Tokenizer, texts: list[bytes | None]) -> list[int]:
     """The token of each character, which must be the same beside every other character."""
     found: dict[str, int] = {}
     pairs = ["".join(each) for each in product(CHARACTERS, repeat=2) if not SIGNS.issuperset(each)]

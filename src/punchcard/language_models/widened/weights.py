@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from punchcard.transformer.expression import Array
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import LlamaForCausalLM
 
 NORMS = ("input_layernorm", "post_attention_layernorm")
 
 
-def put_base(targets: Mapping[str, Tensor], base: Any, front: Front) -> None:
+def put_base(targets: Mapping[str, Tensor], base: LlamaForCausalLM, front: Front) -> None:
     """The base's weights, behind the front layers. Norms are scaled, the rest is as it was; other entries stay 0."""
     for name, tensor in base.state_dict().items():
         parts = name.split(".")

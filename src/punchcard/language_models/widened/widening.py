@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from punchcard.arguments import checked
 from punchcard.errors import FusionError
@@ -17,7 +17,9 @@ from punchcard.language_models.widened.vocabulary import sum_vocabulary
 from punchcard.language_models.widened.weights import put_base, put_front
 
 if TYPE_CHECKING:
-    from transformers import LlamaForCausalLM
+    from transformers import LlamaForCausalLM, PreTrainedModel
+
+    from punchcard.language_models.tokens import Tokenizer
 
 ROPES = ("default", "linear", "llama3", "yarn")
 """Kinds of rotary positions whose frequencies do not change with the length of a text."""
@@ -26,7 +28,9 @@ ABOUT = "punchcard"
 
 
 @checked
-def widen(model: Any, tokenizer: Any, *, digits: int = MOST_DIGITS, end: str | None = None) -> LlamaForCausalLM:
+def widen(
+    model: PreTrainedModel, tokenizer: Tokenizer, *, digits: int = MOST_DIGITS, end: str | None = None,
+) -> LlamaForCausalLM:
     """Put layers that add numbers in front of a pretrained Llama. Nothing is trained, and no code is added.
 
         widened = punchcard.widen(model, tokenizer)
@@ -67,7 +71,7 @@ def widen(model: Any, tokenizer: Any, *, digits: int = MOST_DIGITS, end: str | N
     return widened
 
 
-def _check_llama(model: Any) -> None:
+def _check_llama(model: PreTrainedModel) -> None:
     """Refuse a base whose layers are not those of the lemma."""
     kind, config = type(model).__name__, model.config
     if config.model_type != "llama" or kind != "LlamaForCausalLM":
@@ -83,7 +87,7 @@ def _check_llama(model: Any) -> None:
                           f"the length of a text: there are {', '.join(ROPES)}")
 
 
-def _end_token(model: Any, tokenizer: Any, end: str | None) -> int:
+def _end_token(model: PreTrainedModel, tokenizer: Tokenizer, end: str | None) -> int:
     """The token that ends an answer."""
     if end is None:
         found = model.generation_config.eos_token_id
