@@ -353,3 +353,19 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     data = json.loads(invoke("run", "--resume", str(path), "--json").stdout)
     assert (data["halted"], data["agrees"], data["begun"]) == (True, True, loops)
     assert data["memory"]["prime"] == 13, "the 6th prime"
+
+
+@pytest.mark.parametrize(("plan", "writes"), [({}, 1), ({"max_steps": 10**6}, 2)])
+def test_a_run_that_goes_on_as_planned_is_not_written_before_its_first_loop(
+    plan: dict[str, Any], writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, marks = tmp_path / "run", []
+    program, write = load_subleq("multiply.subleq"), CheckpointFile.write
+    punchcard.run(program, checkpoint=path, max_steps=3)
+    monkeypatch.setattr(CheckpointFile, "write", lambda *given: (marks.append(given[1].loops), write(*given)))
+    punchcard.resume(path, **plan)
+    assert len(marks) == writes
+    path.chmod(0o400)
+    if not os.access(path, os.W_OK):  # a superuser may write everywhere
+        with pytest.raises(PunchcardError, match="Permission denied"):
+            punchcard.resume(path)

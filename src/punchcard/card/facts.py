@@ -208,8 +208,9 @@ class Holds(AnyFact):
             raise LayoutError(f"{self.about}: there are {len(self.numbers)}, and the region has {size} columns")
 
     def truths(self, layout: Layout, card: Card) -> Truths:
-        wanted = np.asarray(self.numbers) % (1 << layout.place(self.rows).size)
-        return np.asarray(layout.numbers(card, self.rows, self.region) == wanted)
+        numbers = self.numbers  # NumPy takes the numbers of a range one by one
+        wanted = np.arange(numbers.start, numbers.stop, numbers.step) if isinstance(numbers, range) else np.asarray(numbers)
+        return np.asarray(layout.numbers(card, self.rows, self.region) == wanted % (1 << layout.place(self.rows).size))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from punchcard.card.layout import Card, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import NO_CONTROLS, Controls, NoCopyWatch, check_engine
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import check_regular, sweep
+from punchcard.files import check_regular, check_writable, sweep
 from punchcard.machines import storage
 from punchcard.machines.base import NO_LIMIT, AnyMachine
 from punchcard.machines.comparison import Check
@@ -81,6 +81,8 @@ class Checkpoint:
     mark: Mark
     plan: Plan
     found: Mapping[str, Any] | None = None
+    kept: Path | None = None
+    """The file that has just this run, and this plan."""
 
     def planned(
         self, *, engine: str | None = None, max_steps: int | None = None, check: bool | Check | None = None,
@@ -88,9 +90,9 @@ class Checkpoint:
     ) -> Checkpoint:
         """The same with another plan. Default: as before."""
         before = self.plan
-        return replace(self, plan=Plan(
-            before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
-            before.check if check is None else self.machine.check_mode(check), engine or before.engine))
+        plan = Plan(before.max_steps if max_steps is None else max_steps, before.every if every is None else every,
+                    before.check if check is None else self.machine.check_mode(check), engine or before.engine)
+        return replace(self, plan=plan, kept=self.kept if plan == before else None)
 
     def __repr__(self) -> str:
         return f"<Checkpoint: {self.mark!r} of {self.program!r} on {self.machine!r}>"
@@ -142,7 +144,10 @@ def resume(
     keep: PeriodicAction | None = None
     if path is not None:
         file = CheckpointFile(path, machine, program, plan)
-        file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
+        if file.path == start.kept:
+            check_writable(path)
+        else:
+            file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
         keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else comparison.kept()))
     if comparison is not None:
         read, write = comparison.reading(read), writer(comparison.writing(write))
@@ -181,7 +186,7 @@ def load(
         machine.check_fits(program)
         mark = _mark(description, tensors, machine)
         machine.check_mark(program, mark)
-        return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"])
+        return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"], Path(path))
     except StorageError:
         raise
     except (TypeError, ValueError, PunchcardError) as error:
