@@ -59,6 +59,7 @@ def test_an_executable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("data", "message"), [
     (b"", "this is not a kernel image: it has 0 bytes"),
     (b"hello, kernel", "this is not a kernel image: its first word is 0x6c6c6568, which is not an instruction"),
+    (b"# Notes\nThe first word is a store.\n", "this is not a kernel image: it is text, which begins with b'# Notes"),
     (b"MZ" + bytes(64), "it is made for EFI, with compressed instructions"),
     (b"\xfd7zXZ\0", "this is a xz file: unpack it first"),
     (gzip.compress(FIRST, mtime=0)[:-9], "the gzip file is cut off"),

@@ -27,6 +27,8 @@ LONGEST_COMMAND_LINE = 2048
 GZIP = b"\x1f\x8b"
 OTHERS = {b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\x04\x22\x4d\x18": "lz4", b"PK\3\4": "zip"}
 """How files begin that have to be unpacked first."""
+TEXT = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
+"""Bytes of text. Its words may be instructions, too."""
 HEADER, HEADER_AT = b"RSC\x05", 0x38
 """What a kernel's flat image has behind its first instructions."""
 
@@ -119,6 +121,8 @@ def _flat(data: bytes, source: str, base: int) -> RiscvProgram:
             hint = (": it is made for EFI, with compressed instructions, which the machine does not have (CONFIG_EFI=n, "
                     "CONFIG_RISCV_ISA_C=n)")
         raise ProgramError(f"{source}: this is not a kernel image: {what}, which is not an instruction of RV32IMA{hint}")
+    if not data[:PAGE].translate(None, TEXT):
+        raise ProgramError(f"{source}: this is not a kernel image: it is text, which begins with {shortened(data[:20])}")
     offset = struct.unpack_from("<Q", data, 8)[0] if _has_header(data) else 0
     if offset:
         raise ProgramError(f"{source}: the image wants to be {format_bytes(offset)} above the beginning of the memory, as "
