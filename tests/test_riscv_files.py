@@ -114,7 +114,10 @@ REFUSED: list[tuple[Callable[[], bytes], str]] = [
                                                      "have: compile with -march=rv32im -mabi=ilp32"),
     (lambda: file("rv64i2p1"), "the program is for 'rv64i2p1', not for rv32: compile with -march=rv32im -mabi=ilp32"),
     (lambda: file("rv32i2p1_zicsr2p0", CODE + CSR), "the instruction at 0x10008 uses a control register (zicsr), which the "
-                                                    "machine does not have: compile with -march=rv32im -mabi=ilp32"),
+                                                    "machine does not have: use a machine with traps (--privileged), or "
+                                                    "compile with -march=rv32im -mabi=ilp32"),
+    (lambda: file("rv32i2p1_a2p1"), "the program uses the extension a, which the machine does not have: use a machine with "
+                                    "traps (--privileged), or compile with -march=rv32im -mabi=ilp32"),
     (lambda: file()[:40], "the ELF file is cut off: it has 40 bytes, and the header alone 52"),
     (lambda: file()[:88], "the ELF file is cut off: segment 0 ends at byte 92, the file at 88"),
     (lambda: file(memory=4), "segment 0 of the ELF file has 8 bytes in the file and 4 in the memory: the file is damaged"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAGIC = b"\x7fELF"
 RISCV = 243
 ADVICE = "compile with -march=rv32im -mabi=ilp32"
+WITH_TRAPS = f"use a machine with traps (--privileged), or {ADVICE}"
 COMPRESSED = 0x1
 FLAGS = {
     COMPRESSED: "the program has compressed instructions, which the machine does not have",
@@ -55,11 +56,10 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
     try:
         _check_ident(data)
         elf = opened(data)
-        tries = privileged and TO_HOST in dict(_symbols(elf))
-        _check_header(elf, tries)
+        _check_header(elf, privileged and TO_HOST in dict(_symbols(elf)))
         segments, symbols = list(_segments(elf, data)), dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
-        names = _check_extensions(elf, data, privileged, tries)
+        names = _check_extensions(elf, data, privileged, TO_HOST in symbols)
     except ProgramError as error:
         raise ProgramError(f"{where(source)}{error}") from None
     except Exception as error:  # whatever a library makes of a damaged file
@@ -143,7 +143,7 @@ def _symbols(elf: ELFFile) -> Iterator[tuple[str, int]]:
 def _check_extensions(elf: ELFFile, data: bytes, privileged: bool, tries: bool) -> list[str] | None:
     """The extensions that a file's attributes name, or None; one that the machine does not have is refused.
 
-    Unless the file `tries` what there is.
+    Unless the file `tries` what there is, and the machine has traps.
     """
     architecture = _architecture(elf)
     if not architecture:
@@ -152,15 +152,16 @@ def _check_extensions(elf: ELFFile, data: bytes, privileged: bool, tries: bool) 
         raise ProgramError(f"the program is for {shortened(architecture)}, not for rv32: {ADVICE}")
     names = extensions_of(architecture)
     known = (*EXTENSIONS, *PRIVILEGED) if privileged else EXTENSIONS
-    wrong = [name for name in names if name not in known and not tries]
-    if wrong:
+    wrong = [name for name in names if name not in known]
+    if wrong and not (tries and privileged):
         many = "extensions" if len(wrong) > 1 else "extension"
         what = "compressed instructions (c)" if wrong == ["c"] else f"the {many} {', '.join(wrong)}"
-        raise ProgramError(f"the program uses {what}, which the machine does not have: {ADVICE}")
+        raise ProgramError(f"the program uses {what}, which the machine does not have: "
+                           f"{WITH_TRAPS if not privileged and (tries or set(wrong) <= set(PRIVILEGED)) else ADVICE}")
     place = _register_access(elf, data) if "zicsr" in names and not privileged else None
     if place is not None:
         raise ProgramError(f"the instruction at {place:#x} uses a control register (zicsr), which the machine does "
-                           f"not have: {ADVICE}")
+                           f"not have: {WITH_TRAPS}")
     return names
 
 
