@@ -263,3 +263,121 @@ data:
 def interrupted_program(distance: int, period: int, base: int = 0) -> RiscvProgram:
     """A loop with instructions of all sorts, and a timer: its first interrupt after so many loops, then every period."""
     return assemble(INTERRUPTED.format(distance=distance, period=period, base=base), "interrupted.s")
+
+
+CHANGING = """
+    .base {base:#x}
+    la s0, data
+    la s2, first
+    la s3, second
+    lui s1, 0x11004
+    la t0, handler
+    csrw mtvec, t0
+    csrr t0, time
+    addi t0, t0, {distance}
+    li t1, -1
+    sw t1, 0(s1)
+    sw zero, 4(s1)
+    sw t0, 0(s1)
+    li t1, {enabled}
+    csrw mie, t1
+    csrsi mstatus, 8
+    li a0, {number}
+    li a1, {other}
+    la t0, loop
+    csrw mepc, t0
+    li t1, {mode}
+    csrw mstatus, t1
+    mret
+loop:
+{body}
+    j loop
+handler:
+    csrrw s11, mscratch, s11
+    csrr s10, mcause
+    bltz s10, timer
+    csrr s10, mepc
+    addi s10, s10, 4
+    csrw mepc, s10
+{mended}
+    csrrw s11, mscratch, s11
+    mret
+timer:
+    la s10, inner
+    csrrw s11, mtvec, s10
+    {nested}
+    csrw mtvec, s11
+    lui s10, 0x11000
+    sw zero, 0(s10)
+    csrr s10, time
+    addi s10, s10, {period}
+    sw s10, 0(s1)
+    csrr s10, mepc
+    csrci mstatus, 8
+    la s9, loop
+    csrw mepc, s9
+    csrrw s11, mscratch, s11
+    mret
+inner:
+    csrr s10, mepc
+    addi s10, s10, 4
+    csrw mepc, s10
+    mret
+    .align 4
+data:
+    .word {number}, {other}, 0, 0x80000000
+first: addi a0, a0, 1
+    xori a0, a0, 0x55
+    ecall
+    csrrs a2, mscratch, zero
+second: sltu a2, a0, a1
+    amoor.w a2, a0, (s0)
+    .word 0
+    lw a2, 1(s0)
+"""
+"""A program that changes its own instructions, also in its handlers, which are interrupted themselves."""
+_CHANGES = (
+    "lw t0, {word}(s2)\n la t1, {place}\n sw t0, 0(t1)\n{fence}",
+    "lw t0, {word}(s3)\n la t1, {place}\n sw t0, 0(t1)\n fence.i",
+    "lhu t0, {half}(s2)\n la t1, {place}\n sh t0, 2(t1)\n fence.i")
+_STEPS = (
+    "{place}: addi a0, a0, 7", "{place}: add a1, a1, a0",
+    "lr.w a2, (s0)\n addi a3, s0, 4\n sc.w a4, a2, (a3)\n sc.w a5, a0, (s0)",
+    "lr.w a2, (s0)\n sb a0, 3(s0)\n sc.w a3, a1, (s0)", "lr.w a2, (s0)\n sc.w a2, a1, (s0)",
+    "lr.w zero, (s0)\n lr.w a2, (s0)\n sc.w zero, a0, (s0)",
+    "addi t2, s0, {odd}\n {atomic}.w a2, a0, (t2)", "{atomic}.w.aqrl a0, a1, (s0)", "{atomic}.w zero, a0, (s0)",
+    "csrrs zero, {csr}, a0", "csrrc a2, {csr}, zero", "csrrw zero, {csr}, zero", "csrrwi a3, {csr}, {five}",
+    "csrrsi a3, {csr}, 0", "csrrs a3, cycle, zero", "csrrs a3, instret, a0", "wfi", "ecall", "ebreak", "mret", "fence",
+    "jalr a4, {odd}(s0)", "lw a5, {odd}(s0)", "sh a5, {odd}(s0)", "sw a0, -4(s1)", "sh a0, 0(s1)",
+    "csrr t0, time\n addi t0, t0, {five}\n sw t0, 0(s1)", "lui t0, 0x11000\n li t1, {five}\n sw t1, 0(t0)",
+    "sw a1, 8(s0)\n lw a2, 8(s0)\n lbu a3, 9(s0)")
+_REGISTERS = ("mscratch", "mtval", "mcause", "mie", "mip", "mepc", "mcycle", "mcycleh", "minstret", "misa", "mcounteren")
+
+
+def changing_program(seed: int, base: int = 0) -> RiscvProgram:
+    """A loop of few instructions, some of which are written while it runs."""
+    rng = random.Random(f"changing {seed}")
+    count = rng.randrange(4, 12)
+    places = [f"place{i}" for i in range(count)]
+    steps = [rng.choice((*_STEPS[:2], *_STEPS)).format(**_operands(rng, f"place{i}")) for i in range(count)]
+    places = [place for place in places if any(step.startswith(f"{place}:") for step in steps)] or ["loop"]
+
+    def change() -> str:
+        return rng.choice(_CHANGES).format(**_operands(rng, rng.choice(places)))
+
+    steps += [change() for _ in range(rng.randrange(3))]
+    rng.shuffle(steps)
+    text = CHANGING.format(
+        base=base, distance=rng.randrange(20, 90), period=rng.randrange(25, 200), number=extreme(rng), other=extreme(rng),
+        enabled=rng.choice((0x80, 0x88, -1)), mode=rng.choice((0x1880, 0x80, 0x880, 0xFFFFE77F, 0x1800)),
+        body="\n ".join(steps), mended=rng.choice(("", "", change())),
+        nested=rng.choice(("", "ecall", "ebreak", ".word 0", "csrsi mstatus, 8\n nop\n nop")))
+    return assemble(text, "changing.s")
+
+
+def _operands(rng: random.Random, place: str) -> dict[str, object]:
+    """What the steps of such a program leave open."""
+    atomics = [one.name.removesuffix(".w") for one in INSTRUCTIONS if one.extension == "A" and one.name[1] == "m"]
+    return {"place": place, "word": 4 * rng.randrange(4), "half": 2 * rng.randrange(8), "odd": rng.randrange(1, 4),
+            "five": rng.randrange(32), "atomic": rng.choice(atomics), "fence": rng.choice(("fence.i", "")),
+            "csr": rng.choice(_REGISTERS)}

@@ -10,7 +10,7 @@ import pytest
 from punchcard.machines.riscv import csrs
 from punchcard.machines.riscv.isa import REGISTER_NUMBERS
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from tests.riscv_privileged_cases import interrupted_program
+from tests.riscv_privileged_cases import changing_program, interrupted_program
 from tests.riscv_privileged_runs import SMALL, USUAL, compare_loops, compare_random, machine_of
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -24,6 +24,23 @@ def test_random_programs_after_every_loop() -> None:
     assert {csrs.CAUSES[cause] for cause in (csrs.ILLEGAL, csrs.BREAKPOINT, csrs.LOAD_FAULT, csrs.MISALIGNED_STORE,
                                              csrs.TIMER_INTERRUPT)} < causes
     assert min(found[name] for name in ("sc.w", "mret", "csrrs", "lw", "mul")) > 0
+
+
+def compare_changing(seed: int, loops: int) -> Counter[str]:
+    """A program that changes itself; misaligned accesses are completed for some, refused for others."""
+    machine = machine_of(multiply=bool(seed % 3))
+    return compare_loops(machine, changing_program(seed, machine.sizes.base), loops, completes=bool(seed % 2))
+
+
+def test_programs_that_change_themselves() -> None:
+    found = sum((compare_changing(seed, 200) for seed in (2, 10)), Counter[str]())
+    assert min(found[name] for name in ("fence.i", "mret", "csrrw", "timer interrupt in user mode")) > 0, found
+
+
+@pytest.mark.soak
+def test_many_programs_that_change_themselves() -> None:
+    for seed in range(100, 1600):
+        compare_changing(seed, 300)
 
 
 def test_an_interrupt_at_every_instruction() -> None:

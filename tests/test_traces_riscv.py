@@ -19,7 +19,7 @@ from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark, PeriodicAction
 from tests.cases import soaked
 from tests.riscv_cases import endless, overwriting
-from tests.riscv_privileged_cases import interrupted_program, privileged_program
+from tests.riscv_privileged_cases import changing_program, interrupted_program, privileged_program
 from tests.riscv_privileged_runs import USUAL, machine_of
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -41,9 +41,11 @@ def machine_for(kind: str) -> RiscvMachine:
 def program_for(kind: str, rng: random.Random) -> RiscvProgram:
     """A random program; some of them change themselves, those with traps are interrupted."""
     if kind.startswith("traps"):
-        base = machine_for(kind).sizes.base
-        return (interrupted_program(rng.randrange(16, 60), rng.randrange(17, 90), base) if rng.random() < 0.5
-                else privileged_program(rng.randrange(1 << 20), USUAL, base, multiply=machine_for(kind).sizes.multiply))
+        sizes = machine_for(kind).sizes
+        return rng.choice((
+            lambda: interrupted_program(rng.randrange(16, 60), rng.randrange(17, 90), sizes.base),
+            lambda: changing_program(rng.randrange(1 << 20), sizes.base),
+            lambda: privileged_program(rng.randrange(1 << 20), USUAL, sizes.base, multiply=sizes.multiply)))()
     if kind == "products":
         return assemble(PRODUCTS.format(*(rng.randrange(1 << 32) for _ in range(3)), 1 << 20), "products.s")
     return overwriting(rng, 1024, 20) if rng.random() < 0.4 else endless(rng, 1024, rng.randrange(8, 200))
