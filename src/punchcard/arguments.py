@@ -21,6 +21,7 @@ from collections import abc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial, wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -61,11 +62,9 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
     def door(*given: Any, **named: Any) -> Any:
         owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
         tests = _tests(function, owner)
-        for name, value in zip(names, given, strict=False):
-            if not tests.get(name, _fits_int)(value) or (isinstance(value, int) and not _fits_int(value)):
-                _refuse(function, owner, name, value)
-        for name, value in named.items():
-            if name not in tests or not tests[name](value) or not _fits_int(value):
+        for name, value in chain(zip(names, given, strict=False), named.items()):
+            if name not in tests or not tests[name](value) or (
+                    isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS):
                 _refuse(function, owner, name, value)
         return function(*given, **named)
 
@@ -96,13 +95,8 @@ def _refuse(function: Any, owner: type | None, name: str, value: object) -> None
         raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
 
 
-def _fits_int(value: object) -> bool:
-    """Whether an integer is not too long to be written; True of anything else."""
-    return not isinstance(value, int) or value.bit_length() <= MOST_WRITTEN_BITS
-
-
 def _check(label: str, name: str, value: object, hint: Any) -> None:
-    if isinstance(value, int) and not _fits_int(value):
+    if isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS:
         raise ArgumentError(f"{label}: {name}={shortened(value)}: an integer has at most {MOST_WRITTEN_BITS:,} bits here")
     if hint is not Any and not _fits(value, hint):
         raise ArgumentError(f"{label}: {name}={' '.join(shortened(value, SHOWN).split())}: it must be {_words(hint)}")
@@ -181,7 +175,7 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
     if kind is type:
         return lambda value: isinstance(value, type)
     if issubclass(kind, _OfTorch):
-        return partial(_is_of_torch, kind.__name__)
+        return lambda value: "torch" in sys.modules and isinstance(value, getattr(sys.modules["torch"], kind.__name__))
     if getattr(kind, "_is_protocol", False):
         return lambda value: origin is not None or _has_members(value, hint)
     if origin is not None and inside:
@@ -191,18 +185,9 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
 
 def _union_test(hint: Any) -> Callable[[Any], bool]:
     members, array = _members(hint)
-    plain = tuple(member for member in members if member in _EXACT)  # what most calls are given
+    plain = tuple(member for member in members if member is not float)  # what is of such a type itself fits; NaN does not
     tests = [_test_of(member) for member in members]
     return lambda value: type(value) in plain or any(test(value) for test in tests) or (array and _is_array(value))
-
-
-_EXACT = (int, bytes, str, bool, type(None))
-"""Types whose own instances always fit."""
-
-
-def _is_of_torch(name: str, value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, getattr(torch, name))
 
 
 def _container_test(kind: Any, origin: Any, inside: tuple[Any, ...]) -> Callable[[Any], bool]:
