@@ -23,9 +23,13 @@ from contextlib import suppress
 from functools import cache, partial, wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from punchcard.errors import MOST_WRITTEN_BITS, ArgumentError, did_you_mean, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text", Path: "a path", bytes: "bytes",
@@ -144,7 +148,7 @@ def _hints(target: Any) -> dict[str, Any]:
     return found
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: Any) -> bool:
     """Whether a value is of a type, as the rules above have it."""
     return _test_of(hint)(value)
 
@@ -212,7 +216,7 @@ def _is_list(of_item: Callable[[Any], bool], lazily: bool, value: Any) -> bool:
     return (lazily and isinstance(value, abc.Iterator)) or (is_list and all(map(of_item, value)))
 
 
-def _has_members(value: Any, protocol: type) -> bool:
+def _has_members(value: object, protocol: type) -> bool:
     """Whether a value has the public attributes that a protocol names; none of them is computed."""
     return all(inspect.getattr_static(value, name, _has_members) is not _has_members
                for kind in protocol.__mro__ if getattr(kind, "_is_protocol", False)
@@ -228,7 +232,7 @@ def _members(hint: Any) -> tuple[list[Any], bool]:
     return ([m for m in members if m not in parts], True) if parts <= set(members) else (members, False)
 
 
-def real_array(value: Any) -> Any:
+def real_array(value: object) -> NDArray[np.float64]:
     """A float64 array of real numbers, in rows of equal length; anything else is a ValueError that says so."""
     import numpy as np
 
@@ -241,7 +245,7 @@ def real_array(value: Any) -> Any:
     return array.astype(np.float64)
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     try:
         real_array(value)
     except ValueError:
