@@ -60,7 +60,8 @@ def checked(target: T) -> T:
 
 
 def _checked_function(function: Any, *, method: bool = False) -> Any:
-    names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    names = [name for name, p in inspect.signature(function).parameters.items()
+             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     @wraps(function)
     def door(*given: Any, **named: Any) -> Any:
