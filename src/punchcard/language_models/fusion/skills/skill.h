@@ -23,10 +23,12 @@
 #define SAYS 1
 #define FORBIDS 2
 
-unsigned card_context[CARD_TOKENS * CARD_BYTES / 4];
-unsigned card_next[CARD_BYTES / 4];
-unsigned card_never[256 / 32];
-unsigned card_opinion;
+/* The linker keeps them, also those that a program does not use. */
+#define KEPT __attribute__((used, retain))
+KEPT unsigned card_context[CARD_TOKENS * CARD_BYTES / 4];
+KEPT unsigned card_next[CARD_BYTES / 4];
+KEPT unsigned card_never[256 / 32];
+KEPT unsigned card_opinion;
 
 #define HELPER static __attribute__((unused))
 #define DIGITS_ "0123456789"
