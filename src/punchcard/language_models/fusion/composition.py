@@ -110,7 +110,7 @@ def check_base(model: object) -> None:
     try:
         DynamicCache(config=model.config.get_text_config()).get_seq_length()
     except ValueError:
-        raise FusionError(f"{kind} has no layer of attention whose cache counts the tokens: use a base that has one") from None
+        raise FusionError(f"{kind} has no layer of attention whose cache counts tokens: use a base that has one") from None
 
 
 def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
@@ -146,6 +146,7 @@ def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
         raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
     if is_file:  # its weights are plain numbers now, and can be saved
         model.hf_quantizer, model.is_quantized = None, False
+        model.config._name_or_path = place.stem
         del model.config.quantization_config
     return model.eval(), tokenizer
 

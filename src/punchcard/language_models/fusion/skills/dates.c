@@ -103,7 +103,7 @@ static const char *leap(void)
 int main(void)
 {
     turn now;
-    if (!asked(&now)) return 0;
+    if (!asked_for_word(&now)) return 0;
     const char *(*const questions[])(void) = {weekday, between, leap}, *answer = 0;
     for (int i = 0; i < 3 && !answer; i++) { read_question(&now); answer = questions[i](); }
     if (answer) reply(answer, now.written, now.spaced, is_digit(*answer) || *answer == '-' ? DIGITS_ : "");

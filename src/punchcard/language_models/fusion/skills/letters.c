@@ -134,7 +134,7 @@ static int answered(void)
 int main(void)
 {
     turn now;
-    if (!asked(&now)) return 0;
+    if (!asked_for_word(&now)) return 0;
     read_question(&now);
     if (answered()) reply(answer, now.written, now.spaced, "0123456789-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     return 0;

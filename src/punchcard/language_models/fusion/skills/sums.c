@@ -11,8 +11,8 @@
 #include "skill.h"
 
 #define MOST_DIGITS 40
-#define ROOM 200
-#define MOST_VALUES 10
+#define ROOM 196
+#define MOST_VALUES 9
 #define DECIMALS 40
 #define ROUNDED 10
 
@@ -392,13 +392,15 @@ static int ends_with(const char *start, const char *c, const char *words)
     return 0;
 }
 
-/* Whether something asks for another arithmetic than that of decimal numbers, or is none, as the score of a match. */
-static int is_otherwise(const char *start, const char *end)
+/* Words that ask for another arithmetic than that of decimal numbers, or for none, as the score of a match. */
+static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python integer division "
+    "remainder quotient floor ceiling score scores odds record date range ";
+
+/* Whether a text has one of some words. */
+static int has_word(const char *start, const char *end, const char *words)
 {
-    static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python integer division "
-        "remainder quotient floor ceiling score scores odds record date range ";
     for (const char *c = start + 1; c <= end; c++)
-        if ((c == end || !is_letter(*c)) && ends_with(start, c, OTHER)) return 1;
+        if ((c == end || !is_letter(*c)) && ends_with(start, c, words)) return 1;
     return 0;
 }
 
@@ -442,7 +444,7 @@ static int stands_alone(const char *start, const char *from)
         }
     }
     for (line = from; line > start && line[-1] != '\n'; line--) {}
-    if (is_otherwise(line, from)) return 0;
+    if (has_word(line, from, OTHER)) return 0;
     int quotes = 0;                                                      /* open quotation marks on this line */
     for (c = from; c > start && c[-1] != '\n'; c--) {
         if (c[-1] == '[' || c[-1] == '{') return 0;
@@ -481,13 +483,14 @@ static const char *run_before(const char *start, const char *to)
 static int equation(void)
 {
     static const char *const EQUAL[] = {" equals", " is equal to", 0};
-    const char *start = text(96), *end = TEXT_END, *to;
+    const char *start = text(CARD_BYTES), *end = TEXT_END, *to;
     for (;;) {                                                           /* back over digits that may be an answer */
         while (end > start && (is_digit(end[-1]) || end[-1] == '-' || end[-1] == '.' || end[-1] == ',' || end[-1] == ' ')) end--;
         if (end > start || TEXT_END - start > 400 || text((int)(TEXT_END - start) + 96) == start) break;
         start = card_start;
     }
     if (end == start) return 0;
+    start = text((int)(TEXT_END - end) + CARD_BYTES);
     if (end[-1] == '=') {
         to = end - 1;
         if (to > start && (to[-1] == '=' || to[-1] == '<' || to[-1] == '>' || to[-1] == '!' || to[-1] == ':')) return 0;
@@ -532,7 +535,7 @@ static int comparison(const char *from, const char *to)
     return -1;
 }
 
-/* Which is larger, A or B?  -> the one, as it was written. */
+/* Which is larger, A or B?  -> the one, as it was written, without spaces. */
 static int choice(const char *from, const char *to)
 {
     static const char *const LARGER[] = {"larger", "bigger", "greater", "higher", 0};
@@ -551,9 +554,10 @@ static int choice(const char *from, const char *to)
             int order = order_of(a, b) * sign;
             if (!order || bad) return 0;
             const char *first = order > 0 ? from : c + length, *last = order > 0 ? c : to;
-            while (*first == ' ') first++;
-            length = 0;
-            while (first < last && length < ROOM) answer[length++] = *first++;
+            for (length = 0; first < last && length < ROOM; first++) {
+                if (is_letter(*first)) return 0;
+                if (*first != ' ') answer[length++] = *first;
+            }
             answer[length] = 0;
             return 1;
         }
@@ -573,14 +577,6 @@ static int leads_in(const char *start, const char *c)
     }
 }
 
-/* Whether a sentence before the question has a modulus: We work modulo 5. */
-static int names_modulus(const char *start, const char *end)
-{
-    for (const char *c = start + 1; c <= end; c++)
-        if ((c == end || !is_letter(*c)) && ends_with(start, c, " mod modulo ")) return 1;
-    return 0;
-}
-
 static void question(const turn *now)
 {
     static const char *const ASKED[] = {"what is", "what's", "how much is", "calculate", "compute", "evaluate", "work out",
@@ -592,14 +588,14 @@ static void question(const turn *now)
     if (to > from && to[-1] == '=') to--;
     while (to > from && to[-1] == ' ') to--;
     for (int i = 0; AFTER[i]; i++) to -= ends(from, to, AFTER[i]);
-    if (is_otherwise(now->start, to)) return;
+    if (has_word(now->start, to, OTHER)) return;
     for (c = now->start; c < to; c++) {
         if (c > now->start && (is_letter(c[-1]) || !leads_in(now->start, c))) continue;
         for (int i = 0; ASKED[i]; i++) {
             int length = begins(c, to, ASKED[i]);
             length += length && c + length < to && c[length] == ':';
             if (!length || c + length == to || !is_space(c[length])) continue;
-            if (names_modulus(now->start, c)) return;
+            if (has_word(now->start, c, " mod modulo ")) return;           /* We work modulo 5. */
             from = c + length + 1;
             for (int j = 0; BEFORE[j]; j++) from += begins(from, to, BEFORE[j]);
             while (from < to && *from == ' ') from++;
@@ -624,6 +620,6 @@ static void question(const turn *now)
 int main(void)
 {
     turn now;
-    if (!equation() && asked(&now)) question(&now);
+    if (!equation() && asked_for_word(&now)) question(&now);
     return 0;
 }
