@@ -163,7 +163,7 @@ class CardStream(nn.Module):
             super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without what was prepared from the weights, and without those who watch."""
         return {**self.__dict__, "looped": None, "_sums": (), "observers": []}
 
