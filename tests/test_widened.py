@@ -153,7 +153,7 @@ def test_bfloat16() -> None:
 
 
 def test_float16_is_refused(tmp_path: Path) -> None:
-    """Added numbers are below its range: the columns of tokens lose them, and a norm divides by 0."""
+    """Added numbers are below its range, and logits are not numbers."""
     model = punchcard.widen(base(), tokenizer()).half()
     assert bool(logits(model, "5+7=").isnan().any())
     with pytest.raises(FusionError, match="model is in float16, whose range is too small"):
