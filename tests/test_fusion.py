@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -52,7 +53,8 @@ def test_generation_of_every_kind() -> None:
     model = fused()
     texts = ["2 + 2 =", "What is 123456789 * 1000000007?\nAnswer:", "100 - 58 ="]
     given = tokenizer()(texts, return_tensors="pt", padding=True)
-    for options in ({}, {"num_beams": 3}, {"do_sample": True, "top_k": 0}, {"do_sample": True, "num_return_sequences": 2}):
+    for options in ({}, {"num_beams": 3}, {"do_sample": True, "top_k": 0}, {"do_sample": True, "num_return_sequences": 2},
+                    {"cache_implementation": "static"}):
         tokens = model.generate(**given, max_new_tokens=20, **{"do_sample": False, **options})
         answers = [tokenizer().decode(row[given["input_ids"].shape[1]:]) for row in tokens]
         each = len(answers) // len(texts)
@@ -62,6 +64,28 @@ def test_generation_of_every_kind() -> None:
                 assert not text[len(answer):][:1].isdigit()
     assert written(model, "12 * 12 =", 8, assistant_model=base()).startswith(" 144")
     assert written(model, "12 * 12 =", 8, use_cache=False).startswith(" 144")
+
+
+def test_a_model_is_a_module_like_any_other() -> None:
+    """Gradients of the base, plain tuples, pickling after a run; a vocabulary is not resized under the card."""
+    model, given = punchcard.fuse(base(), tokenizer(), "sums"), tokenizer()("12 + 30 = 42", return_tensors="pt")
+    loss = model(**given, labels=given["input_ids"]).loss
+    loss.backward()
+    assert any(each.grad is not None for each in model.language_model.parameters())
+    assert model(**given, return_dict=False)[0].shape == model(**given).logits.shape
+    assert written(pickle.loads(pickle.dumps(model)), "12 + 30 =", 3) == written(model, "12 + 30 =", 3)
+    compiled = torch.compile(model, backend="eager")
+    assert torch.equal(compiled(**given).logits, model(**given).logits)
+    with pytest.raises(ValueError, match="resize its `language_model`"):
+        model.resize_token_embeddings(400)
+
+
+@pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
+def test_a_skill_that_does_not_read(tmp_path: Path) -> None:
+    """Variables of the contract that a program does not use stay in the executable."""
+    source = tmp_path / "yes.c"
+    source.write_text('#include "skill.h"\nint main(void) { says("y"); return 0; }\n')
+    assert written(punchcard.fuse(base(), tokenizer(), source), "12", 2) == "yy"
 
 
 def test_a_configuration_of_defaults() -> None:
@@ -168,8 +192,9 @@ def test_executables_are_what_the_sources_give(name: str) -> None:
 def test_bad_input() -> None:
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
     bert = transformers.BertConfig(vocab_size=99, **sizes)
+    mamba = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=99, hidden_size=8, num_hidden_layers=1))
     for model, words in ((torch.nn.Linear(1, 1), "give a model of transformers"), (fused(), "fused already"),
-                         (transformers.BertForMaskedLM(bert), "not a decoder")):
+                         (transformers.BertForMaskedLM(bert), "not a decoder"), (mamba, "no layer of attention")):
         with pytest.raises(FusionError, match=words):
             punchcard.fuse(model, tokenizer(), "sums")
     small = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1))
@@ -255,7 +280,7 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     texts = write(["12 + 30 =", "7 * 8 ="], max_new_tokens=4, do_sample=False, batch_size=2)
     assert [each[0]["generated_text"][:10].strip() for each in texts] == ["12 + 30 =", "7 * 8 = 56"]
     table = invoke("view", tmp_path / "model", "--prompt", "12 + 30 =", "--tokens", "3").stdout.splitlines()
-    for line, said_there in zip(table[1:], ("says ' 42'", "says '2'", "forbids '0123456789'"), strict=True):
+    for line, said_there in zip(table[1:], ("says ' 42'", "says '2'", "forbids '!%*+-/0123456789"), strict=True):
         assert f"sums {said_there}" in line
     assert invoke("view", tmp_path / "model", "--prompt", "a < b\n2 + 2 =", "--html", tmp_path / "page.html").exit_code == 0
     shown = (tmp_path / "page.html").read_text()

@@ -130,7 +130,7 @@ def test_random_dates() -> None:
 
 
 def test_no_opinion_on_what_only_looks_like_a_question() -> None:
-    assert len(NEGATIVES) == len(set(NEGATIVES)) >= 300
+    assert len(NEGATIVES) == len(set(NEGATIVES)) >= 650
     assert [text for text in NEGATIVES if said(text, *shipped()) is not None] == []
 
 
@@ -145,6 +145,21 @@ def test_the_first_skill_with_an_opinion_is_heard() -> None:
         assert heard == [0, 0, 1]
     finally:
         model.card.observers.pop()
+
+
+def test_an_answer_is_not_changed_by_what_follows_at_once() -> None:
+    """17 mod 5 = 2*2 would be another number."""
+    heard = opinion("17 mod 5 = 2", *shipped())
+    assert heard.kind == 2
+    assert {byte for byte, bit in enumerate(heard.never.tolist()) if bit} == set(b"0123456789+-*/^%!eExX")
+
+
+def test_ordinary_text_is_left_after_few_loops() -> None:
+    """Most of a text cannot be the beginning of an answer: what is before it is not read."""
+    text = (DOCS / "language-models.md").read_text()[:1500].rsplit(" ", 1)[0]
+    for name, most in (("sums", 1_500), ("letters", 900), ("dates", 900)):
+        heard = opinion(text, name)
+        assert (heard.kind, heard.loops < most) == (0, True), (name, heard.loops)
 
 
 CHANGED = (
@@ -169,7 +184,11 @@ def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> No
 
 @pytest.mark.parametrize(("text", "answer"), [
     ("What is 17 mod 5?\nA:", " 2"), ("17 modulo 5 =", " 2"), ("Please, what is 6 * 7?\nA:", " 42"),
-    ("I am stuck. What is 6 * 7?\nA:", " 42"), ("The answer is 2 + 2 =", " 4"), ("1 + 1 = 2\n3 + 4 =", " 7")])
+    ("I am stuck. What is 6 * 7?\nA:", " 42"), ("The answer is 2 + 2 =", " 4"), ("1 + 1 = 2\n3 + 4 =", " 7"),
+    ("Nobody knows, but 12 * 12 =", " 144"), ("What is 3+4 please?\nA:", " 7"), ("Calculate: 3 + 4\nA:", " 7"),
+    ("can you compute 12345*6789 for me?\nA:", " 83810205"), ("Which is bigger 9.9 or 9.11?\nA:", " 9.9"),
+    ("On what day of the week was Jan 1, 2000?\nA:", " Saturday"), ("How many times does m appear in km?\nA:", " 1"),
+    ("Spell the word it.\nA:", " i-t"), ("x = 3 + 4 =", " 7")])
 def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> None:
     assert said(text, *shipped()) == answer
 

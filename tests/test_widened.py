@@ -152,6 +152,14 @@ def test_bfloat16() -> None:
     assert wrong_answers(model, texts(sums(3, 1), "It is ")) == []
 
 
+def test_float16_is_refused(tmp_path: Path) -> None:
+    """Added numbers are below its range, and logits are not numbers."""
+    model = punchcard.widen(base(), tokenizer()).half()
+    assert bool(logits(model, "5+7=").isnan().any())
+    with pytest.raises(FusionError, match="model is in float16, whose range is too small"):
+        save_widened(model, tokenizer(), tmp_path / "model")
+
+
 # Folders and the command line
 
 

@@ -123,10 +123,12 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
         if each.token in writer.ends:
             break
         said += each.text
+        if card:  # the lines about tokens have it, and would stand in the middle of it
+            continue
         shown = printable(each.text, keep="\n\t")
         click.echo(click.style(shown, underline=True) if styled and each.opinion == "says" else shown, nl=False)
         sys.stdout.flush()
-    click.echo()
+    click.echo(printable(said, keep="\n\t") if card else "")
     return said
 
 

@@ -98,7 +98,7 @@ def register() -> None:
 
 def check_base(model: object) -> None:
     """Refuse what does not write one token after the other."""
-    from transformers import PreTrainedModel
+    from transformers import DynamicCache, PreTrainedModel
 
     kind = type(model).__name__
     if not isinstance(model, PreTrainedModel):
@@ -108,6 +108,10 @@ def check_base(model: object) -> None:
     writes = model.can_generate() and model.get_output_embeddings() is not None
     if getattr(model.config, "is_encoder_decoder", False) or not writes:
         raise FusionError(f"{kind} is not a decoder that writes tokens: load the base with AutoModelForCausalLM")
+    try:
+        DynamicCache(config=model.config.get_text_config()).get_seq_length()
+    except ValueError:
+        raise FusionError(f"{kind} has no layer of attention whose cache counts tokens: use a base that has one") from None
 
 
 def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
@@ -143,6 +147,7 @@ def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
         raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
     if is_file:  # its weights are plain numbers now, and can be saved
         model.hf_quantizer, model.is_quantized = None, False
+        model.config._name_or_path = place.stem
         del model.config.quantization_config
     return model.eval(), tokenizer
 

@@ -163,6 +163,10 @@ class CardStream(nn.Module):
             super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was prepared from the weights, and without those who watch."""
+        return {**self.__dict__, "looped": None, "_sums": (), "observers": []}
+
     @property
     def looped_layers(self) -> list[CardLayer]:
         """The layers of the machine."""
@@ -189,11 +193,18 @@ class CardStream(nn.Module):
         return keys.expand(len(tokens), 1, -1, -1), values[:, None]
 
     def windows(self, keys: Tensor, values: Tensor, asked: Tensor) -> Tensor:
-        """For each asked position what the head brings to the cells: (asked, tokens, bits)."""
+        """For each asked position what the head brings to the cells: (asked, tokens, bits).
+
+        A match scores 1 more than a column without bytes, and 2 more than any other position. With temperature >= 104
+        all that lose have the weight 0 exactly. So where keys are the positions in sequence, the cells are the last tokens.
+        """
         count, bits = self.sizes["tokens"], self.sizes["position_bits"]
-        if self.temperature >= HARD:  # columns that lose have the weight 0 exactly: they need not be looked at
+        if self.temperature >= HARD:
             first, last = max(0, int(asked.min()) - count + 1), int(asked.max()) + 1
             keys, values = keys[first:last], values[first:last]
+            if torch.equal(keys, self.encoded(torch.arange(first, last))):
+                behind = torch.cat([torch.zeros(count - 1, self.bits), values])
+                return behind[(asked - first)[:, None] + torch.arange(count)]
         scores = self.encoded(asked[:, None] - torch.arange(count - 1, -1, -1)) @ keys.T
         nothing = torch.full((*scores.shape[:2], 1), bits - 1.0)
         pattern = torch.softmax(self.temperature * torch.cat([nothing, scores], -1), -1)
@@ -464,6 +475,24 @@ class ScratchpadLoops:
         return torch.cat([layer.fed(turned[:, some] + layer.taken(turned, some)).T for some in torch.split(every, 512)])
 
 
+def is_text(mask: Tensor | Mapping[str, Tensor] | None, start: int, count: int) -> Tensor | None:
+    """Which of the last tokens are not padding, by the mask of attention; None: all.
+
+    With a static cache `generate` gives (batch, 1, queries, keys), of each kind of layer or of all. Padding is what no query
+    attends to. A query that attends to what comes after it is padding itself: it has nothing else, and its row is open.
+    """
+    if isinstance(mask, Mapping):
+        mask = next((each for each in mask.values() if isinstance(each, Tensor)), None)
+    if not isinstance(mask, Tensor) or mask.ndim not in (2, 4):
+        return None
+    if mask.ndim == 2:
+        return mask[:, -count:].cpu()
+    seen = mask[:, 0] if mask.dtype == torch.bool else mask[:, 0] == 0
+    later = torch.arange(seen.shape[2], device=seen.device) > torch.arange(start, start + count, device=seen.device)[:, None]
+    proper = ~(seen & later).any(-1, keepdim=True)
+    return (seen & proper).any(1)[:, start : start + count].cpu()
+
+
 class FusedForCausalLM(PreTrainedModel, GenerationMixin):
     """A language model and a card stream beside it: `generate` and `pipeline` take it as any other."""
 
@@ -491,6 +520,10 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         found: nn.Module = self.language_model.get_output_embeddings()
         return found
 
+    def resize_token_embeddings(self, *args: object, **options: object) -> nn.Module:
+        """Refused: the card has a row for each token of the base."""
+        raise ValueError("a fused model keeps its vocabulary: resize its `language_model`, and fuse that again")
+
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
         """As the base has it. `generate` looks at the names here."""
         prepared: dict[str, Any] = self.language_model.prepare_inputs_for_generation(input_ids, **kwargs)
@@ -499,33 +532,38 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
     def forward(
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, position_ids: Tensor | None = None,
         past_key_values: Cache | None = None, inputs_embeds: Tensor | None = None, labels: Tensor | None = None,
-        use_cache: bool | None = None, logits_to_keep: int | Tensor = 0, **options: Any,
-    ) -> CausalLMOutputWithPast:
+        use_cache: bool | None = None, logits_to_keep: int | Tensor = 0, return_dict: bool | None = None, **options: Any,
+    ) -> CausalLMOutputWithPast | tuple[object, ...]:
         """The base's logits, and what the card adds to them."""
         if input_ids is None or inputs_embeds is not None:
             raise ValueError("inputs_embeds: the card reads tokens, so a fused model needs input_ids")
         if past_key_values is None and use_cache is not False:
             past_key_values = DynamicCache(config=self.config.get_text_config())
-        start = 0 if past_key_values is None else past_key_values.get_seq_length()
+        start = 0 if past_key_values is None else int(past_key_values.get_seq_length())  # a static one counts in place
         if position_ids is not None:
             options["position_ids"] = position_ids
         out = self.language_model(
             input_ids=input_ids, attention_mask=attention_mask, past_key_values=past_key_values, use_cache=use_cache,
-            logits_to_keep=logits_to_keep, return_dict=True, **{k: v for k, v in options.items() if k != "return_dict"})
-        out.logits = self._with_opinions(out.logits, input_ids, attention_mask, past_key_values, start, logits_to_keep)
+            logits_to_keep=logits_to_keep, return_dict=True, **options)
+        added = self._added(out.logits, input_ids, attention_mask, past_key_values, start, logits_to_keep)
+        if added:
+            out.logits = out.logits.clone()
+        for place, what in added.items():
+            out.logits[place] += what
         if labels is not None:
             out.loss = self.loss_function(logits=out.logits, labels=labels, vocab_size=self.config.vocab_size)
-        return out
+        return out.to_tuple() if return_dict is False else out
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
-    def _with_opinions(self, logits: Tensor, tokens: Tensor, mask: Tensor | None, cache: Cache | None, start: int,
-                       kept: int | Tensor) -> Tensor:
+    def _added(self, logits: Tensor, tokens: Tensor, mask: Tensor | None, cache: Cache | None, start: int,
+               kept: int | Tensor) -> dict[tuple[int, int], Tensor]:
+        """What the card adds, by sequence and place among the logits; nothing where there is no opinion."""
         tokens = tokens.cpu()
         count = tokens.shape[1]
         if not start:
             self.card.renew()
-        recent = mask[:, -count:].cpu() if mask is not None and mask.ndim == 2 else None
-        keys, values = self.card.offered(tokens, start, recent)
+        keys, values = self.card.offered(tokens, start, is_text(mask, start, count))
         if cache is not None:
             keys, values = self._cached(cache, keys, values, start)
         elif start:
@@ -534,14 +572,8 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         asked = torch.arange(start, start + count)
         asked = asked[kept.cpu()] if isinstance(kept, Tensor) else asked[-logits.shape[1]:]
         found = self.card.opinions(keys, values, asked)
-        spoken = [(number, opinion) for number, opinion in enumerate(found) if opinion.kind]
-        if not spoken:
-            return logits
-        logits = logits.clone()
-        for number, opinion in spoken:
-            row, place = divmod(number, len(asked))
-            logits[row, place] += self.card.added(opinion).to(logits.device, logits.dtype)
-        return logits
+        return {divmod(number, len(asked)): self.card.added(opinion).to(logits.device, logits.dtype)
+                for number, opinion in enumerate(found) if opinion.kind}
 
     def _cached(self, cache: Cache, keys: Tensor, values: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """The card's keys and values are one more layer of the cache: what is done to a cache is done to them."""

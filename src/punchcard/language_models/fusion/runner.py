@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from punchcard.language_models.fusion.fused_model import CardStream
 
 WORD = 32
+TWO = np.float32(2)
 
 
 class KeptRunner:
@@ -34,7 +35,7 @@ class KeptRunner:
         self.stream, self.sizes = stream, stream.sizes
         self.machine = machine_of(self.sizes)
         self.layout: Layout = self.machine.layout
-        self.controls = Controls(until=patterns_of(self.machine))
+        self.controls = Controls(until=patterns_of(self.machine), traces=None)  # a run is short
         self.cards: dict[int, PackedCard] = {}
         self.version: tuple[Any, ...] = ()
         self.runner: Runner | None = None
@@ -43,8 +44,8 @@ class KeptRunner:
     def run(self, skill: int, words: Tensor, columns: Sequence[int]) -> tuple[Tensor, int, bool]:
         """Words in some columns after a run that begins with these words in the window; loops; whether it ended."""
         self._renew()
-        given = words.numpy()
-        card = self._packed(skill, given) if bool(((words == 0) | (words == 2)).all()) else self._dense(skill, words)
+        bits = words.numpy() > 0
+        card = self._packed(skill, bits) if np.array_equal(words.numpy(), bits * TWO) else self._dense(skill, words)
         runner = self.runner
         if runner is None or not isinstance(card, PackedCard):
             runner = self._prepared(card)
@@ -78,14 +79,14 @@ class KeptRunner:
         layers = [LayerArrays(*(layer.get_parameter(name).numpy() for name in NAMES)) for layer in self.stream.looped_layers]
         return Weights(self.sizes["width"], "float32", layers)
 
-    def _packed(self, skill: int, words: AnyArray) -> PackedCard:
-        """The program's card with words in its window: bits that were -1, plus 0 or 2."""
+    def _packed(self, skill: int, bits: AnyArray) -> PackedCard:
+        """The program's card with these bits in its window: they were -1, and got 0 or 2."""
         known = self.cards.get(skill)
         if known is None:
             known = self.cards[skill] = PackedCard.of(self.layout, self.stream.cards[skill].float())
         card = known.copy()
         first = self.sizes["skills"][skill]["context"]
-        packed = np.packbits(words > 0, axis=1, bitorder="little").view("<u4")[:, 0]
+        packed = np.packbits(bits, axis=1, bitorder="little").view("<u4")[:, 0]
         card.fields["memory"][first : first + len(packed)] = packed
         return card
 

@@ -56,6 +56,9 @@ def save_widened(
     about, sizes = getattr(model.config, ABOUT, None), model.config
     if about is None:
         raise FusionError(f"model is a {type(model).__name__} that was not widened: `punchcard.widen` makes one")
+    if str(model.dtype) == "torch.float16":
+        raise FusionError("model is in float16, whose range is too small for the added numbers: its logits are not numbers; "
+                          "save it in float32 or bfloat16")
     layers = about["base"]["num_hidden_layers"]
     page = PAGE.format(front=sizes.num_hidden_layers - layers, digits=about["digits"], base_layers=layers,
                        layers=sizes.num_hidden_layers, base_width=about["base"]["hidden_size"], width=sizes.hidden_size,

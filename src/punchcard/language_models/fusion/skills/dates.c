@@ -16,7 +16,12 @@ static int is_leap(int year) { return year % 4 == 0 && (year % 100 != 0 || year 
 
 static int eat_month(void)
 {
-    for (int i = 0; MONTHS[i]; i++) if (eat(MONTHS[i])) return i + 1;
+    char cut[4] = {0};
+    for (int i = 0; MONTHS[i]; i++) {
+        if (eat(MONTHS[i])) return i + 1;
+        for (int j = 0; j < 3; j++) cut[j] = MONTHS[i][j];
+        if (eat(cut)) { eat("."); return i + 1; }
+    }
     return 0;
 }
 
@@ -63,6 +68,7 @@ static int at_end(void) { skip_spaces(); return at == stop; }
 
 static const char *weekday(void)
 {
+    eat("on");
     if (!eat("what day of the week") && !eat("which day of the week") && !eat("what weekday") && !eat("which weekday") &&
         !eat("what day")) return 0;
     if (!eat("is") && !eat("was") && !eat("will be")) return 0;
@@ -97,7 +103,7 @@ static const char *leap(void)
 int main(void)
 {
     turn now;
-    if (!asked(&now)) return 0;
+    if (!asked_for_word(&now)) return 0;
     const char *(*const questions[])(void) = {weekday, between, leap}, *answer = 0;
     for (int i = 0; i < 3 && !answer; i++) { read_question(&now); answer = questions[i](); }
     if (answer) reply(answer, now.written, now.spaced, is_digit(*answer) || *answer == '-' ? DIGITS_ : "");

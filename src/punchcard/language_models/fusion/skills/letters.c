@@ -8,21 +8,39 @@
 #define LONGEST 64
 
 static char word[LONGEST + 1], answer[2 * LONGEST + 2];
-static int length;
+static int length, is_named;                         /* is_named: the word is in quotes, or "the word" is before it */
+static int is_bare;                                  /* the letter is alone: no quotes, no "letter", no plural */
+
+/* Words that mean something else than themselves, unless "the word" or quotes say so; and those where a bare letter may be
+ * a unit: How many g are in kg? */
+static const char *const OTHERS[] = {"it", "this", "that", "them", "these", "those", "the", "a", "an", "all", "everything",
+    "engineering", "gear", "check", "checking", "english", "french", "german", "spanish", "italian", "greek", "russian",
+    "arabic", "hebrew", "latin", "welsh", "hawaiian", "braille", 0};
+static const char *const UNITS[] = {"minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century",
+    "pound", "ounce", "ton", "tonne", "gallon", "pint", "quart", "litre", "liter", "cup", "mile", "yard", "foot", "feet",
+    "inch", "kilogram", "gram", "meter", "metre", "kilometer", "kilometre", "second", "byte", "gib", "mib", "kwh", 0};
+
+static int is_one_of(const char *const *words)
+{
+    for (; *words; words++) if (begins(word, word + length, *words) == length) return 1;
+    return 0;
+}
 
 static int is_quote(const char *c) { return c < stop && (*c == '"' || *c == '\'' || *c == '`'); }
 
 /* "the letter r", "r's", 'r': the letter, or 0. */
 static char eat_letter(void)
 {
-    if (!eat("the letters")) eat("the letter");
-    eat("letter");
+    int told = eat("the letters") || eat("the letter") || eat("letter"), plural;
     skip_spaces();
     int quoted = is_quote(at);
     at += quoted;
     char found = at < stop && is_letter(*at) ? lower(*at++) : 0;
     if (quoted && is_quote(at)) at++;
-    at += begins(at, stop, "'s ") ? 2 : begins(at, stop, "s ") ? 1 : 0;
+    plural = begins(at, stop, "'s ") ? 2 : begins(at, stop, "s ") ? 1 : 0;
+    if (found == 's' && plural == 1) return 0;                           /* ss: the letter, or both of them */
+    at += plural;
+    is_bare = !told && !quoted && !plural;
     return at < stop && *at == ' ' ? found : 0;
 }
 
@@ -30,15 +48,17 @@ static char eat_letter(void)
 static int eat_word(const char *ending)
 {
     length = 0;
-    eat("the word");
+    int quoted, told = eat("the word");
     skip_spaces();
-    int quoted = is_quote(at);
+    quoted = is_quote(at);
     at += quoted;
+    is_named = told || quoted;
     for (; at < stop && is_letter(*at); at++) if (length < LONGEST) word[length++] = *at; else return 0;
     if (quoted && !is_quote(at)) return 0;
     at += quoted;
     if (*ending) eat(ending);
     skip_spaces();
+    if (!is_named && (is_one_of(OTHERS) || (is_bare && (length < 3 || is_one_of(UNITS))))) return 0;
     return length && at == stop;
 }
 
@@ -54,7 +74,11 @@ static int how_many(void)
 {
     char letter = 0;
     int all = eat("letters");
-    if (!all && (eat("times does") || eat("times is") || eat("occurrences of") || 1)) letter = eat_letter();
+    if (!all) {
+        int counted = eat("times does") || eat("times is") || eat("occurrences of");
+        letter = eat_letter();
+        is_bare &= !counted;
+    }
     if (!all && !letter) return -1;
     if (!eat("are there")) if (!eat("are")) if (!eat("is")) if (!eat("appear")) if (!eat("occur")) eat("does");
     if (!eat("in") || !eat_word(all ? "have" : "")) return -1;
@@ -110,7 +134,7 @@ static int answered(void)
 int main(void)
 {
     turn now;
-    if (!asked(&now)) return 0;
+    if (!asked_for_word(&now)) return 0;
     read_question(&now);
     if (answered()) reply(answer, now.written, now.spaced, "0123456789-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     return 0;

@@ -23,10 +23,12 @@
 #define SAYS 1
 #define FORBIDS 2
 
-unsigned card_context[CARD_TOKENS * CARD_BYTES / 4];
-unsigned card_next[CARD_BYTES / 4];
-unsigned card_never[256 / 32];
-unsigned card_opinion;
+/* The linker keeps them, also those that a program does not use. */
+#define KEPT __attribute__((used, retain))
+KEPT unsigned card_context[CARD_TOKENS * CARD_BYTES / 4];
+KEPT unsigned card_next[CARD_BYTES / 4];
+KEPT unsigned card_never[256 / 32];
+KEPT unsigned card_opinion;
 
 #define HELPER static __attribute__((unused))
 #define DIGITS_ "0123456789"
@@ -47,7 +49,7 @@ HELPER const char *text(int bytes)
         while (length < CARD_BYTES && token[length]) length++;
         if (!length || token[0] == UNKNOWN) { card_read = 0; break; }
         card_start -= length;
-        for (int i = 0; i < length; i++) card_start[i] = token[i];
+        for (char *to = card_start; length; length--) *to++ = *token++;
     }
     return card_start;
 }
@@ -148,6 +150,7 @@ HELPER int asked(turn *found)
     const char *start = text(MOST_WRITTEN), *at, *end = 0, *mark;
     if (start < TEXT_END - MOST_WRITTEN) start = TEXT_END - MOST_WRITTEN;
     for (at = TEXT_END; at > start && !end; at--) {
+        if ((unsigned char)at[-1] > ':' || at[-1] == ' ') continue;      /* most of a text */
         if (at[-1] == ':') {
             int length = ends(start, at, "answer:");
             if (!length) length = ends(start, at, "output:");
@@ -183,6 +186,20 @@ HELPER int asked(turn *found)
     found->end = end;
     while (found->start < end && is_space(*found->start)) found->start++;
     return found->start < end;
+}
+
+/* The same for an answer of one word: most of a text is left after a few bytes. */
+HELPER int asked_for_word(turn *found)
+{
+    int count = 0, spaces = 0;
+    for (; count < MOST_WRITTEN; count++) {
+        if (TEXT_END - card_start <= count && TEXT_END - text(count + CARD_BYTES) <= count) return 0;
+        char c = TEXT_END[-1 - count];
+        if (c == ':' || c == '\n' || c == SPECIAL) return asked(found);
+        if (c == ' ') spaces = 1;
+        else if (spaces) return 0;
+    }
+    return 0;
 }
 
 /* Reading a question from left to right. */

@@ -11,8 +11,8 @@
 #include "skill.h"
 
 #define MOST_DIGITS 40
-#define ROOM 200
-#define MOST_VALUES 10
+#define ROOM 196
+#define MOST_VALUES 9
 #define DECIMALS 40
 #define ROUNDED 10
 
@@ -309,6 +309,8 @@ static fraction *value_of(const char *from, const char *to)
 
 /* Writing */
 
+#define CHANGES DIGITS_ "+-*/^%!eExX"                                   /* what would change a number if it followed at once */
+
 static char answer[ROOM + DECIMALS + 4];
 
 /* The decimals of rest / bottom; how many there are. -1: too small to be written. */
@@ -371,8 +373,9 @@ static int is_a_name(const char *from, const char *to)
         length = 0;
     }
     if (count == 3 && group[1] <= 2)
-        return (group[0] == 4 && group[2] <= 2) || (group[0] <= 2 && (group[2] == 4 || group[2] == 2));
+        return (sign == '-' && group[0] == 3 && group[2] == 4) || (group[0] == 4 && group[2] <= 2) || (group[0] <= 2 && (group[2] == 4 || group[2] == 2));
     if (sign != '-') return 0;
+    if (count == 4 && group[0] == 4 && group[1] == 4 && group[2] == 4 && group[3] == 4) return 1;
     if (count == 2) return group[0] == 3 && group[1] == 4;
     return (count == 3 || count == 4) && group[count - 1] == 4 && group[count - 2] == 3;
 }
@@ -389,24 +392,43 @@ static int ends_with(const char *start, const char *c, const char *words)
     return 0;
 }
 
-/* Whether something asks for another arithmetic than that of decimal numbers. */
-static int is_otherwise(const char *start, const char *end)
+/* Words that ask for another arithmetic than that of decimal numbers, or for none, as the score of a match. */
+static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python integer division "
+    "remainder quotient floor ceiling score scores odds record date range ";
+
+/* Whether a text has one of some words. */
+static int has_word(const char *start, const char *end, const char *words)
 {
-    static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python ";
     for (const char *c = start + 1; c <= end; c++)
-        if ((c == end || !is_letter(*c)) && ends_with(start, c, OTHER)) return 1;
+        if ((c == end || !is_letter(*c)) && ends_with(start, c, words)) return 1;
     return 0;
+}
+
+/* Whether a number ends at c that is not the value of an equation: one of a list, as in 1, 2 + 3 = */
+static int is_item(const char *start, const char *c)
+{
+    if (c == start || !is_digit(c[-1])) return 0;
+    while (c > start && (is_digit(c[-1]) || c[-1] == '.' || c[-1] == '-')) c--;
+    while (c > start && c[-1] == ' ') c--;
+    return c == start || c[-1] != '=';
 }
 
 /* Whether the text before an expression leaves it what it is. What is not known to do so may change it. */
 static int stands_alone(const char *start, const char *from)
 {
-    static const char KNOWN[] = " is are what's calculate compute evaluate solve out find answer that and so then because have get simplify sum result ";
+    static const char KNOWN[] = " is are what's calculate compute evaluate solve out find answer that and so then because have get simplify sum result but since "
+        "thus hence therefore now also know note see means gives ";
     const char *c = from, *line;
     while (c > start && c[-1] == ' ') c--;
     if (c > start && c == from && !is_space(c[-1]) && c[-1] != '$' && c[-1] != '=') return 0;
-    if (c > start && (c[-1] == '<' || c[-1] == '>' || c[-1] == '|' || c[-1] == '&' || c[-1] == '!' || c[-1] == '~'))
-        return 0;
+    if (c > start && (c[-1] == '<' || c[-1] == '>' || c[-1] == '|' || c[-1] == '&' || c[-1] == '!' || c[-1] == '~'
+                      || c[-1] == '}' || c[-1] == ']')) return 0;
+    if (c > start && (c[-1] == ',' || c[-1] == ';') && is_item(start, c - 1)) return 0;
+    if (c > start && c[-1] == '=') {                                      /* 3 <= 4 + 5 =; ...?page=2-1= */
+        if (c - 1 > start && (c[-2] == '<' || c[-2] == '>' || c[-2] == '!' || c[-2] == '=' || c[-2] == ':')) return 0;
+        for (line = c; line > start && !is_space(line[-1]); line--)
+            if (line[-1] == '?' || line[-1] == '&' || line[-1] == '/') return 0;
+    }
     if (c > start && is_letter(c[-1])) {
         if (!ends_with(start, c, KNOWN)) return 0;
         while (c > start && (is_letter(c[-1]) || c[-1] == '\'')) c--;
@@ -422,9 +444,10 @@ static int stands_alone(const char *start, const char *from)
         }
     }
     for (line = from; line > start && line[-1] != '\n'; line--) {}
-    if (is_otherwise(line, from)) return 0;
+    if (has_word(line, from, OTHER)) return 0;
     int quotes = 0;                                                      /* open quotation marks on this line */
     for (c = from; c > start && c[-1] != '\n'; c--) {
+        if (c[-1] == '[' || c[-1] == '{') return 0;
         if (c[-1] == '"' || c[-1] == '`') quotes ^= 1;
         if (ends(start, c, "\xe2\x80\x9d") || ends(start, c, "\xc2\xbb")) break;                             /* ” » */
         if (ends(start, c, "\xe2\x80\x9e") || ends(start, c, "\xe2\x80\x9c") || ends(start, c, "\xc2\xab")) return 0;
@@ -460,13 +483,14 @@ static const char *run_before(const char *start, const char *to)
 static int equation(void)
 {
     static const char *const EQUAL[] = {" equals", " is equal to", 0};
-    const char *start = text(96), *end = TEXT_END, *to;
+    const char *start = text(CARD_BYTES), *end = TEXT_END, *to;
     for (;;) {                                                           /* back over digits that may be an answer */
         while (end > start && (is_digit(end[-1]) || end[-1] == '-' || end[-1] == '.' || end[-1] == ',' || end[-1] == ' ')) end--;
         if (end > start || TEXT_END - start > 400 || text((int)(TEXT_END - start) + 96) == start) break;
         start = card_start;
     }
     if (end == start) return 0;
+    start = text((int)(TEXT_END - end) + CARD_BYTES);
     if (end[-1] == '=') {
         to = end - 1;
         if (to > start && (to[-1] == '=' || to[-1] == '<' || to[-1] == '>' || to[-1] == '!' || to[-1] == ':')) return 0;
@@ -483,7 +507,7 @@ static int equation(void)
     if ((*first == '-' && first[1] == ' ') || is_a_name(from, to) || !stands_alone(start, first)) return 0;
     fraction *a = value_of(first, to);
     if (!a || !operators || !written_out(a)) return 0;
-    reply(answer, end, end[-1] != '=' || (to > start && to[-1] == ' '), DIGITS_);
+    reply(answer, end, end[-1] != '=' || (to > start && to[-1] == ' '), CHANGES);
     return 1;
 }
 
@@ -511,7 +535,7 @@ static int comparison(const char *from, const char *to)
     return -1;
 }
 
-/* Which is larger, A or B?  -> the one, as it was written. */
+/* Which is larger, A or B?  -> the one, as it was written, without spaces. */
 static int choice(const char *from, const char *to)
 {
     static const char *const LARGER[] = {"larger", "bigger", "greater", "higher", 0};
@@ -520,7 +544,7 @@ static int choice(const char *from, const char *to)
     for (int i = 0; LARGER[i] && !length; i++) if ((length = begins(from, to, LARGER[i]))) sign = 1;
     for (int i = 0; SMALLER[i] && !length; i++) if ((length = begins(from, to, SMALLER[i]))) sign = -1;
     from += length;
-    if (!length || from == to || (*from != ',' && *from != ':')) return 0;
+    if (!length || from == to || (*from != ',' && *from != ':' && *from != ' ')) return 0;
     for (const char *c = ++from; c < to; c++)
         if ((length = begins(c, to, " or "))) {
             fraction *a = value_of(from, c), *b;
@@ -530,9 +554,10 @@ static int choice(const char *from, const char *to)
             int order = order_of(a, b) * sign;
             if (!order || bad) return 0;
             const char *first = order > 0 ? from : c + length, *last = order > 0 ? c : to;
-            while (*first == ' ') first++;
-            length = 0;
-            while (first < last && length < ROOM) answer[length++] = *first++;
+            for (length = 0; first < last && length < ROOM; first++) {
+                if (is_letter(*first)) return 0;
+                if (*first != ' ') answer[length++] = *first;
+            }
             answer[length] = 0;
             return 1;
         }
@@ -556,17 +581,21 @@ static void question(const turn *now)
 {
     static const char *const ASKED[] = {"what is", "what's", "how much is", "calculate", "compute", "evaluate", "work out",
                                         "solve", "which is", "which number is", "is", 0};
+    static const char *const AFTER[] = {" please", " for me", 0};
     static const char *const BEFORE[] = {"the value of", "the result of", "the answer to", 0};
     read_question(now);
     const char *to = stop, *from = at, *c;
     if (to > from && to[-1] == '=') to--;
     while (to > from && to[-1] == ' ') to--;
-    if (is_otherwise(now->start, to)) return;
+    for (int i = 0; AFTER[i]; i++) to -= ends(from, to, AFTER[i]);
+    if (has_word(now->start, to, OTHER)) return;
     for (c = now->start; c < to; c++) {
         if (c > now->start && (is_letter(c[-1]) || !leads_in(now->start, c))) continue;
         for (int i = 0; ASKED[i]; i++) {
             int length = begins(c, to, ASKED[i]);
-            if (!length || c + length == to || c[length] != ' ') continue;
+            length += length && c + length < to && c[length] == ':';
+            if (!length || c + length == to || !is_space(c[length])) continue;
+            if (has_word(now->start, c, " mod modulo ")) return;           /* We work modulo 5. */
             from = c + length + 1;
             for (int j = 0; BEFORE[j]; j++) from += begins(from, to, BEFORE[j]);
             while (from < to && *from == ' ') from++;
@@ -575,7 +604,7 @@ static void question(const turn *now)
                 int found = is_a_name(from, to) ? -1 : comparison(from, to);
                 if (found >= 0) { reply(found ? "Yes" : "No", now->written, now->spaced, ""); return; }
             } else if (choice(from, to)) {
-                reply(answer, now->written, now->spaced, DIGITS_);
+                reply(answer, now->written, now->spaced, CHANGES);
                 return;
             }
             break;
@@ -585,12 +614,12 @@ static void question(const turn *now)
     if (from == to || is_a_name(from, to)) return;
     used = 0;
     fraction *a = value_of(from, to);
-    if (a && operators && written_out(a)) reply(answer, now->written, now->spaced, DIGITS_);
+    if (a && operators && written_out(a)) reply(answer, now->written, now->spaced, CHANGES);
 }
 
 int main(void)
 {
     turn now;
-    if (!equation() && asked(&now)) question(&now);
+    if (!equation() && asked_for_word(&now)) question(&now);
     return 0;
 }
