@@ -281,3 +281,15 @@ def test_errors(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(SourceError, match=message) as caught:
         assemble(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(("text", "place"), [
+    ("\n\n@jump 300", "line 3, column 1: 300"), ("\n  @add 9999 3", "line 2, column 3: 9999"),
+    ("f: 0\n[300]\n@call f", "line 3, column 1: 30"),                              # the address of the way back, a constant
+    ("@def twice x\n @add x x\n@end\n@twice 300", "line 2, column 2: 300"),         # within a macro of the text
+    ("@def far x\n x+300\n@end\n@far 100", "line 2, column 2: 400"),
+])
+def test_an_error_inside_a_standard_macro_is_at_its_use(text: str, place: str) -> None:
+    """The library is not the user's file, and its lines are not those of the file."""
+    with pytest.raises(SourceError, match=re.escape(f"prog.asq: {place}")):
+        assemble(text, "prog.asq", word_bits=8)

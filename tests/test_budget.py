@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ import torch
 import punchcard
 from punchcard import budget
 from punchcard.card.packed import PackedCard
+from punchcard.cli import main
 from punchcard.engines import prepare
 from punchcard.errors import PunchcardError, SizeError, SourceError, StorageError
 from punchcard.learning import plan
@@ -28,6 +31,7 @@ from punchcard.machines import checkpoint, storage
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.value_files import MOST_VALUES
 from punchcard.machines.subleq.machine import SubleqMachine
+from punchcard.workers.executor import workers_of
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 from tests.forgeries import forge
@@ -190,6 +194,46 @@ def test_every_command_that_builds_has_the_budget(command: list[str]) -> None:
     assert REFUSED.search(result.output), result.output
     assert result.output.count("\n") == 1
     assert time.process_time() - begun < 4
+
+
+BUILDS_NOTHING = ("asm", "disasm", "playground", "sweep report", "ground-truth score")
+
+
+def commands(command: click.Command, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands by their names, those of groups one by one."""
+    if not isinstance(command, click.Group):
+        yield " ".join(names), command
+        return
+    for name, inner in command.commands.items():
+        yield from commands(inner, *names, name)
+
+
+def test_every_other_command_has_the_option() -> None:
+    """A message that names `--max-memory` must not come from a command without it."""
+    found = [name for name, each in commands(main) if not any("--max-memory" in option.opts for option in each.params)]
+    assert sorted(found) == sorted(BUILDS_NOTHING)
+
+
+@pytest.mark.parametrize("words", [("fuse", "sums", "--base", "{}", "-o", "new"), ("chat", "{}", "--prompt", "1+1=")])
+def test_language_models_keep_to_the_budget(words: tuple[str, ...], tmp_path: Path) -> None:
+    """By the size of their files, before they are read."""
+    pytest.importorskip("transformers")
+    kind = "punchcard-fused" if words[0] == "chat" else "llama"
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.truncate(5 << 30)
+    result = invoke(*(word.format(tmp_path) for word in words))
+    assert result.exit_code == 2
+    assert REFUSED.search(result.output), result.output
+    (tmp_path / "model.safetensors").unlink()
+    assert not REFUSED.search(invoke(*(word.format(tmp_path) for word in words)).output)
+
+
+def test_workers_have_the_budget_of_who_starts_them() -> None:
+    with punchcard.max_memory("123M"), workers_of(1, None) as executor:
+        assert executor.submit(budget.limit).result() == 123 << 20
+    with workers_of(1, None) as executor:
+        assert executor.submit(budget.limit).result() == budget.DEFAULT
 
 
 def test_the_option_raises_the_budget() -> None:

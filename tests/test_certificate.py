@@ -29,6 +29,8 @@ from punchcard.proof.certificate import (
     compare,
     load_certificate,
 )
+from punchcard.proof.proof import Proof
+from punchcard.proof.solver import Undecided
 
 AnyMachine = Machine[Any, Any]
 
@@ -251,3 +253,15 @@ def test_what_is_not_a_certificate(tmp_path: Path, text: str | dict[str, Any], w
     result = invoke("--verify", str(path))
     assert result.exit_code == 2
     assert why in result.output
+
+
+def test_a_counterexample_that_the_solver_does_not_find_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim has failed all the same, and the certificate says so."""
+    def no_time(*_: object) -> None:
+        raise Undecided("timeout")
+
+    monkeypatch.setattr(Proof, "counterexample", no_time)
+    found = broken(small()).prove()
+    assert found.failed
+    assert found.counterexample is None
+    assert "violated" in str(found)

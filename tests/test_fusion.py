@@ -28,6 +28,7 @@ from punchcard.machines.riscv.languages import elf
 from tests.command_line import assert_refused, invoke
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
+from tests.test_torch_settings import SETTINGS
 
 transformers = pytest.importorskip("transformers")
 
@@ -46,6 +47,24 @@ def test_any_decoder(kind: str) -> None:
     assert torch.equal(before[:, :-1], after[:, :-1])
     assert not torch.equal(before[:, -1], after[:, -1])
     assert written(model, "12 + 30 =", 3).startswith(" 42")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_torch(name: str) -> None:
+    """A model that is made and asked under a setting: the card's weights are those of the formula, and it answers."""
+    plain, text = base(), "12 + 30 ="
+    with SETTINGS[name]():
+        model = punchcard.fuse(plain, tokenizer(), "sums")
+    for (part, weight), expected in zip(model.card.named_parameters(), fused().card.parameters(), strict=True):
+        assert weight.dtype == torch.float32, part
+        assert torch.equal(weight, expected), part
+    given = tokenizer()(text, return_tensors="pt")
+    if name == "meta by default":
+        return  # the base makes its positions there, and cannot run
+    with SETTINGS[name](), torch.no_grad():
+        found = model(**given).logits[0, -1].argmax()
+    assert tokenizer().decode(found) == " 4"
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_generation_of_every_kind() -> None:
@@ -321,3 +340,8 @@ def test_a_folder_opens_without_punchcard(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path / "model")], env=environment, capture_output=True,
                          text=True)
     assert ran.stdout.split() == ["xyyy", "ScratchpadLoops"], ran.stderr
+
+
+def test_a_base_that_is_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert_refused("is a pipe or a device: give a", "fuse", "sums", "--base", tmp_path / "pipe", "-o", tmp_path / "new")

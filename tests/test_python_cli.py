@@ -68,6 +68,14 @@ def test_main_runs_with_input(file: Path) -> None:
     assert (result.stdout, result.exit_code) == ("name? hello, Ada\n6\n", 0)
 
 
+@pytest.mark.parametrize(("body", "printed"), [
+    ("return 42", "42\n"), ("print(1)\n    return 2 > 1", "1\nTrue\n"), ("print(3)\n    return", "3\n")])
+def test_what_main_returns_is_printed(tmp_path: Path, body: str, printed: str) -> None:
+    path = tmp_path / "prog.py"
+    path.write_text(f"def main():\n    {body}\n")
+    assert CliRunner().invoke(main, ["run", str(path), *SMALL]).stdout == printed
+
+
 def test_a_call_prints_its_result(file: Path) -> None:
     assert invoke("run", file, "--call", "double", "-21", *SMALL).stdout == "-42\n"
     assert invoke("run", file, *SMALL, "--call", "total([1, 2, 39])").stdout == "42\n"

@@ -243,7 +243,7 @@ def test_a_handler_of_signals_that_python_does_not_know(monkeypatch: pytest.Monk
         set_to.append((number, handler))
 
     monkeypatch.setattr(signal, "signal", install)
-    with c._swept_folder():
+    with c.swept_folder():
         assert len(set_to) == 2
     assert set_to[2:] == [(signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)]
 
@@ -349,3 +349,26 @@ def test_an_address_may_be_hexadecimal() -> None:
     assert (sizes["base"], sizes["memory"]) == (0x80000000, 64)
     ran = CliRunner().invoke(main, ["run", str(path), "--base", "0xno"])
     assert (ran.exit_code, ran.stderr) == (2, "punchcard: Invalid value for '--base': '0xno' is not a valid integer.\n")
+
+
+@pytest.mark.parametrize("cc", COMPILERS)
+def test_assembly_for_the_preprocessor(cc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `.S` file by itself: as in `.s`, and directives of C; lines stay where they are."""
+    tools = toolchain.find(cc)
+    monkeypatch.setattr(toolchain, "find", lambda: tools)
+    (tmp_path / "sums.h").write_text("#define ADD(x, y) add x, x, y\n")
+    (tmp_path / "code.h").write_text("\nnop\n")
+    text = '#include "sums.h"\n/* of\nlines */\n#define N 5\n#if N > 4\nli a0, N\n#endif\nADD(a0, a0)\nli a7, 93\necall\n'
+    file = tmp_path / "odd \x1b\"name.S"
+    file.write_text(text)
+    program = load(file)
+    assert interpret(program)[1] == 10
+    assert [line.line for line in program.lines.values()] == [6, 8, 9, 10]
+    for wrong, message in {"#if 1\nnop\n": "line 1, column .: untermin", "#define N\nli a0, M": "line 2, column 8: un",
+                           '#include "no.h"': "column 10: .*no.h", '#include "code.h"': "code.h', line 2"}.items():
+        file.write_text(wrong)
+        with pytest.raises(ProgramError, match=rf'odd \\x1b"name\.S: .*{message}'):
+            load(file)
+    plain = tmp_path / "plain.s"
+    plain.write_text("#define N 5\nnop\n")
+    assert [line.line for line in load(plain).lines.values()] == [2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.options import given_flags, overwrite_option
+from punchcard.cli.options import given_flags, memory_option, overwrite_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import check_writable, write_whole
@@ -36,6 +36,7 @@ VIEWED = 16
               help="With --stock: digits of a number at most.")
 @click.option("--end", metavar="TEXT", help="With --stock: the token that ends an answer.  [default: the end of text]")
 @overwrite_option
+@memory_option
 def fuse(
     programs: tuple[str, ...], base: str, output: str, max_loops: int, stock: bool, digits: int, end: str | None,
     overwrite: bool,
@@ -85,6 +86,7 @@ def _check_form(programs: tuple[str, ...], stock: bool) -> None:
 @click.option("--card", is_flag=True, help="Show, for each token, what was on the card, what it answered, and its loops.")
 @click.option("--save-card", metavar="FILE", help="With --prompt: write the card of the first skill, with the text on it, "
               "as an executable (.elf), which `punchcard view` steps through.")
+@memory_option
 def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: str | None) -> None:
     """Talk with a fused model.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from punchcard.cli.options import json_option
+from punchcard.cli.options import json_option, memory_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
@@ -30,6 +30,7 @@ def ground_truth() -> None:
 @click.option("--resume", is_flag=True, help="Go on with a set that was stopped: models in DIR are not made again.")
 @workers_option()
 @ray_option
+@memory_option
 def make(
     folder: Path, which: str, seed: int, pairs: int | None, only: str, resume: bool, workers: int | None, ray: str | None,
 ) -> None:

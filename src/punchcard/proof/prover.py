@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,9 @@ def prove(
     try:
         proof.run(executor)
     except Failed as failure:
-        failed, example = failure.claim, proof.counterexample(failure)
+        failed = failure.claim
+        with suppress(Undecided):  # the claim has failed all the same
+            example = proof.counterexample(failure)
     except z3.Z3Exception as error:
         raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:

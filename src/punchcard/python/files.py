@@ -53,7 +53,6 @@ class EntryPoint:
     source: FunctionSource
     arguments: list[object]
     options: Mapping[str, object]
-    shown: bool
 
     @property
     def machine(self) -> str:
@@ -65,7 +64,7 @@ def assemble(
     text: str, source: str = "", *, call: str | None = None, check_overflow: bool | None = None,
     word_bits: int | None = None, memory: int | None = None,
 ) -> Image:
-    """The program of a file with functions of integers."""
+    """The program of a file with functions of integers. It writes what the function returns."""
     entry = find_entry(text, source, call)
     if entry.machine != "von-neumann":
         raise ProgramError(f"{source}: {entry.source.name}() is a function of arrays: it runs on a FLEQ machine")
@@ -73,7 +72,7 @@ def assemble(
     own = {name: value for name, value in entry.options.items() if name != "machine"}
     made: IntegerProgram = of_source(entry.source, None, "von-neumann",
                                      **{**own, **{name: value for name, value in sizes.items() if value is not None}})
-    code = (made.compiled_with_output if entry.shown else made.compiled)(*entry.arguments)
+    code = made.compiled_with_output(*entry.arguments)
     return replace(code.program, source=source, word_bits=code.word_bits, memory=code.memory, listing=code.listing)
 
 
@@ -103,12 +102,12 @@ def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
     file = read(text, source)
     if call is None:
         found = file.default()
-        return EntryPoint(found, [], file.decorated.get(found.name) or {}, found.name != "main")
+        return EntryPoint(found, [], file.decorated.get(found.name) or {})
     name, arguments = split_call(call)
     if name not in file.functions:
         raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
                            f"has {', '.join(list(file.functions)[:20]) or 'none'}")
-    return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {}, True)
+    return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {})
 
 
 def split_call(call: str) -> tuple[str, list[object]]:

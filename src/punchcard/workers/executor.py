@@ -18,17 +18,19 @@ def workers_of(
 ) -> AbstractContextManager[Executor]:
     """So many processes (default: one a core), or the actors of a Ray: True starts one here, an address joins one.
 
-    An executor that is given is used as it is, and not ended.
+    An executor that is given is used as it is, and not ended. Workers have the memory budget of who starts them.
 
     gpu   actors have a GPU each (default: one for each GPU); processes of this computer share what is there
     """
     if executor is not None:
         return nullcontext(executor)
+    budget = limit()  # a worker, or a thread, would not know what was chosen here
     if ray is not None and ray is not False:
         from punchcard.workers.ray_lane import ray_executor
 
-        return ray_executor("" if ray is True else ray, workers, memory=0 if gpu else limit() + OVERHEAD, gpu=gpu)
-    return LaneExecutor(worker_count(workers), lambda: ProcessLane(limit() + OVERHEAD))
+        return ray_executor("" if ray is True else ray, workers, memory=0 if gpu else budget + OVERHEAD, budget=budget,
+                            gpu=gpu)
+    return LaneExecutor(worker_count(workers), lambda: ProcessLane(budget + OVERHEAD, budget))
 
 
 def worker_count(workers: int | None, executor: Executor | None = None) -> int:

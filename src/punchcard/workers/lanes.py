@@ -56,15 +56,17 @@ class ProcessLane:
     """A process of its own, with one thread for arithmetic. It does not import the caller's main module.
 
     memory   bytes that it may use; more is a `MemoryError` in the call
+    budget   what is estimated to need more bytes is refused there, as it is here
     """
 
-    def __init__(self, memory: int | None = None) -> None:
+    def __init__(self, memory: int = 0, budget: int = 0) -> None:
         own, other = Pipe()
         paths = os.pathsep.join(path for path in sys.path if path)
         usual = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", WORKER, str(other.fileno()), str(memory or 0)], pass_fds=[other.fileno()],
+                [sys.executable, "-m", WORKER, str(other.fileno()), str(memory), str(budget)],
+                pass_fds=[other.fileno()],
                 env={**usual, **os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, start_new_session=True)  # Ctrl-C is for the caller alone
         except OSError as error:

@@ -1,19 +1,24 @@
 """A worker process: calls come in by a connection, and values go out. It ends when its caller does.
 
-    python -m punchcard.workers.process DESCRIPTOR MEMORY
+    python -m punchcard.workers.process DESCRIPTOR MEMORY BUDGET
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import resource
 import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
+from punchcard.budget import VARIABLE
 
-def limit_memory(allowed: int) -> None:
-    """Let this process use so many bytes; 0: as many as there are."""
+
+def limit_memory(allowed: int, budget: int) -> None:
+    """Let this process use so many bytes, and refuse what is estimated to need more than the budget; 0: no limit is set."""
+    if budget:
+        os.environ[VARIABLE] = str(budget)
     if allowed:
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (allowed if most == resource.RLIM_INFINITY else min(allowed, most), most))
@@ -40,5 +45,5 @@ def serve(connection: Connection[Any, Any]) -> None:
 
 
 if __name__ == "__main__":
-    limit_memory(int(sys.argv[2]))
+    limit_memory(int(sys.argv[2]), int(sys.argv[3]))
     serve(Connection(int(sys.argv[1])))

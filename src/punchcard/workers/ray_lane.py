@@ -26,8 +26,8 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "
 class Actor:
     """What runs in a worker of Ray."""
 
-    def __init__(self, memory: int) -> None:
-        limit_memory(memory)
+    def __init__(self, memory: int, budget: int) -> None:
+        limit_memory(memory, budget)
 
     def ready(self) -> bool:
         """Whether it is there."""
@@ -41,12 +41,12 @@ class Actor:
 class ActorLane:
     """An actor that has a core of the cluster or, with `gpu`, a GPU: no other actor sees that one."""
 
-    def __init__(self, memory: int, gpu: bool = False) -> None:
+    def __init__(self, memory: int, budget: int, gpu: bool = False) -> None:
         import ray
 
         made = ray.remote(Actor).options(num_cpus=1, num_gpus=int(gpu), max_restarts=0, scheduling_strategy="SPREAD")
         try:
-            self._actor = made.remote(memory)
+            self._actor = made.remote(memory, budget)
             ray.get(self._actor.ready.remote(), timeout=START_SECONDS)
         except (ray.exceptions.RayError, RuntimeError, ConnectionError) as error:
             self.close()
@@ -89,12 +89,13 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def ray_executor(
-    address: str = "", workers: int | None = None, *, memory: int = 0, gpu: bool = False,
+    address: str = "", workers: int | None = None, *, memory: int = 0, budget: int = 0, gpu: bool = False,
 ) -> Iterator[LaneExecutor]:
     """An executor on the cluster at an address, or on a Ray that is started here and ended again.
 
     workers   default: one for each core of the cluster or, with `gpu`, for each GPU
     memory    bytes that a worker may use; default: all. A GPU maps more than there is, so it takes no limit
+    budget    what is estimated to need more bytes is refused by a worker; default: as its own environment says
     gpu       each worker has a GPU
     """
     if find_spec("ray") is None:
@@ -116,7 +117,7 @@ def ray_executor(
         found = int(ray.cluster_resources().get("GPU" if gpu else "CPU", 0))
         if gpu and found < (workers or 1):
             raise WorkerError(f"the Ray at {address or 'local'!r} has {found} GPUs, {workers or 1} or more are wanted")
-        with LaneExecutor(workers or max(1, found), lambda: ActorLane(memory, gpu)) as executor:
+        with LaneExecutor(workers or max(1, found), lambda: ActorLane(memory, budget, gpu)) as executor:
             yield executor
     finally:
         if not joined:

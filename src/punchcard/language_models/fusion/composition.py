@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from punchcard import budget
 from punchcard.arguments import checked
 from punchcard.errors import FusionError, StorageError
 from punchcard.export.targets import require
@@ -55,7 +56,7 @@ def fuse(
     require("hf")
     import torch
 
-    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
+    from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM, card_settings
 
     check_base(model)
     vocabulary = model.get_output_embeddings().weight.shape[0]
@@ -69,9 +70,9 @@ def fuse(
     machine = machine_for(skills)
     tokens = embedding(card_bytes(tokenizer, vocabulary))
     config = FusedConfig(base=model.config, card=sizes_of(machine, skills, vocabulary, max_loops), dtype=model.config.dtype)
-    fused = FusedForCausalLM(config, model)
-    stream = fused.card
-    with torch.no_grad():
+    with torch.no_grad(), card_settings():
+        fused = FusedForCausalLM(config, model)
+        stream = fused.card
         for held, given in ((stream.tokens, tokens.tokens), (stream.threshold, tokens.threshold),
                             (stream.reward, tokens.reward), (stream.temperature, torch.tensor(128.0))):
             held.copy_(given)
@@ -137,13 +138,16 @@ def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
     is_file = place.is_file()
     if not is_file and model_type_in(place) == FUSED:
         raise FusionError(f"{str(path)!r} is fused already: fuse its base again, with all skills")
+    if not is_file and not place.is_dir():
+        raise FusionError(f"{str(path)!r} is a pipe or a device: give a folder with a model, or a .gguf file")
+    check_weights_fit(place)
     given = {"gguf_file": place.name} if is_file else {}
     folder = str(place.parent if is_file else place)
     try:
         with _quiet():
             model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **given)
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **given)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
     if is_file:  # its weights are plain numbers now, and can be saved
         model.hf_quantizer, model.is_quantized = None, False
@@ -168,6 +172,13 @@ def save_with_page(
             tokenizer.save_pretrained(place)
         write_whole(place / README, page)
         return sorted(path.name for path in place.iterdir())
+
+
+def check_weights_fit(place: Path) -> None:
+    """Refuse a model whose files of weights are larger than the memory budget: all of them are read."""
+    found = [place] if place.is_file() else [*place.glob("*.safetensors")] or [*place.glob("*.bin")]
+    budget.require(sum(file.stat().st_size for file in found if file.is_file()), f"the language model in {str(place)!r}",
+                   least=True, instead="take a smaller one")
 
 
 def model_type_in(folder: Path) -> str:
@@ -196,12 +207,13 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FUSED:
         raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
+    check_weights_fit(Path(folder))
     register()
     try:
         with _quiet():
             model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise FusionError(f"{str(folder)!r} cannot be read as a fused model: {error}; write it again") from None
     return model.eval(), tokenizer
 

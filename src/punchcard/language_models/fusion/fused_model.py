@@ -18,7 +18,8 @@ The logits are added. Where the program on the card has no opinion, nothing is a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -29,7 +30,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationMixin, PreT
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-WORD = 32
+WORD, FORMAT = 32, torch.float32
 HARD = 104.0
 """In float32, exp(-104) is 0: at this temperature a head takes from one column alone."""
 AT_ONCE = 32
@@ -69,6 +70,18 @@ class FusedConfig(PreTrainedConfig):
         return 0 if self.base is None else int(self.base.get_text_config().vocab_size)
 
 
+@contextmanager
+def card_settings() -> Iterator[None]:
+    """What the card is computed with, whatever torch is set to: float32 on the CPU, outside autocast."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(FORMAT)
+    try:
+        with torch.autocast("cpu", enabled=False), torch.device("cpu"):
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
 class CardLayer(nn.Module):
     """The weights of a layer: X + sum_h V_h X softmax(t_h (K_h X)^T (Q_h X)), then X + W2 relu(W1 X + b1) + b2."""
 
@@ -86,7 +99,7 @@ class CardLayer(nn.Module):
         shapes = {"key": (heads, key_size, width), "query": (heads, key_size, width), "value": (heads, width, width),
                   "temperature": (heads,), "w1": (hidden, width), "b1": (hidden, 1), "w2": (width, hidden), "b2": (width, 1)}
         for name, shape in shapes.items():
-            self.register_parameter(name, nn.Parameter(torch.zeros(shape), requires_grad=False))
+            self.register_parameter(name, nn.Parameter(torch.zeros(shape, dtype=FORMAT), requires_grad=False))
 
     def taken(self, card: Tensor, columns: Tensor) -> Tensor:
         """What the heads bring to some columns, as the equation has it."""
@@ -144,10 +157,10 @@ class CardStream(nn.Module):
         super().__init__()
         self.sizes = dict(sizes)
         self.bits, vocabulary = 8 * sizes["bytes"], sizes["vocabulary"]
-        self.tokens = nn.Parameter(torch.zeros(vocabulary, self.bits), requires_grad=False)
-        self.threshold = nn.Parameter(torch.zeros(vocabulary), requires_grad=False)
-        self.reward = nn.Parameter(torch.zeros(vocabulary), requires_grad=False)
-        self.temperature = nn.Parameter(torch.zeros(()), requires_grad=False)
+        self.tokens = nn.Parameter(torch.zeros(vocabulary, self.bits, dtype=FORMAT), requires_grad=False)
+        self.threshold = nn.Parameter(torch.zeros(vocabulary, dtype=FORMAT), requires_grad=False)
+        self.reward = nn.Parameter(torch.zeros(vocabulary, dtype=FORMAT), requires_grad=False)
+        self.temperature = nn.Parameter(torch.zeros((), dtype=FORMAT), requires_grad=False)
         self.layers = nn.ModuleList(CardLayer(sizes["width"], *shape) for shape in sizes["shapes"])
         self.register_buffer("cards", torch.zeros(len(sizes["skills"]), sizes["width"], sizes["columns"], dtype=torch.int8))
         self.looped: Loops | None = None
@@ -556,6 +569,7 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
+    @card_settings()
     def _added(self, logits: Tensor, tokens: Tensor, mask: Tensor | None, cache: Cache | None, start: int,
                kept: int | Tensor) -> dict[tuple[int, int], Tensor]:
         """What the card adds, by sequence and place among the logits; nothing where there is no opinion."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from punchcard.machines.kind import Kind, Language, Option, Timing
-from punchcard.machines.riscv.languages import c, disassembler, elf, flat, intel_hex
-from punchcard.machines.riscv.languages.assembly import assembler
+from punchcard.machines.riscv.languages import c, disassembler, elf, flat, intel_hex, preprocessed
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.source import parse_integer
 
@@ -13,7 +12,7 @@ DESIGNS = ("three-layer", "two-layer")
 RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", RiscvProgram,
     languages=(
-        Language("RISC-V assembly", (".s",), assembler.assemble, takes=("base",)),
+        Language("RISC-V assembly", (".s",), preprocessed.assemble, takes=("base", "folder")),
         Language("RISC-V executable", (".elf",), elf.load, takes=("base", "privileged"), binary=True, magic=elf.MAGIC),
         Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder", "memory")),
         Language("Intel hex", (".hex", ".ihex"), intel_hex.assemble, takes=("base",)),

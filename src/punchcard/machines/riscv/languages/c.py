@@ -78,13 +78,13 @@ def built(
     """The ELF file that a C text and more files give with these tools, with options of the caller's."""
     names = {os.path.abspath(_checked(file)): printable(str(file)) for file in files}
     runtime = _runtime(tools)
-    with _swept_folder() as made:
+    with swept_folder() as made:
         program = made / "program.elf"
         objects = [made / f"runtime{number}.o" for number in range(len(runtime))]
         for path, content in zip(objects, runtime, strict=True):
             path.write_bytes(content)
         # The line directive gives messages, __FILE__ and debug information the file's own name.
-        named = f'# 1 "{_escaped(source or "program.c")}"\n{text}'
+        named = f'# 1 "{escaped(source or "program.c")}"\n{text}'
         command = [*tools.command, *tools.options, *OPTIMISATION, *flags, *(f"-ffile-prefix-map={old}={new}" for old, new in
                    names.items()), "-x", "c", "-", "-x", "none", *names, *map(str, objects), *LINKING,
                    f"-Wl,--defsym=__base={base:#x}", f"-Wl,--defsym=__stack_size={aligned(max(stack, LEAST_STACK)):#x}",
@@ -112,7 +112,7 @@ def _checked(file: str | Path) -> str | Path:
 @cache
 def _runtime(tools: Toolchain) -> tuple[bytes, ...]:
     """The package's own files as objects. They are compiled apart: the caller's options are not for them."""
-    with _swept_folder() as folder:
+    with swept_folder() as folder:
         command = [*tools.command, *tools.runtime_options, "-c", *map(str, tools.runtime)]
         ran = toolchain.run(command, folder=folder, scratch=folder)
         if ran.returncode:
@@ -120,13 +120,13 @@ def _runtime(tools: Toolchain) -> tuple[bytes, ...]:
         return tuple(path.read_bytes() for path in sorted(folder.glob("*.o")))
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     """A file's name as it is in a line directive, and so in messages and debug information."""
     return printable(name).replace("\\", r"\\").replace('"', r"\"")
 
 
 @contextmanager
-def _swept_folder() -> Iterator[Path]:
+def swept_folder() -> Iterator[Path]:
     """A folder that vanishes, also when the command is interrupted: Ctrl-C and SIGTERM pass through as an exception."""
     main = threading.current_thread() is threading.main_thread()  # the only one that may
     numbers = (signal.SIGINT, signal.SIGTERM) if main else ()

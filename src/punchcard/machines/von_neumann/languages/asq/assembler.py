@@ -180,7 +180,7 @@ class Expander:
         for name, macro in text.macros.items():
             if name in library:
                 raise macro.token.error(f"macro {name!r} is one of the standard macros: choose another name", text.source)
-        self._source = text.source
+        self._source, self._library = text.source, library
         self._macros = {**library, **text.macros}
         self._uses = self._cells = self._terms = 0
         self._within: list[MacroCall] = []
@@ -197,7 +197,8 @@ class Expander:
                 self._call(item, scope)
             elif isinstance(item, Cell):
                 self._spend_cells(1, item.token)
-                self._expanded.append(Cell(self._sum(item.expression, scope), item.token, item.written, self._line(item)))
+                self._expanded.append(
+                    Cell(self._sum(item.expression, scope), self._place(item.token), item.written, self._line(item)))
             elif isinstance(item, CellRun):
                 self._spend_cells(item.count, item.token)
                 codes = item.codes or bytes(item.count)
@@ -208,6 +209,10 @@ class Expander:
                 self._expanded.append(Label(item.token, scope.labels.get(item.name, item.name)))
             else:
                 self._expanded.append(item)
+
+    def _place(self, token: Token) -> Token:
+        """Where the text says what this token says: a standard macro is not part of it, but its use is."""
+        return next((call.token for call in self._within if call.name in self._library), token)
 
     def _line(self, item: Cell | CellRun) -> int:
         """The line of a cell; of one from a macro, the line of its use."""
@@ -245,7 +250,7 @@ class Expander:
             if term.kind == "constant":
                 value = self._sum(term.constant, scope)
                 number = self.constants.setdefault(value, len(self.constants))
-                terms.append(Summand(term.factor, "constant", term.token, number=number))
+                terms.append(Summand(term.factor, "constant", self._place(term.token), number=number))
             elif term.kind == "name" and term.name in scope.parameters:
                 operand = scope.parameters[term.name]
                 self._spend_terms(len(operand), term.token)
