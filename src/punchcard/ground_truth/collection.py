@@ -134,13 +134,14 @@ Each model is a small transformer that executes one instruction of a computer in
 so it is known which of its parts matter for what. A method of interpretability is given `models/NAME` without `truth.json`,
 and says which nodes and edges matter, or where a variable is; `score.py` says how well.
 
-| machine | variant | models | of them test | nodes that matter | edges that matter |
+| machine | variant | models | of them test | nodes that matter (of the others) | edges that matter (of the others) |
 |---|---|---|---|---|---|
 {lines}
 
 `plain`: a row is a row of the machine. `permuted`: rows in another order with other signs. `rotated`: the residual stream is
-rotated by an orthogonal matrix of multiples of 1/8. `idle`: about half of the rows have idle copies, with copies of the
-heads and hidden units that write them; by rank and norm they are as real ones are.
+rotated by an orthogonal matrix of multiples of 1/8. `idle`: all rows that layers write have idle copies, with copies of the
+heads and hidden units that write them, which read idle rows too. Weights and cards are the same when both are exchanged, so
+`output` alone tells which are real.
 
 | file of a model | what it is |
 |---|---|
@@ -164,5 +165,9 @@ machine: the writer writes a row that the reader reads.
 
 
 def _range(some: Sequence[Mapping[str, Any]], name: str) -> str:
-    low, high = (choose(each[name] / each[f"{name}_of"] for each in some) for choose in (min, max))
+    """Of the models whose truth is not kept apart."""
+    shares = [each[name] / each[f"{name}_of"] for each in some if name in each]
+    if not shares:
+        return ""
+    low, high = min(shares), max(shares)
     return f"{100 * low:.0f} %" if low == high else f"{100 * low:.0f} to {100 * high:.0f} %"
