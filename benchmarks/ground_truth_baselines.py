@@ -1,8 +1,8 @@
 """Baselines on the set of models whose mechanism is known: what known methods find, from the public files alone.
 
     punchcard ground-truth make /tmp/set --set full
-    python benchmarks/ground_truth_baselines.py /tmp/set -o /tmp/baselines --workers 2
-    python benchmarks/ground_truth_baselines.py /tmp/set -o /tmp/baselines --table
+    python -m benchmarks.ground_truth_baselines /tmp/set -o /tmp/baselines --workers 2
+    python -m benchmarks.ground_truth_baselines /tmp/set -o /tmp/baselines --table
 
     patching      activation patching of every node, and path patching of every edge, by all pairs
     acdc          edges are removed one after the other, from the output back, where the end stays within a tolerance
@@ -34,7 +34,7 @@ from safetensors.numpy import load_file
 
 from benchmarks.patched_loop import RestOfLoop, WiredNetwork, exchange_of
 from punchcard.files import write_whole
-from punchcard.ground_truth.score import NEAR, FIGURES, opened, score
+from punchcard.ground_truth.score import FIGURES, NEAR, opened, score
 from punchcard.ground_truth.truth import part_of
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import worker_count, workers_of
@@ -44,7 +44,7 @@ STEPS = 5
 PART = 0.01
 """Of the largest attribution: what has more counts as found."""
 FIRST, BLOCK = 16, 64
-"""Patching takes so many pairs first, then so many at a time. A part that has an effect in a task is not patched there again."""
+"""Patching takes so many pairs first, then so many at a time. A part with an effect in a task is not tried there again."""
 ACDC_PAIRS, ACDC_FIRST = 40, 8
 """ACDC is given so many pairs. An edge that cannot be removed for the first of them is kept."""
 HELD_OUT = 40
@@ -240,7 +240,7 @@ class TorchLoop:
         return read("O", x)
 
     def rest(self, x: torch.Tensor, stages: Mapping[int, torch.Tensor], start: int) -> torch.Tensor:
-        """The card after the loop, from a card at a moment. Columns that are as in the run `stages` are not computed again."""
+        """The card after the loop, from a card at a moment. Columns that are as in the run `stages` are taken from there."""
         for n in range(start // 2, self.network.layers):
             key, query, value, temperature, w1, b1, w2, b2 = self._layer(n)
             if start <= 2 * n:
@@ -437,7 +437,8 @@ def main() -> None:
             else:
                 print(f"{job.key}: {row['status']}, {row['message']}", flush=True)
 
-    folders = sorted(path for path in (given.set / "models").iterdir() if any(text in path.name for text in given.only.split(",")))
+    wanted = given.only.split(",")
+    folders = sorted(path for path in (given.set / "models").iterdir() if any(text in path.name for text in wanted))
     jobs = [BaselineJob(str(path.resolve()), tuple(given.methods.split(","))) for path in folders]
     left = [job for job in jobs if not file_of(job.key).exists()]
     if not given.table:
@@ -453,4 +454,6 @@ def _show(progress: SweepProgress) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from benchmarks import ground_truth_baselines
+
+    ground_truth_baselines.main()  # workers know jobs by the name of their module

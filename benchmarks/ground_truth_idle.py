@@ -3,7 +3,7 @@
     punchcard ground-truth make /tmp/set
     python benchmarks/ground_truth_idle.py /tmp/set
 
-Parts are the heads and groups of hidden units of all models with idle parts. A figure of a part is compared inside its layer.
+Parts are the heads and groups of hidden units of all models with idle parts. Figures are compared inside a layer.
 
     own        norms, ranks, spectra and shares of zeros of the part's own matrices; what it reads of what it writes
     twins      how many parts of the layer have the same figures
@@ -71,7 +71,7 @@ def figures_of(folder: Path) -> list[dict[str, Any]]:
     shown = np.moveaxis(cards["clean"].astype(float), 1, 0).reshape(cards["clean"].shape[1], -1)
     basis, values, _ = np.linalg.svd(shown, full_matrices=False)
     basis = basis[:, values > 1e-9 * values.max()]
-    found = []
+    found: list[dict[str, Any]] = []
     for name, matrices, own in parts:
         writes = matrices["writes"]
         size, kind = np.linalg.norm(writes), (name.split(".")[0], name.split(".")[1][0])

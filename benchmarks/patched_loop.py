@@ -70,7 +70,8 @@ class WiredNetwork(ScoredNetwork):
             x = cards if start else at(0, give("I", cards))
             for n in range(start // 2, self.layers):
                 if start <= 2 * n:
-                    x = at(2 * n + 1, x + sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in self.kept_heads[n]), 0.0))
+                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in self.kept_heads[n]), 0.0)
+                    x = at(2 * n + 1, x + moved)
                 added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x))) for g in self.kept_groups[n]), 0.0)
                 x = at(2 * n + 2, x + added + self[n, "b2"])
         return self.output @ take("O", x)
@@ -109,9 +110,13 @@ class RestOfLoop:
                     found = after.copy()
                     found[at[0], :, at[1]] = columns.T
                 else:
-                    found = card + sum((network.head(n, h, card, lambda name, seen: seen) for h in network.kept_heads[n]), 0.0)
+                    found = card + sum((network.head(n, h, card, _same) for h in network.kept_heads[n]), 0.0)
                 off[pairs] = found - after
         return network.output @ off
+
+
+def _same(name: str, card: Array) -> Array:
+    return card
 
 
 def exchange_of(moved: Any, columns: list[int], basis: Any) -> Any:

@@ -105,7 +105,8 @@ def test_idle_parts_cannot_be_told_by_weights_or_cards(name: str) -> None:
         for array, other in ((wide.key, wide.key[heads][..., exchange]), (wide.query, wide.query[heads][..., exchange]),
                              (wide.value, wide.value[heads][:, exchange][..., exchange]),
                              (wide.temperature, wide.temperature[heads]), (wide.w1, wide.w1[units][:, exchange]),
-                             (wide.b1, wide.b1[units]), (wide.w2, wide.w2[exchange][:, units]), (wide.b2, wide.b2[exchange])):
+                             (wide.b1, wide.b1[units]), (wide.b2, wide.b2[exchange]),
+                             (wide.w2, wide.w2[exchange][:, units])):
             assert np.array_equal(array, other)
 
 

@@ -82,6 +82,19 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namout = 1", r"amout is not a field.*amount"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = []", "an empty list"),
     ("[[build]]\nprogram = 'P'\n[[change]]\namount = 1", "has no kind"),
+    ("limit = inf\n[[build]]\nprogram = 'P'", "limit=inf.*finite"),
+    ("[[build]]\nprogram = 5", "program = 5: it must be a file, or a list of files"),
+    ("[[build]]\nprogram = []", r"program = \[\]: a build needs a file"),
+    ("[[build]]\nprogram = 'P'\nset = 5", "set = 5: it must be first values by name"),
+    ("[[build]]\nprogram = 'P'\nset = ['a']", r"set = \['a'\]: it must be first values by name"),
+    ("[[build]]\nprogram = 'P'\nvalues = {a = 1}", r"values = .* in a \[\[build\]\]: write set"),
+    ("[[build]]\nprogram = 'P'\nmachines = 5", "machines = 5: it must be a list of 'module:Class'"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'", "'weight-noise' has no amount"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = 'big'", "amount='big'.*it must be a number"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = true", "amount=True.*it must be a number"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 8", "to=8 of a change: it must be a text"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int8'\nlayer = 1.5", "layer=1.5 of a change"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int8'\namount = 2", "it does nothing there"),
 ])
 def test_files_that_are_not_sweeps(text: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "P").write_text("x")
