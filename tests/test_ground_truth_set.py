@@ -271,7 +271,18 @@ def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
-    for text, wanted in (("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "no truth about a model 'x'")):
+    name, nan = names(made)[0], float("nan")
+    width = json.loads((made / "models" / name / "model.json").read_text())["width"]
+    about = [({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
+             ({"nodes": {"all": {"L0.H0": nan}}}, "L0.H0: NaN is not a score"), ({"nodes": []}, "[] is not an object"),
+             ({"nodes": {"al": {}}}, "nodes: there is no 'al'"), ({"node": {}}, "there is no 'node'; there are"),
+             ({"edges": {"all": {"I->O": "1"}}}, 'I->O: "1" is not a score'), ({"variables": {"w": []}}, "there is no 'w'"),
+             ({"variables": {"v0": [[nan] * width]}}, "v0: a vector has an entry that is not a finite number"),
+             ({"variables": {"v0": [[1.0], [1.0, 2.0]]}}, f"v0: vectors of {width} numbers are wanted"),
+             ({"variables": {"v0": np.eye(width).tolist()}}, f"v0: {width} vectors, the variable has ")]
+    texts = [("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "there is no model 'x'"),
+             ('{"../models/x": {}}', "there is no model '../models/x'"), ('{"x": {}, "x": {}}', "'x' is there twice")]
+    for text, wanted in (*texts, *((json.dumps({name: answer}), wanted) for answer, wanted in about)):
         (tmp_path / "wrong.json").write_text(text)
         ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "wrong.json")
         assert ran.exit_code == 2
