@@ -19,6 +19,7 @@ import pytest
 
 import punchcard
 from punchcard.errors import StorageError, SweepError, WorkerError
+from punchcard.folders import alone_in
 from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -270,6 +271,13 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
     (next((tmp_path / "out" / "parts").iterdir())).write_bytes(b"damaged")
     with pytest.raises(StorageError, match=r"not a part of a sweep's results.*delete it"):
         results.table()
+
+
+def test_one_process_at_a_time_works_in_a_folder(whole: Any) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        with alone_in(whole.folder), pytest.raises(StorageError, match="another process is at work in"):
+            small().run(whole.folder, executor=executor, resume=True)
+        assert len(small().run(whole.folder, executor=executor, resume=True)) == 10
 
 
 def test_a_full_disk_stops_a_sweep_and_spoils_nothing(whole: Any, tmp_path: Path) -> None:
