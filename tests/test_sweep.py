@@ -378,6 +378,20 @@ def test_wrong_commands(words: tuple[Any, ...], wanted: str) -> None:
     assert wanted in ran.stderr
 
 
+def test_a_worker_ends_in_the_middle_of_a_call_when_its_caller_is_killed(tmp_path: Path) -> None:
+    program = ("import os, sys, time\nfrom punchcard.workers.lanes import ProcessLane\nlane = ProcessLane()\n"
+               "open(sys.argv[1], 'w').write(str(lane.call(os.getpid, (), None)))\nlane.call(time.sleep, (600,), None)")
+    note = tmp_path / "worker"
+    with subprocess.Popen([sys.executable, "-c", program, str(note)]) as caller:
+        while not (note.exists() and note.read_text()):
+            time.sleep(0.02)
+        caller.kill()
+    stat, last = Path(f"/proc/{note.read_text()}/stat"), time.monotonic() + 30
+    while stat.exists() and stat.read_text().rsplit(") ", 1)[1][0] != "Z":  # nobody may be there to take its status
+        assert time.monotonic() < last, "the worker goes on without its caller"
+        time.sleep(0.02)
+
+
 def test_a_call_that_takes_too_long() -> None:
     with LaneExecutor(1, ProcessLane) as executor:
         future: Any = executor.submit_within(0.5, time.sleep, 100)
