@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -60,7 +61,7 @@ def make_set(
     if not jobs:
         raise PunchcardError(f"no model of the set {which!r} has {only!r} in its name")
     asked = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__}
-    if (place / MANIFEST).exists():
+    if os.path.exists(place / MANIFEST):
         return _whole(place, asked, jobs, resume)
     begun = {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}
     _begin(place, begun, resume)
@@ -113,7 +114,7 @@ def _made(place: Path, jobs: Sequence[ModelSpec]) -> dict[str, dict[str, Any]]:
 def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
     """Begin a set, or go on with one."""
     begun = place / MADE / BEGUN
-    if begun.exists():
+    if os.path.exists(begun):
         if not resume:
             raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
         if _read(begun) != asked:
