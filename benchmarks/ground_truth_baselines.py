@@ -1,9 +1,10 @@
 """Baselines on the set of models whose mechanism is known: what known methods find, from the public files alone.
 
-    punchcard ground-truth make /tmp/set
-    python benchmarks/ground_truth_baselines.py /tmp/set
+    punchcard ground-truth make /tmp/set --set full
+    python -m benchmarks.ground_truth_baselines /tmp/set -o /tmp/baselines --workers 2
+    python -m benchmarks.ground_truth_baselines /tmp/set -o /tmp/baselines --table
 
-    patching      activation patching of every node, and path patching of every edge
+    patching      activation patching of every node, and path patching of every edge, by all pairs
     acdc          edges are removed one after the other, from the output back, where the end stays within a tolerance
     eap           edge attribution patching: what a writer gives less in the corrupt run, times a gradient
     eap-ig        the same with gradients averaged on the way from the corrupt to the clean input
@@ -11,19 +12,18 @@
     rotation      variables: a rotation is trained until the exchange of its first directions gives the right output
     random        random scores and subspaces;  empty   no answer
 
-Nodes and edges are found by all pairs. Variables are found by every second pair, and scored on the others. A rotation needs
-to know what the output is when a variable is exchanged, as a causal model says it: it is given that for its pairs.
-
-    --share 3 --part 0     every third model, in the order of machines and then of the digests of names
+Models are jobs of a sweep's workers. Each leaves a file, and the same command goes on with those that are missing.
+Variables are found by every second pair, and scored on others. A rotation needs to know what the output is when a variable
+is exchanged, as a causal model says it: it is given that for its pairs.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,102 +32,152 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file
 
-from punchcard.ground_truth.score import NEAR, ScoredNetwork, accuracy, exchanged, opened, score, summary
+from benchmarks.patched_loop import RestOfLoop, WiredNetwork, exchange_of
+from punchcard.files import write_whole
+from punchcard.ground_truth.score import FIGURES, NEAR, opened, score
+from punchcard.ground_truth.truth import part_of
+from punchcard.sweep.dispatch import SweepProgress, dispatch
+from punchcard.workers.executor import worker_count, workers_of
 
 STEPS = 5
 """Points of the integrated gradients."""
 PART = 0.01
 """Of the largest attribution: what has more counts as found."""
-MOST_EDGES = 1400
-"""A model with more edges is left out by patching and ACDC, which make a loop for each."""
-MOST_BYTES = 1 << 31
-"""A model for which gradients at all readers need more is left out by attribution."""
-ROTATION_WIDTH, ROTATION_STEPS, ROTATION_EXCHANGES = 200, 60, 128
-"""A model with more rows is left out by the rotation, which is trained for so many steps by so many exchanges."""
+FIRST, BLOCK = 16, 64
+"""Patching takes so many pairs first, then so many at a time. A part with an effect in a task is not tried there again."""
+ACDC_PAIRS, ACDC_FIRST = 40, 8
+"""ACDC is given so many pairs. An edge that cannot be removed for the first of them is kept."""
+HELD_OUT = 40
+"""Variables are scored on so many pairs."""
+ROTATION_VARIABLES, ROTATION_STEPS, ROTATION_EXCHANGES = 4, 60, 128
+"""Of a model the rotation is asked for so many variables; it is trained for so many steps by so many exchanges."""
+MOST_BYTES = 1 << 28
+"""Pairs are taken in chunks, so that gradients at all readers need no more."""
+LIMIT = 1800.0
 Scores = dict[str, dict[str, float]]
 Found = dict[str, Any]
 
 
 class Model:
-    """A model of the set, and what its writers give in the clean and the corrupt runs."""
+    """A model of the set, and what its writers give in the clean and the corrupt runs.
+
+    Parts by which nothing comes to the output have no effect there: `network` is without them, and has the same output.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.network, self.clean, self.corrupt, self.about = opened(folder)
+        whole, self.clean, self.corrupt, self.about = opened(folder)
+        self.all_edges, self.all_nodes = whole.edges(), whole.writers()[1:]
+        self.network = WiredNetwork(whole)
         self.wrote: list[dict[str, Any]] = [{}, {}]
         self.stages: dict[int, Any] = {}
         self.end = self.network.loop(self.clean, wrote=self.wrote[0].setdefault, stage=self.stages.setdefault)
         self.corrupt_end = self.network.loop(self.corrupt, wrote=self.wrote[1].setdefault)
-        kinds = self.about["tasks"]
-        self.tasks = {kind: np.array([i for i, each in enumerate(kinds) if each == kind]) for kind in dict.fromkeys(kinds)}
-        self.tasks["all"] = np.arange(len(kinds))
-        self.shown, self.held_out = np.arange(0, len(kinds), 2), np.arange(1, len(kinds), 2)
+        self.seen: list[dict[int, Any]] = [{}, {}]
+        """Cards of the whole network at each moment, in the clean and the corrupt runs."""
+        for cards, seen in zip((self.clean, self.corrupt), self.seen, strict=True):
+            whole.loop(cards, stage=seen.setdefault)
+        self.rest = RestOfLoop(self.network, self.stages)
+        self.kinds = np.array(self.about["tasks"])
+        self.shown, self.held_out = np.arange(0, len(self.kinds), 2), np.arange(1, len(self.kinds), 2)[:HELD_OUT]
         files = [folder / "truth.json", folder.parent.parent / "test-truth" / f"{folder.name}.json"]
         self.truth = json.loads(next(file for file in files if file.exists()).read_text())
+        self._wanted: dict[str, Any] = {}
+
+    def exchanged(self, name: str, basis: Any) -> Any:
+        """How much the outputs of the held-out pairs are others when a subspace is exchanged where a variable is."""
+        variable = self.about["variables"][name]
+        clean, corrupt = (seen[variable["moment"]][self.held_out] for seen in self.seen)
+        more = exchange_of(corrupt - clean, variable["columns"], np.array(basis, dtype=float))
+        return self.rest.end(variable["moment"], self.held_out, more)
+
+    def accuracy(self, name: str, basis: Any) -> float:
+        """As `score.accuracy`, on the held-out pairs."""
+        if name not in self._wanted:
+            self._wanted[name] = self.exchanged(name, self.truth["variables"][name]["basis"])
+        wanted = self._wanted[name]
+        matters = (np.abs(wanted) >= NEAR).any(axis=(1, 2))
+        if not matters.any():
+            return float("nan")
+        found = self.exchanged(name, basis) if len(basis) else np.zeros_like(wanted)
+        return float((np.abs(wanted - found) < NEAR).all(axis=(1, 2))[matters].mean())
 
     def moved(self, writer: str) -> Any:
         """What a writer gives more in the corrupt runs."""
         return self.wrote[1][writer] - self.wrote[0][writer]
 
-    def by_task(self, effects: Mapping[str, Any]) -> Scores:
-        """The largest effect of the pairs of each task."""
-        return {task: {name: float(effect[places].max()) for name, effect in effects.items()}
-                for task, places in self.tasks.items()}
-
-
-def _add(name: str, moved: Any, part: str, card: Any) -> Any:
-    return card + moved if part == name else card
+    def by_task(self, names: Sequence[str], effects: Mapping[str, Any]) -> Scores:
+        """The largest effect of the pairs of each task; of parts without any, 0."""
+        found: Scores = {task: dict.fromkeys(names, 0.0) for task in (*dict.fromkeys(self.kinds.tolist()), "all")}
+        for task, scores in found.items():
+            places = np.flatnonzero((self.kinds == task) | (task == "all"))
+            scores.update({name: float(effect[places].max()) for name, effect in effects.items()})
+        return found
 
 
 def patching(model: Model) -> Found:
     """Every node and edge by itself: 1 where the end of the loop is another."""
     network = model.network
-    if len(network.edges()) > MOST_EDGES:
-        return {}
-
-    def differs(end: Any) -> Any:
-        return (np.abs(end - model.end) > NEAR).any(axis=(1, 2)).astype(float)
-
-    def patched(part: str, writer: str, hook: str) -> Any:
-        moved = model.moved(writer)
-        if not moved.any():
-            return np.zeros(len(moved))
-        start = network.moment(part) - 1  # nothing is other before
-        return differs(network.loop(model.stages[start], **{hook: partial(_add, part, moved)}, start=start))
-
-    nodes = {name: patched(name, name, "wrote") for name in network.writers() if name != "I"}
-    edges = {edge: patched(edge.partition("->")[2], edge.partition("->")[0], "read") for edge in network.edges()}
-    return {"nodes": model.by_task(nodes), "edges": model.by_task(edges)}
+    names = [name for name in (*model.all_nodes, *model.all_edges) if network.joins(name)]
+    effects = {name: np.zeros(len(model.kinds)) for name in names}
+    for places in np.split(np.arange(len(model.kinds)), range(FIRST, len(model.kinds), BLOCK)):
+        for name, effect in effects.items():
+            writer, _, reader = name.partition("->")
+            known = np.unique(model.kinds[effect > 0])
+            left = places[~np.isin(model.kinds[places], known)]
+            left = left[model.moved(writer)[left].any(axis=(1, 2))]
+            if len(left):
+                more = model.moved(writer)[left]
+                if reader and reader != "O":
+                    more = network.reads_more(reader, model.stages, left, more) - model.wrote[0][part_of(reader)][left]
+                off = model.rest.end(network.moment(reader or writer), left, more)
+                effect[left] = (np.abs(off) > NEAR).any(axis=(1, 2))
+    return {kind: model.by_task(some, {name: effects[name] for name in some if name in effects})
+            for kind, some in (("nodes", model.all_nodes), ("edges", model.all_edges))}
 
 
 def acdc(model: Model, tolerance: float = NEAR) -> Found:
-    """Edges that cannot be removed, for all pairs together. A removed edge gives what it gives in the corrupt run."""
-    network, removed, kept = model.network, dict[str, set[str]](), dict[str, float]()
-    edges = sorted(network.edges(), key=lambda edge: tuple(-network.moment(part) for part in edge.split("->")[::-1]))
-    if len(edges) > MOST_EDGES:
-        return {}
+    """Edges that cannot be removed, for some pairs together. A removed edge gives what it gives in the corrupt run.
 
-    def end(start: int) -> Any:
-        """From a moment before which nothing is removed."""
-        now = dict(model.wrote[0])
+    An edge by which nothing comes to the output, or to a part whose edges are all removed, is removed without a run.
+    """
+    network, removed, kept = model.network, dict[str, set[str]](), dict[str, float]()
+    edges = sorted(filter(network.joins, network.edges()),
+                   key=lambda edge: tuple(-network.moment(part) for part in edge.split("->")[::-1]))
+    kinds = list(dict.fromkeys(model.kinds.tolist()))
+    ranks = np.array([int((model.kinds[:place] == kind).sum()) for place, kind in enumerate(model.kinds)])
+    order = np.argsort(ranks, kind="stable")[:ACDC_PAIRS]  # as many of each kind
+    assert set(model.kinds[order[: len(kinds)]]) == set(kinds)
+    wrote = [{name: each[order] for name, each in some.items()} for some in model.wrote]
+    stages = {moment: each[order] for moment, each in model.stages.items()}
+
+    def end(start: int, count: int) -> Any:
+        """From a moment before which nothing is removed, for the first pairs."""
+        now = {name: each[:count] for name, each in wrote[0].items()}
 
         def read(part: str, card: Any) -> Any:
-            return card + sum((model.wrote[1][name] - now[name] for name in removed.get(part, ())), 0.0)
+            return card + sum((wrote[1][name][:count] - now[name] for name in removed.get(part, ())), 0.0)
 
-        def wrote(part: str, found: Any) -> Any:
+        def keep(part: str, found: Any) -> Any:
             now[part] = found
             return found
 
-        return network.loop(model.stages[start], read=read, wrote=wrote, start=start)
+        return network.loop(stages[start][:count], read=read, wrote=keep, start=start)
 
-    before = model.end
+    before, used = model.end[order], {"O"}
     for edge in edges:
         writer, reader = edge.split("->")
         removed.setdefault(reader, set()).add(writer)
-        after = end(network.moment(reader) - 1)
-        if np.abs(after - before).max() > tolerance:
-            removed[reader].discard(writer)
-            kept[edge] = 1.0
+        if part_of(reader) not in used:
+            continue
+        after = before
+        for count in (ACDC_FIRST, len(order)):
+            after = end(network.moment(reader) - 1, count)
+            if np.abs(after - before[:count]).max() > tolerance:
+                removed[reader].discard(writer)
+                kept[edge] = 1.0
+                used.add(writer)
+                break
         else:
             before = after
     return {"edges": {"all": kept}}
@@ -138,19 +188,22 @@ def attribution(model: Model, steps: int) -> Found:
 
     The output is measured along the way from the clean to the corrupt end.
     """
-    if 2 * model.clean.nbytes * len(model.network.readers()) > MOST_BYTES:
-        return {}
-    way = model.corrupt_end - model.end
-    gradients: dict[str, Any] = {}
-    for step in range(steps):
-        share = 0.0 if steps == 1 else step / (steps - 1)
-        for name, found in _gradients(model.network, model.clean + share * (model.corrupt - model.clean), way).items():
-            gradients[name] = gradients.get(name, 0.0) + found / steps
-    effects = {}
-    for edge in model.network.edges():
-        writer, reader = edge.split("->")
-        effects[edge] = np.abs((model.moved(writer) * gradients[reader]).sum(axis=(1, 2)))
-    return {"edges": {task: _scaled(scores) for task, scores in model.by_task(effects).items()}}
+    network = model.network
+    readers, writers = network.readers(), network.writers()
+    size = max(1, MOST_BYTES // (4 * 8 * len(readers) * model.clean[0].size))
+    products = np.zeros((len(model.kinds), len(writers), len(readers)))
+    for first in range(0, len(model.kinds), size):
+        places = slice(first, first + size)
+        clean, way = model.clean[places], model.corrupt[places] - model.clean[places]
+        moved = np.stack([model.moved(name)[places].reshape(len(clean), -1) for name in writers], axis=1)
+        for step in range(steps):
+            share = 0.0 if steps == 1 else step / (steps - 1)
+            found = _gradients(network, clean + share * way, model.corrupt_end[places] - model.end[places])
+            gradients = np.stack([found[name].reshape(len(clean), -1) for name in readers], axis=2)
+            products[places] += moved @ gradients / steps
+    effects = {f"{writer}->{reader}": np.abs(products[:, w, r]) for w, writer in enumerate(writers)
+               for r, reader in enumerate(readers) if network.moment(reader) > network.moment(writer)}
+    return {"edges": {task: _scaled(scores) for task, scores in model.by_task(model.all_edges, effects).items()}}
 
 
 def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
@@ -162,29 +215,49 @@ def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
 class TorchLoop:
     """The loop of a network in torch, for gradients."""
 
-    def __init__(self, network: ScoredNetwork) -> None:
+    def __init__(self, network: WiredNetwork) -> None:
         self.network = network
         self.weights = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in network.weights.items()}
 
-    def run(self, x: torch.Tensor, read: Callable[[str, torch.Tensor], torch.Tensor], start: int = 0) -> torch.Tensor:
-        """The card after the loop, from the card at a moment; `read` gives what each part reads."""
-        for n in range(start // 2, self.network.layers):
-            key, query, value, temperature, w1, b1, w2, b2 = (
-                self.weights[f"layers.{n}.{name}"]
-                for name in ("key", "query", "value", "temperature", "w1", "b1", "w2", "b2"))
+    def _layer(self, n: int) -> list[torch.Tensor]:
+        return [self.weights[f"layers.{n}.{name}"]
+                for name in ("key", "query", "value", "temperature", "w1", "b1", "w2", "b2")]
+
+    def run(self, x: torch.Tensor, read: Callable[[str, torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """The card after the loop; `read` gives what each part reads."""
+        for n in range(self.network.layers):
+            key, query, value, temperature, w1, b1, w2, b2 = self._layer(n)
             total = x
-            for h in range(len(key) if start <= 2 * n else 0):
+            for h in self.network.kept_heads[n]:
                 q, k, v = (read(f"L{n}.H{h}.{part}", x) for part in "qkv")
                 scores = temperature[h] * ((key[h] @ k).transpose(-1, -2) @ (query[h] @ q))
                 total = total + value[h] @ v @ torch.softmax(scores, dim=-2)
             x = total
-            for g, units in enumerate(self.network.groups[n]):
+            for g in self.network.kept_groups[n]:
+                units = self.network.groups[n][g]
                 total = total + w2[:, units] @ torch.relu(w1[units] @ read(f"L{n}.G{g}", x) + b1[units])
             x = total + b2
         return read("O", x)
 
+    def rest(self, x: torch.Tensor, stages: Mapping[int, torch.Tensor], start: int) -> torch.Tensor:
+        """The card after the loop, from a card at a moment. Columns that are as in the run `stages` are taken from there."""
+        for n in range(start // 2, self.network.layers):
+            key, query, value, temperature, w1, b1, w2, b2 = self._layer(n)
+            if start <= 2 * n:
+                total = x
+                for h in self.network.kept_heads[n]:
+                    scores = temperature[h] * ((key[h] @ x).transpose(-1, -2) @ (query[h] @ x))
+                    total = total + value[h] @ x @ torch.softmax(scores, dim=-2)
+                x = total
+            other = ((x - stages[2 * n + 1]).abs() > 0).any(dim=1)
+            columns = x.transpose(1, 2)[other]
+            units = self.network.kept_units[n]
+            after = columns + torch.relu(columns @ w1[units].T + b1[units].T) @ w2[:, units].T + b2.T
+            x = stages[2 * n + 2].transpose(1, 2).index_put((other,), after).transpose(1, 2)
+        return x
 
-def _gradients(network: ScoredNetwork, cards: Any, way: Any) -> dict[str, Any]:
+
+def _gradients(network: WiredNetwork, cards: Any, way: Any) -> dict[str, Any]:
     """The gradient of <end, way> at what each reader reads."""
     added: dict[str, torch.Tensor] = {}
 
@@ -199,54 +272,62 @@ def _gradients(network: ScoredNetwork, cards: Any, way: Any) -> dict[str, Any]:
 
 def probe(model: Model) -> Found:
     """For each variable the vectors by which its labels are a linear function of the residual stream."""
-    labels, found = load_file(model.folder / "labels.safetensors"), {}
+    labels, found, solvers = load_file(model.folder / "labels.safetensors"), {}, dict[Any, Any]()
     for name, variable in model.about["variables"].items():
-        cards = model.stages[variable["moment"]][model.shown][..., variable["columns"]]
-        flat = np.moveaxis(cards, 1, 0).reshape(cards.shape[1], -1)
+        place = variable["moment"], tuple(variable["columns"])
+        if place not in solvers:
+            cards = model.seen[0][variable["moment"]][model.shown][..., variable["columns"]]
+            flat = np.moveaxis(cards, 1, 0).reshape(cards.shape[1], -1)
+            solvers[place] = flat, np.linalg.pinv(flat @ flat.T, rcond=1e-12, hermitian=True)
+        flat, inverse = solvers[place]
         wanted = np.moveaxis(labels[name][model.shown].astype(float), 1, 0).reshape(variable["vectors"], -1)
-        vectors = np.linalg.lstsq(flat.T, wanted.T, rcond=1e-9)[0].T
+        vectors = wanted @ flat.T @ inverse
         if vectors.any():
             found[name] = vectors.tolist()
     return {"variables": found}
 
 
 def rotation(model: Model) -> Found:
-    """For each variable an orthogonal basis, trained so that the exchange in it gives the output of a causal model.
+    """For some variables an orthogonal basis, trained so that the exchange in it gives the output of a causal model.
 
-    Exchanges are between any two of the cards that are shown. It starts at random.
+    Variables are chosen by chance among those whose exchange matters. Exchanges are between any two
+    of the cards that are shown. It starts at random.
     """
-    if model.clean.shape[1] > ROTATION_WIDTH:
-        return {}
     generator = np.random.default_rng(0)
-    cards = np.concatenate([model.clean[model.shown], model.corrupt[model.shown]])
-    base, source = cards[generator.integers(len(cards), size=(2, ROTATION_EXCHANGES))]
-    stages: list[dict[int, Any]] = [{}, {}]
-    before = model.network.loop(base, stage=stages[0].setdefault)
-    model.network.loop(source, stage=stages[1].setdefault)
-    loop, found = TorchLoop(model.network), {}
-    for name, variable in model.truth["variables"].items():
+    cards = {moment: np.concatenate([seen[moment][model.shown] for seen in model.seen]) for moment in model.seen[0]}
+    base, source = generator.integers(len(cards[0]), size=(2, ROTATION_EXCHANGES))
+    stages: dict[int, Any] = {}
+    model.network.loop(cards[0][base], stage=stages.setdefault)
+    loop, rest, found = TorchLoop(model.network), RestOfLoop(model.network, stages), dict[str, Any]()
+    names = list(model.truth["variables"])
+    for name in generator.permutation(names).tolist():
+        variable = model.truth["variables"][name]
         moment, columns, basis = variable["moment"], variable["columns"], np.array(variable["basis"])
-        wanted = exchanged(model.network, base, source, moment, columns, basis)
-        if (np.abs(wanted - before) >= NEAR).any():
-            moved = stages[1][moment] - stages[0][moment]
-            first = generator.standard_normal((cards.shape[1], len(basis)))
-            found[name] = _turned(loop, stages[0][moment], moved, columns, moment, wanted, first).tolist()
+        moved = cards[moment][source] - cards[moment][base]
+        wanted = rest.end(moment, np.arange(len(base)), exchange_of(moved, columns, basis))
+        if (np.abs(wanted) >= NEAR).any() and model.accuracy(name, basis) == 1.0:
+            first = generator.standard_normal((len(moved[0]), len(basis)))
+            found[name] = _turned(loop, stages, moved, columns, moment, wanted, first).tolist()
+            if len(found) == ROTATION_VARIABLES:
+                break
     return {"variables": found}
 
 
-def _turned(loop: TorchLoop, start: Any, moved: Any, columns: list[int], moment: int, wanted: Any, first: Any) -> Any:
+def _turned(loop: TorchLoop, stages: Mapping[int, Any], moved: Any, columns: list[int], moment: int, wanted: Any, first: Any
+            ) -> Any:
     """An orthogonal basis by whose exchange the end is nearest to what is wanted, by L-BFGS from a first one."""
     output, places = torch.from_numpy(loop.network.output), torch.tensor(columns)
-    card, more, goal = (torch.from_numpy(np.ascontiguousarray(array)) for array in (start, moved[..., columns], wanted))
-    basis = torch.from_numpy(first).requires_grad_(True)
+    own = {now: torch.from_numpy(np.ascontiguousarray(card)) for now, card in stages.items()}
+    more, goal = (torch.from_numpy(np.ascontiguousarray(array)) for array in (moved[..., columns], wanted))
+    end, basis = own[2 * loop.network.layers], torch.from_numpy(first).requires_grad_(True)
     optimiser = torch.optim.LBFGS([basis], max_iter=ROTATION_STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-12,
                                   tolerance_change=1e-14)
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
         turned = torch.linalg.qr(basis).Q
-        exchanged_card = card.index_add(-1, places, turned @ (turned.T @ more))
-        loss = (output @ loop.run(exchanged_card, lambda part, seen: seen, moment) - goal).square().mean()
+        exchanged_card = own[moment].index_add(-1, places, turned @ (turned.T @ more))
+        loss = (output @ (loop.rest(exchanged_card, own, moment) - end) - goal).square().mean()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
@@ -257,9 +338,9 @@ def _turned(loop: TorchLoop, start: Any, moved: Any, columns: list[int], moment:
 def random_scores(model: Model) -> Found:
     """Chance."""
     generator = np.random.default_rng(0)
-    names = {"nodes": model.network.writers()[1:], "edges": model.network.edges()}
-    scores: Found = {kind: {task: {name: float(generator.random()) for name in some} for task in model.tasks}
-                     for kind, some in names.items()}
+    names = {"nodes": model.all_nodes, "edges": model.all_edges}
+    scores: Found = {kind: {task: {name: float(generator.random()) for name in some}
+                            for task in (*dict.fromkeys(model.kinds.tolist()), "all")} for kind, some in names.items()}
     return {**scores, "variables": {
         name: generator.standard_normal((each["vectors"], model.clean.shape[1])).tolist()
         for name, each in model.about["variables"].items()}}
@@ -271,53 +352,108 @@ METHODS: Mapping[str, Callable[[Model], Found]] = {
     "empty": lambda model: {"nodes": {}, "edges": {}, "variables": {}}}
 
 
-def variable_rows(model: Model, answer: Found) -> Iterator[dict[str, Any]]:
-    """Scores of variables on the pairs that a method has not seen."""
+def variable_rows(model: Model, method: str, answer: Found) -> Iterator[dict[str, Any]]:
+    """Scores of variables on pairs that a method has not seen. The rotation is scored on the variables it was asked for."""
     if "variables" in answer:
-        clean, corrupt = model.clean[model.held_out], model.corrupt[model.held_out]
-        for name, variable in model.truth["variables"].items():
-            basis = np.array(answer["variables"].get(name, np.zeros((0, clean.shape[1]))))
-            figure = accuracy(model.network, clean, corrupt, variable, basis)
+        for name in answer["variables"] if method == "rotation" else model.about["variables"]:
+            figure = model.accuracy(name, answer["variables"].get(name, []))
             yield {"model": model.folder.name, "kind": "variables", "task": name, "accuracy": figure}
 
 
-def chosen_models(folder: Path, only: str, share: int, part: int) -> list[Path]:
-    """The folders of one part of so many, dealt out by machine and the digests of their names."""
-    def key(path: Path) -> tuple[str, str]:
-        return path.name.partition("-")[0], hashlib.sha256(path.name.encode()).hexdigest()
+@dataclass(frozen=True)
+class BaselineJob:
+    """The baselines of one model."""
 
-    return sorted(sorted((path for path in (folder / "models").iterdir() if only in path.name), key=key)[part::share])
+    folder: str
+    methods: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return Path(self.folder).name
+
+    group = key
 
 
-def rows_of(folder: Path, models: list[Path], methods: list[str]) -> Iterator[dict[str, Any]]:
-    """Scores of all methods on some models."""
-    for path in models:
-        model = Model(path)
-        for method in methods:
-            began = time.process_time()
-            answer = METHODS[method](model)
-            seconds = time.process_time() - began
-            graphs = {kind: each for kind, each in answer.items() if kind != "variables"}
-            for row in (*score(folder, {path.name: graphs}), *variable_rows(model, answer)):
-                if not (method == "acdc" and row["task"] != "all"):
-                    yield {"method": method, "seconds": seconds, **row}
-            print(f"{path.name} {method} {seconds:.1f} CPU s", flush=True)
+def run_baselines(job: BaselineJob) -> dict[str, Any]:
+    """The job of a worker: scores of all methods on a model."""
+    torch.set_num_threads(1)
+    path, rows, seconds = Path(job.folder), [], {}
+    model = Model(path)
+    for method in job.methods:
+        began = time.process_time()
+        answer = METHODS[method](model)
+        seconds[method] = time.process_time() - began
+        graphs = {kind: each for kind, each in answer.items() if kind != "variables"}
+        for row in (*score(path.parent.parent, {path.name: graphs}), *variable_rows(model, method, answer)):
+            if not (method == "acdc" and row["task"] != "all"):
+                rows.append({"method": method, **row})
+    return {"rows": rows, "seconds": seconds}
+
+
+def variant_of(model: str) -> str:
+    """Of a model's name: what is hidden in it."""
+    return next(name for name in ("plain", "permuted", "idle-rotated", "rotated", "idle") if model.endswith(f"-{name}"))
+
+
+def table(found: Mapping[str, Mapping[str, Any]], by: Callable[[str], str] = lambda model: "all") -> str:
+    """Means over models, task `all`, as Markdown; a row for each method, question, and group of models."""
+    groups: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
+    for model, each in found.items():
+        for row in each["rows"]:
+            if row["kind"] == "variables" or row["task"] == "all":
+                groups.setdefault((row["method"], row["kind"], by(model)), {}).setdefault(model, []).append(row)
+    lines = ["| method | asked | of | models | precision | recall | ROC | accuracy | CPU s a model |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for (method, kind, name), models in groups.items():
+        cells = []
+        for figure in FIGURES:
+            means = [np.mean(values) for rows in models.values()
+                     if (values := [row[figure] for row in rows if row.get(figure) == row.get(figure, np.nan)])]
+            cells.append(f"{np.mean(means):.2f}" if means else "")
+        cost = float(np.mean([found[model]["seconds"][method] for model in models]))
+        lines.append(f"| {method} | {kind} | {name} | {len(models)} | {' | '.join(cells)} | {cost:.1f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("set", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="The folder of the results, a file a model.")
+    parser.add_argument("--only", default="", help="Only models whose names have one of these texts, with commas.")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--table", action="store_true", help="Run nothing: print the tables of what is there.")
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+
+    def file_of(name: str) -> Path:
+        return Path(given.output) / f"{name}.json"
+
+    def keep(rows: Sequence[tuple[BaselineJob, dict[str, Any]]]) -> None:
+        for job, row in rows:
+            if row["status"] == "ok":
+                write_whole(file_of(job.key), json.dumps(row))
+            else:
+                print(f"{job.key}: {row['status']}, {row['message']}", flush=True)
+
+    wanted = given.only.split(",")
+    folders = sorted(path for path in (given.set / "models").iterdir() if any(text in path.name for text in wanted))
+    jobs = [BaselineJob(str(path.resolve()), tuple(given.methods.split(","))) for path in folders]
+    left = [job for job in jobs if not file_of(job.key).exists()]
+    if not given.table:
+        with workers_of(given.workers, None) as executor:
+            dispatch(left, "benchmarks.ground_truth_baselines:run_baselines", keep, executor, limit=LIMIT,
+                     workers=worker_count(given.workers, executor), done=len(jobs) - len(left), progress=_show)
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(given.output.glob("*.json"))}
+    print(f"{len(found)} of {len(jobs)} models\n\n{table(found)}\n\n{table(found, variant_of)}")
+
+
+def _show(progress: SweepProgress) -> None:
+    print(progress, flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("set", type=Path)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--share", type=int, default=1)
-    parser.add_argument("--part", type=int, default=0)
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("-o", "--output", type=Path, help="Write all rows, as JSON.")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    chosen = given.methods.split(",")
-    every = list(rows_of(given.set, chosen_models(given.set, given.only, given.share, given.part), chosen))
-    if given.output:
-        given.output.write_text(json.dumps(every))
-    for name in chosen:
-        some = [row for row in every if row["method"] == name]
-        print(f"\n{name}\n\n{summary(some)}")
+    from benchmarks import ground_truth_baselines
+
+    ground_truth_baselines.main()  # workers know jobs by the name of their module

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-import punchcard
 from punchcard.errors import PunchcardError
-from punchcard.export.copies import with_copies
+from punchcard.export.disguise import Disguise, Disguised
 from punchcard.ground_truth.collection import make_set
 from punchcard.ground_truth.making import built
 from punchcard.ground_truth.models import VARIANTS, specs
@@ -85,20 +84,30 @@ def add_for(reader: str, moved: Any, part: str, card: Any) -> Any:
     return card + moved if part == reader else card
 
 
-def test_idle_parts_look_like_real_ones() -> None:
-    machine = punchcard.build(punchcard.load(EXAMPLES / "multiply.subleq"), design="two-layer", word_bits=8)
-    layers = machine.weights.layers
-    copied = with_copies(layers, 0.5, np.random.default_rng(3))
-    assert sum(map(len, copied.heads)) > 0
-    for layer, wide, heads, units in zip(layers, copied.layers, copied.heads, copied.units, strict=True):
-        for place, real in enumerate(heads.tolist(), start=layer.heads):
-            for matrix in (wide.value, wide.key, wide.query):
-                assert np.linalg.norm(matrix[place]) == np.linalg.norm(matrix[real])
-                assert np.linalg.matrix_rank(matrix[place]) == np.linalg.matrix_rank(matrix[real])
-        for place, unit in enumerate(units.tolist(), start=layer.hidden):
-            assert np.linalg.norm(wide.w2[:, place]) == np.linalg.norm(wide.w2[:, unit])
-        own = machine.layout.width
-        assert not wide.w1[:, own:].any(), "nothing reads an idle row"
+IDLE = sorted({each.name.removesuffix("-idle") for each in specs("small", 4) if each.variant == "idle"})
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_idle_parts_cannot_be_told_by_weights_or_cards(name: str) -> None:
+    """Exchange rows and idle rows: the parts change places, and weights and cards are what they were."""
+    machine, _ = built(next(each for each in specs("small", 4) if each.name == f"{name}-idle"))
+    hidden = Disguised(machine, Disguise(copies=1.0))
+    own, rows = machine.layout.width, hidden.copied.shadowed
+    exchange = np.arange(own + len(rows))
+    exchange[rows], exchange[own:] = own + np.arange(len(rows)), rows
+    assert np.array_equal(hidden.entry[exchange], hidden.entry), "cards are what they were"
+    for layer, wide in zip(machine.weights.layers, hidden.plain, strict=True):
+        heads, units = (np.roll(np.arange(2 * count), count) for count in (layer.heads, layer.hidden))
+        assert (wide.heads, wide.hidden) == (len(heads), len(units)), "each part has a copy"
+        assert not any(read[..., own:].any() for read in (
+            wide.key[: layer.heads], wide.query[: layer.heads], wide.value[: layer.heads], wide.w1[: layer.hidden])), (
+            "nothing of the machine reads an idle row")
+        for array, other in ((wide.key, wide.key[heads][..., exchange]), (wide.query, wide.query[heads][..., exchange]),
+                             (wide.value, wide.value[heads][:, exchange][..., exchange]),
+                             (wide.temperature, wide.temperature[heads]), (wide.w1, wide.w1[units][:, exchange]),
+                             (wide.b1, wide.b1[units]), (wide.b2, wide.b2[exchange]),
+                             (wide.w2, wide.w2[exchange][:, units])):
+            assert np.array_equal(array, other)
 
 
 def answers(made: Path, kind: str) -> dict[str, Any]:
@@ -262,7 +271,18 @@ def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
-    for text, wanted in (("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "no truth about a model 'x'")):
+    name, nan = names(made)[0], float("nan")
+    width = json.loads((made / "models" / name / "model.json").read_text())["width"]
+    about = [({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
+             ({"nodes": {"all": {"L0.H0": nan}}}, "L0.H0: NaN is not a score"), ({"nodes": []}, "[] is not an object"),
+             ({"nodes": {"al": {}}}, "nodes: there is no 'al'"), ({"node": {}}, "there is no 'node'; there are"),
+             ({"edges": {"all": {"I->O": "1"}}}, 'I->O: "1" is not a score'), ({"variables": {"w": []}}, "there is no 'w'"),
+             ({"variables": {"v0": [[nan] * width]}}, "v0: a vector has an entry that is not a finite number"),
+             ({"variables": {"v0": [[1.0], [1.0, 2.0]]}}, f"v0: vectors of {width} numbers are wanted"),
+             ({"variables": {"v0": np.eye(width).tolist()}}, f"v0: {width} vectors, the variable has ")]
+    texts = [("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "there is no model 'x'"),
+             ('{"../models/x": {}}', "there is no model '../models/x'"), ('{"x": {}, "x": {}}', "'x' is there twice")]
+    for text, wanted in (*texts, *((json.dumps({name: answer}), wanted) for answer, wanted in about)):
         (tmp_path / "wrong.json").write_text(text)
         ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "wrong.json")
         assert ran.exit_code == 2

@@ -19,6 +19,7 @@ import pytest
 
 import punchcard
 from punchcard.errors import StorageError, SweepError, WorkerError
+from punchcard.folders import alone_in
 from punchcard.sweep import dispatch as dispatching
 from punchcard.sweep.changes import changed, rounded
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -29,6 +30,7 @@ from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, 
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 from tests.sweep_jobs import LIMIT, WORK, SmallJob, expected
+from tests.test_riscv_c import runs
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: sweeps are not tested")
 FIRST = EXAMPLES / "sweeps" / "first.toml"
@@ -82,6 +84,19 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namout = 1", r"amout is not a field.*amount"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = []", "an empty list"),
     ("[[build]]\nprogram = 'P'\n[[change]]\namount = 1", "has no kind"),
+    ("limit = inf\n[[build]]\nprogram = 'P'", "limit=inf.*finite"),
+    ("[[build]]\nprogram = 5", "program = 5: it must be a file, or a list of files"),
+    ("[[build]]\nprogram = []", r"program = \[\]: a build needs a file"),
+    ("[[build]]\nprogram = 'P'\nset = 5", "set = 5: it must be first values by name"),
+    ("[[build]]\nprogram = 'P'\nset = ['a']", r"set = \['a'\]: it must be first values by name"),
+    ("[[build]]\nprogram = 'P'\nvalues = {a = 1}", r"values = .* in a \[\[build\]\]: write set"),
+    ("[[build]]\nprogram = 'P'\nmachines = 5", "machines = 5: it must be a list of 'module:Class'"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'", "'weight-noise' has no amount"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = 'big'", "amount='big'.*it must be a number"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = true", "amount=True.*it must be a number"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 8", "to=8 of a change: it must be a text"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int8'\nlayer = 1.5", "layer=1.5 of a change"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'rounding'\nto = 'int8'\namount = 2", "it does nothing there"),
 ])
 def test_files_that_are_not_sweeps(text: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "P").write_text("x")
@@ -259,6 +274,13 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
         results.table()
 
 
+def test_one_process_at_a_time_works_in_a_folder(whole: Any) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        with alone_in(whole.folder), pytest.raises(StorageError, match="another process is at work in"):
+            small().run(whole.folder, executor=executor, resume=True)
+        assert len(small().run(whole.folder, executor=executor, resume=True)) == 10
+
+
 def test_a_full_disk_stops_a_sweep_and_spoils_nothing(whole: Any, tmp_path: Path) -> None:
     """A file that may not grow is as a disk that is full: the writer gets an error in the middle of a part."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -355,6 +377,20 @@ def test_wrong_commands(words: tuple[Any, ...], wanted: str) -> None:
     ran = invoke(*words)
     assert ran.exit_code == 2
     assert wanted in ran.stderr
+
+
+def test_a_worker_ends_in_the_middle_of_a_call_when_its_caller_is_killed(tmp_path: Path) -> None:
+    program = ("import os, sys, time\nfrom punchcard.workers.lanes import ProcessLane\nlane = ProcessLane()\n"
+               "open(sys.argv[1], 'w').write(str(lane.call(os.getpid, (), None)))\nlane.call(time.sleep, (600,), None)")
+    note = tmp_path / "worker"
+    with subprocess.Popen([sys.executable, "-c", program, str(note)]) as caller:
+        while not (note.exists() and note.read_text()):
+            time.sleep(0.02)
+        caller.kill()
+    stat, last = Path(f"/proc/{note.read_text()}/stat"), time.monotonic() + 30
+    while runs(stat):
+        assert time.monotonic() < last, "the worker goes on without its caller"
+        time.sleep(0.02)
 
 
 def test_a_call_that_takes_too_long() -> None:

@@ -7,6 +7,7 @@ are replaced, one by one, after the last of them was written. Others are left al
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Collection, Iterator
@@ -102,3 +103,20 @@ def _moved(part: Path, place: Path) -> None:
             target.mkdir(exist_ok=True)
         else:
             os.replace(path, target)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Work in a folder that no other process works in; where one does, this is refused. It ends with the process."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StorageError(f"another process is at work in {str(folder)!r}: wait for its end, or choose another folder"
+                               ) from None
+        except OSError:
+            pass  # a file system that has no locks
+        yield
+    finally:
+        os.close(place)

@@ -10,10 +10,11 @@ from punchcard.cli.options import json_option, memory_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import check_writable, read_json, write_whole
+from punchcard.files import check_writable, read_whole, write_whole
 from punchcard.formatting import plural
 
 MOST_BYTES = 1 << 30
+WHAT = "file of answers with an object for each model"
 
 
 @click.group(name="ground-truth")
@@ -55,13 +56,16 @@ def make(
 @json_option
 def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
     """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
+    from punchcard.ground_truth.score import parsed, summary
     from punchcard.ground_truth.score import score as scored
-    from punchcard.ground_truth.score import summary
 
     if output is not None:
         check_writable(output)
-    given = read_json(answers, "file of answers with an object for each model", limit=MOST_BYTES)
-    if not all(isinstance(each, dict) for each in given.values()):
+    try:
+        given = parsed(read_whole(answers, WHAT, limit=MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise PunchcardError(f"{str(answers)!r} is not JSON: {error}; it should be a {WHAT}") from None
+    if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
         raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
     try:
         rows = scored(folder, given)

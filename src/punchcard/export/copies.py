@@ -1,9 +1,13 @@
-"""Idle copies: parts of a layer that look like real ones, since they are copies of real ones that write to idle rows.
+"""Idle copies: a part of the machine is there twice, and the second is idle.
 
-Some row blocks are chosen. Every head and hidden unit that writes them is there twice: the copy has the same K, Q, V and
-temperature, or the same row of W1 and entry of b1, and writes the same numbers to an idle row instead. So an idle row is the
-real one less what that began with, and it stays within bounds. Rank and norm of an idle part are those of a real one; what
-tells it apart is that nothing reads what it writes.
+Some row blocks are chosen. An idle row stands beside each of their rows and begins with the same number. Every head and
+hidden unit that writes these rows is there twice: the copy has the same K, Q, V and temperature, or the same row of W1,
+entry of b1 and column of W2, but reads and writes the idle rows instead of the rows that they stand beside. So an idle row
+always holds what its row holds, and nothing of the machine reads it.
+
+With copies of all rows that are written, the exchange of rows and idle rows turns real parts into idle ones and the weights
+into themselves. So nothing of the weights or the cards can tell idle parts; only the output, which has the real rows, does.
+With fewer, a part without a copy is known to be real.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from punchcard.transformer.weights import NAMES, LayerArrays
 class Copied:
     """Layers with copies: the first parts of each layer are the machine's own.
 
-    shadowed   for each idle row the row that it is a copy of
+    shadowed   for each idle row the row that it stands beside
     heads      for each layer the heads that were copied, in the order of the copies
     units      for each layer the hidden units that were copied
     """
@@ -66,12 +70,20 @@ def _copied(layer: LayerArrays, rows: AnyArray) -> tuple[LayerArrays, AnyArray, 
     wide = LayerArrays(**arrays)
     heads = np.array([h for h in range(layer.heads) if layer.value[h][rows].any()], dtype=np.intp)
     units = np.flatnonzero(layer.w2[rows].any(axis=0))
-    value, outer, constant = wide.value[heads].copy(), wide.w2[:, units].copy(), wide.b2.copy()
-    value[:, width:], value[:, :width] = wide.value[heads][:, rows], 0.0
+    value, outer, constant = _beside(wide.value[heads], rows), wide.w2[:, units].copy(), wide.b2.copy()
+    value[:, width:], value[:, :width] = value[:, rows], 0.0
     outer[width:], outer[:width] = wide.w2[rows][:, units], 0.0
     constant[width:] = wide.b2[rows]
     return replace(
-        wide, key=np.concatenate([wide.key, wide.key[heads]]), query=np.concatenate([wide.query, wide.query[heads]]),
+        wide, key=np.concatenate([wide.key, _beside(wide.key[heads], rows)]),
+        query=np.concatenate([wide.query, _beside(wide.query[heads], rows)]),
         value=np.concatenate([wide.value, value]), temperature=np.concatenate([wide.temperature, wide.temperature[heads]]),
-        w1=np.vstack([wide.w1, wide.w1[units]]), b1=np.vstack([wide.b1, wide.b1[units]]),
+        w1=np.vstack([wide.w1, _beside(wide.w1[units], rows)]), b1=np.vstack([wide.b1, wide.b1[units]]),
         w2=np.hstack([wide.w2, outer]), b2=constant), heads, units
+
+
+def _beside(matrices: AnyArray, rows: AnyArray) -> AnyArray:
+    """Matrices that read the idle rows, which are the last, instead of the rows that they stand beside."""
+    found = matrices.copy()
+    found[..., found.shape[-1] - len(rows) :], found[..., rows] = matrices[..., rows], 0.0
+    return found

@@ -5,7 +5,8 @@ With an orthogonal R, rows x become x' = R x, and the same equation holds for th
     K' = K R^T    Q' = Q R^T    V' = R V R^T    W1' = W1 R^T    b1' = b1    W2' = R W2    b2' = R b2
 
 Scores, hidden units and all that the model computes stay as they were: only the basis of the rows is another. A card goes
-in by `readin` (R, without the columns of idle rows, which begin as 0) and comes out by `readout`, its transpose. R is
+in by `readin`: R after its idle rows are added, which begin as 0, or those of copies as the rows that they stand beside. It
+comes out by `readout`: the machine's rows of R^T. R is
 
     permuted rows in another order and with other signs. No number is rounded, for any card.
     random   any rotation, each as likely. Its entries are rounded, so the rows come back but for rounding.
@@ -126,8 +127,11 @@ class Disguised:
         self.copied = with_copies(machine.weights.layers, disguise.copies, generator)
         width = machine.layout.width + len(self.copied.shadowed) + disguise.idle_rows
         self.rotation = rotation(disguise.rotation, width, generator)
-        self.readin: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width])
-        self.readout: Array = np.ascontiguousarray(self.readin.T)
+        self.entry: Array = np.eye(width, machine.layout.width)
+        """By which a card gets its idle rows, in the machine's own basis: those of copies begin as their rows do."""
+        self.entry[machine.layout.width + np.arange(len(self.copied.shadowed)), self.copied.shadowed] = 1.0
+        self.readin: Array = np.ascontiguousarray(self.rotation @ self.entry)
+        self.readout: Array = np.ascontiguousarray(self.rotation[:, : machine.layout.width].T)
         self.orders: list[Order] = []
         self.plain: list[LayerArrays] = []
         """The layers with their idle parts, in the machine's own basis and order: its own parts come first."""

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import read_whole, write_whole
+from punchcard.folders import alone_in
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.contents import SCORE
@@ -61,8 +63,18 @@ def make_set(
     asked = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__}
     if os.path.exists(place / MANIFEST):
         return _whole(place, asked, jobs, resume)
-    made = _begun(place, {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}, jobs, resume)
+    begun = {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}
+    _begin(place, begun, resume)
+    with alone_in(place):
+        made = _made(place, jobs)
+        return _complete(place, asked, jobs, made, workers_of(workers, ray, executor), workers, progress)
 
+
+def _complete(
+    place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], made: dict[str, dict[str, Any]],
+    executor: AbstractContextManager[Executor], workers: int | None, progress: Callable[[SweepProgress], None] | None,
+) -> dict[str, Any]:
+    """Make the models that are missing, and then what is said of all of them."""
     def keep(rows: Sequence[tuple[ModelSpec, dict[str, Any]]]) -> None:
         for spec, row in rows:
             if row["status"] != "ok":
@@ -70,7 +82,7 @@ def make_set(
             made[spec.name] = row["about"]
 
     left = [job for job in jobs if job.name not in made]
-    with workers_of(workers, ray, executor) as chosen:
+    with executor as chosen:
         count = worker_count(workers, chosen)
         dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
     manifest = {**asked, "models": {job.name: made[job.name] for job in jobs}}
@@ -93,8 +105,14 @@ def _whole(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], res
     return manifest
 
 
-def _begun(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> dict[str, dict[str, Any]]:
-    """Begin a set, or go on with one. The models that are made, with what the manifest says of them."""
+def _made(place: Path, jobs: Sequence[ModelSpec]) -> dict[str, dict[str, Any]]:
+    """The models that are made, with what the manifest says of them."""
+    records = {job.name: record_of(place, job.name) for job in jobs}
+    return {name: _read(record) for name, record in records.items() if record.exists()}
+
+
+def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
+    """Begin a set, or go on with one."""
     begun = place / MADE / BEGUN
     if os.path.exists(begun):
         if not resume:
@@ -102,15 +120,13 @@ def _begun(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], res
         if _read(begun) != asked:
             raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
                                  "another folder")
-        records = {job.name: record_of(place, job.name) for job in jobs}
-        return {name: _read(record) for name, record in records.items() if record.exists()}
+        return
     try:
         (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
         (place / MADE).mkdir(exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
     write_whole(begun, json.dumps(asked))
-    return {}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -135,13 +151,14 @@ Each model is a small transformer that executes one instruction of a computer in
 so it is known which of its parts matter for what. A method of interpretability is given `models/NAME` without `truth.json`,
 and says which nodes and edges matter, or where a variable is; `score.py` says how well.
 
-| machine | variant | models | of them test | nodes that matter | edges that matter |
+| machine | variant | models | of them test | nodes that matter (of the others) | edges that matter (of the others) |
 |---|---|---|---|---|---|
 {lines}
 
 `plain`: a row is a row of the machine. `permuted`: rows in another order with other signs. `rotated`: the residual stream is
-rotated by an orthogonal matrix of multiples of 1/8. `idle`: about half of the rows have idle copies, with copies of the
-heads and hidden units that write them; by rank and norm they are as real ones are.
+rotated by an orthogonal matrix of multiples of 1/8. `idle`: all rows that layers write have idle copies, with copies of the
+heads and hidden units that write them, which read idle rows too. Weights and cards are the same when both are exchanged, so
+`output` alone tells which are real.
 
 | file of a model | what it is |
 |---|---|
@@ -165,5 +182,9 @@ machine: the writer writes a row that the reader reads.
 
 
 def _range(some: Sequence[Mapping[str, Any]], name: str) -> str:
-    low, high = (choose(each[name] / each[f"{name}_of"] for each in some) for choose in (min, max))
+    """Of the models whose truth is not kept apart."""
+    shares = [each[name] / each[f"{name}_of"] for each in some if name in each]
+    if not shares:
+        return ""
+    low, high = min(shares), max(shares)
     return f"{100 * low:.0f} %" if low == high else f"{100 * low:.0f} to {100 * high:.0f} %"

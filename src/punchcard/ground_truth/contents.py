@@ -102,7 +102,7 @@ class ModelContents:
     def truth(self) -> Truth:
         """Labels of nodes and edges, in the machine's basis."""
         plain = network_of(self.hidden.plain, self.groups)
-        return TruthMaker(plain, self.machine.layout.width, self.pairs, self._idle).truth()
+        return TruthMaker(plain, self.hidden.entry, self.pairs, self._idle).truth()
 
     @cached_property
     def variables(self) -> dict[str, dict[str, Any]]:
@@ -110,7 +110,7 @@ class ModelContents:
         layout = self.machine.layout
         places = {region.name: layout.region(region.name) for region in layout.regions}
         return variables_of(circuit_of(self.machine), {name: (at.start, at.stop) for name, at in places.items()},
-                            self.hidden.readin)
+                            self.hidden.readout)
 
     def counts(self) -> dict[str, int]:
         """How many nodes and edges matter for some pair, and how many there are."""
@@ -135,7 +135,7 @@ class ModelContents:
         scale, kept = _compact(self.cards)
         return {
             MODEL: to_bytes(dict(self.hidden.weights.state())),
-            CARDS: to_bytes({**kept, "output": self.hidden.readin @ self.hidden.readout}),
+            CARDS: to_bytes({**kept, "output": self.hidden.readout.T @ self.hidden.readout}),
             LABELS: to_bytes(self._labels()),
             PUBLIC: self._public(scale),
             SCORE: Path(score.__file__).read_bytes(),

@@ -14,7 +14,7 @@ from typing import Any
 
 from punchcard.export.disguise import Disguise, Rotation
 
-COPIES = 0.5
+COPIES = 1.0
 VARIANTS: Mapping[str, tuple[Rotation, float]] = {
     "plain": ("none", 0.0), "permuted": ("permuted", 0.0), "rotated": ("exact", 0.0), "idle": ("permuted", COPIES),
     "idle-rotated": ("exact", COPIES)}

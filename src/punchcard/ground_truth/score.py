@@ -7,7 +7,8 @@ An answer is a JSON object, by the names of models; for the folder of one model 
     "nodes": {"data": {"L0.H1": 0.9, ...}}              how surely a node matters, by task. A task that is not
                                                         named is not scored; a node that is not named has 0
     "edges": {"data": {"L0.H1->L1.G3": 0.9, ...}}       the same for edges
-    "variables": {"v0": [[...], ...]}                   vectors of the model's width that span a variable's subspace
+    "variables": {"v0": [[...], ...]}                   vectors of the model's width that span a variable's subspace: at
+                                                        most as many as `model.json` says
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
@@ -171,6 +172,7 @@ def accuracy(network: ScoredNetwork, clean: Array, corrupt: Array, variable: Map
 
 def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """The rows of a model: what was scored, the task or variable, and the figures."""
+    check_answer(folder.name, truth, answer)
     for kind in ("nodes", "edges"):
         for task, labels in truth[kind].items():
             if kind in answer and (task in answer[kind] or not answer[kind]):
@@ -181,9 +183,49 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
         for name, variable in truth["variables"].items():
             if name in answer["variables"] or not answer["variables"]:
                 basis = np.array(answer["variables"].get(name, np.zeros((0, width))), dtype=float)
-                if basis.ndim != 2 or basis.shape[1] != width:
-                    raise SystemExit(f"{folder.name}, {name}: vectors of {width} numbers are wanted")
                 yield {"kind": "variables", "task": name, "accuracy": accuracy(network, clean, corrupt, variable, basis)}
+
+
+def check_answer(model: str, truth: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    """Refuse what is not an answer about a model: names that it does not have, and what are not numbers."""
+    named(model, answer, ("nodes", "edges", "variables"))
+    for kind in ("nodes", "edges"):
+        for task, scores in named(f"{model}, {kind}", answer.get(kind, {}), truth[kind]).items():
+            where = f"{model}, {kind}, {task}"
+            for name, value in named(where, scores, truth[kind][task]).items():
+                if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+                    raise SystemExit(f"{where}, {name}: {json.dumps(value)[:60]} is not a score, which is a number")
+    for name, vectors in named(f"{model}, variables", answer.get("variables", {}), truth["variables"]).items():
+        most, width = np.shape(truth["variables"][name]["basis"])
+        try:
+            basis = np.array(vectors, dtype=float).reshape(len(vectors), width)
+        except (ValueError, TypeError):
+            raise SystemExit(f"{model}, variables, {name}: vectors of {width} numbers are wanted") from None
+        if len(basis) > most:
+            raise SystemExit(f"{model}, variables, {name}: {len(basis)} vectors, the variable has {most}")
+        if not np.isfinite(basis).all():
+            raise SystemExit(f"{model}, variables, {name}: a vector has an entry that is not a finite number")
+
+
+def named(where: str, given: Any, known: Iterable[str]) -> dict[str, Any]:
+    """An object all of whose names are known; else it is refused."""
+    if not isinstance(given, dict):
+        raise SystemExit(f"{where}: {json.dumps(given)[:60]} is not an object")
+    for name in given.keys() - set(known):
+        raise SystemExit(f"{where}: there is no {name!r}; there are {', '.join(sorted(known)[:12])}")
+    return given
+
+
+def parsed(text: str | bytes) -> Any:
+    """Answers from their file. A name that is there twice is refused: one of the two would be lost."""
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
 
 
 def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -203,7 +245,11 @@ def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
     """The folders of models with the answers about them: of a set, or of one model."""
     public = place / "model.json"
     if not public.exists():
-        return {place / "models" / name: answer for name, answer in answers.items()}
+        models = {path.name: path for path in sorted((place / "models").glob("*"))}
+        for name in answers:
+            if name not in models:
+                raise SystemExit(f"there is no model {name!r} in {place}")
+        return {models[name]: answer for name, answer in answers.items()}
     return {place: answers.get(json.loads(public.read_text())["name"], answers)}
 
 
@@ -239,7 +285,13 @@ def main() -> None:
     parser.add_argument("set", type=Path)
     parser.add_argument("--answers", type=Path, required=True)
     given = parser.parse_args()
-    print(summary(score(given.set, json.loads(given.answers.read_text()))))  # noqa: T201
+    try:
+        answers = parsed(given.answers.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise SystemExit(f"{given.answers}: {error}") from None
+    if not isinstance(answers, dict):
+        raise SystemExit(f"{given.answers}: answers are an object with an object for each model")
+    print(summary(score(given.set, answers)))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -36,15 +36,17 @@ class Truth:
 
 
 class TruthMaker:
-    """Patches every node and edge of a network in the machine's basis, with the first `own` rows the machine's.
+    """Patches every node and edge of a network in the machine's basis, whose first rows are the machine's.
+
+    `entry` gives a card of the machine its idle rows.
 
     What a part gives more is added to the clean card at the moment after that part, and the loop goes on from there. Pairs
     are taken in blocks, so that memory is bounded; a label that is true for all kinds of a block's pairs is not asked again.
     """
 
-    def __init__(self, network: ScoredNetwork, own: int, pairs: Sequence[CardPair], idle: frozenset[str]) -> None:
-        self.network, self.own, self.idle, self.pairs = network, own, idle, list(pairs)
-        self.width = width = network[0, "w1"].shape[1]
+    def __init__(self, network: ScoredNetwork, entry: AnyArray, pairs: Sequence[CardPair], idle: frozenset[str]) -> None:
+        self.network, self.entry, self.idle, self.pairs = network, entry, idle, list(pairs)
+        self.width, self.own = width, own = entry.shape
         self.writers = network.writers()
         self.kinds = np.array([pair.kind for pair in pairs])
         self.reads: dict[str, AnyArray] = {"O": np.arange(width) < own}
@@ -100,8 +102,7 @@ class _PatchedBlock:
     def __init__(self, maker: TruthMaker, places: AnyArray) -> None:
         self.network, self.own = maker.network, maker.own
         pairs = [maker.pairs[place] for place in places.tolist()]
-        pad = ((0, 0), (0, maker.width - maker.own), (0, 0))
-        clean, corrupt = (np.pad(np.stack([getattr(pair, name) for pair in pairs]), pad) for name in ("clean", "corrupt"))
+        clean, corrupt = (maker.entry @ np.stack([getattr(pair, name) for pair in pairs]) for name in ("clean", "corrupt"))
         self.given: dict[str, AnyArray] = {}
         other: dict[str, AnyArray] = {}
         self.stages: dict[int, AnyArray] = {}
@@ -147,7 +148,7 @@ def part_of(reader: str) -> str:
     return reader[:-2] if reader[-2:] in (".q", ".k", ".v") else reader
 
 
-def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readin: AnyArray) -> dict[str, dict[str, Any]]:
+def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readout: AnyArray) -> dict[str, dict[str, Any]]:
     """Where variables are in a model: at which moment, in which columns, and vectors that span them; by short names."""
     found: dict[str, dict[str, Any]] = {}
     columns = max(stop for _, stop in regions.values())
@@ -156,5 +157,5 @@ def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readi
         rows = range(node.number, node.number + int(node.about["rows"]))
         first, stop = regions[each.region] if each.region is not None else (0, columns)
         found[f"v{number}"] = {"name": each.name, "decode": each.decode, "moment": each.moment,
-                               "columns": list(range(first, stop)), "basis": readin[:, rows].T.tolist()}
+                               "columns": list(range(first, stop)), "basis": readout[rows].tolist()}
     return found

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from punchcard import __version__
 from punchcard.errors import SweepError
+from punchcard.folders import alone_in
 from punchcard.sweep.chunk import run_job
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.sweep.job import SweepJob
@@ -45,18 +46,19 @@ def run_sweep(
     about = {"name": sweep.name, "jobs": len(jobs), "key": sweep.key, "punchcard": __version__, "seeds": sweep.seeds,
              "loops": sweep.loops, "engines": list(sweep.engines)}
     results = Results.begin(folder, about, resume=resume)
-    made = results.keys()
-    left = [job for job in jobs if job.key not in made]
-    if not left:
-        return results
 
     def keep(rows: Sequence[tuple[SweepJob, dict[str, Any]]]) -> None:
         results.add([row_of(job, row) for job, row in rows])
 
-    with workers_of(workers, ray, executor) as chosen:
-        count = worker_count(workers, chosen)
-        dispatch(left, MEASURE, keep, chosen, workers=count, limit=sweep.limit, done=len(jobs) - len(left),
-                 progress=progress)
+    with alone_in(results.folder):
+        made = results.keys()
+        left = [job for job in jobs if job.key not in made]
+        if not left:
+            return results
+        with workers_of(workers, ray, executor) as chosen:
+            count = worker_count(workers, chosen)
+            dispatch(left, MEASURE, keep, chosen, workers=count, limit=sweep.limit, done=len(jobs) - len(left),
+                     progress=progress)
     return results
 
 

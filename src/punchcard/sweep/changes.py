@@ -28,16 +28,28 @@ from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 if TYPE_CHECKING:
     from torch import Tensor
 
-KINDS = ("none", "weight-noise", "activation-noise", "bit-flips", "rounding")
 WHERE = ("all", "nonzero")
 BITS = ("any", "sign", "exponent", "mantissa")
 INT8 = "int8"
 ROUNDINGS = (*FORMATS, INT8)
+PLACES = ("layer", "tensor")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "none": (), "weight-noise": ("amount", "where", *PLACES), "activation-noise": ("amount", "layer"),
+    "bit-flips": ("amount", "bits", "where", *PLACES), "rounding": ("to", *PLACES)}
+"""The kinds, and what each has."""
+KINDS = tuple(FIELDS)
+TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "kind": ((str,), "a text"), "amount": ((int, float), "a number"), "to": ((str,), "a text"),
+    "layer": ((int, type(None)), "a number without a point"), "tensor": ((str,), "a text"), "where": ((str,), "a text"),
+    "bits": ((str,), "a text")}
 WORDS: Mapping[str, type[np.unsignedinteger[Any]]] = {"float64": np.uint64, "float32": np.uint32, "float16": np.uint16}
 
 
 def check(change: Change) -> None:
     """Refuse a change that has no meaning."""
+    for name, (types, said) in TYPES.items():
+        if not isinstance(given := getattr(change, name), types) or isinstance(given, bool):
+            raise SweepError(f"{name}={given!r} of a change: it must be {said}")
     for name, value, known in (("kind", change.kind, KINDS), ("where", change.where, WHERE), ("bits", change.bits, BITS),
                                ("tensor", change.tensor, ("", *NAMES))):
         if value not in known:

@@ -11,6 +11,7 @@ Everything in `Builds` and `Changes` is a value or a list of values. A file has 
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, SweepError, did_you_mean
 from punchcard.files import read_whole
-from punchcard.sweep.changes import check
+from punchcard.sweep.changes import FIELDS, check
 from punchcard.sweep.job import Change, ProgramFile, Setup, SweepJob, content_key
 
 if TYPE_CHECKING:
@@ -42,18 +43,22 @@ class Builds:
     lists      options of the machine such as `design`, `dtype`, `word_bits`; `input`, `temperature`, `gate`
     """
 
-    def __init__(self, programs: str | Path | Sequence[str | Path], *, machines: Sequence[str] = (),
+    def __init__(self, programs: str | Path | Sequence[str | Path], *, machines: str | Sequence[str] = (),
                  values: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (), folder: str | Path = ".", **lists: Any
                  ) -> None:
         if "precision" in lists:
             raise SweepError(f"precision={lists['precision']!r} of a build: in a sweep its parts have names of their own: "
                              "dtype, temperature and gate")
         place = Path(folder)
-        named = [programs] if isinstance(programs, str | Path) else list(programs)
-        self.programs = [ProgramFile(Path(name).name, read_whole(place / name, "program")) for name in named]
-        self.machines = tuple(str(place / each) if ".py:" in each else each for each in machines)
-        self.values = [values] if isinstance(values, Mapping) else list(values) or [{}]
+        self.programs = [ProgramFile(Path(name).name, read_whole(place / name, "program"))
+                         for name in _each("program", programs, str | Path, "a file, or a list of files")]
+        self.machines = tuple(str(place / each) if ".py:" in each else each
+                              for each in _each("machines", machines, str, "a list of 'module:Class' or 'file.py:Class'"))
+        self.values: list[Mapping[str, Any]] = _each("set", values, Mapping, "first values by name, { a = 6 }, or a list of "
+                                                     "such") or [{}]
         self.lists = {name: _listed(value) for name, value in lists.items()}
+        if not self.programs:
+            raise SweepError("program = []: a build needs a file, or a list of files")
 
     def setups(self) -> Iterable[Setup]:
         """The product of the lists."""
@@ -72,10 +77,23 @@ class Changes:
             if name not in known:
                 raise SweepError(f"{name} is not a field of a change{did_you_mean(name, known)}: there are "
                                  f"{', '.join(known)}")
+            if kind in FIELDS and name not in FIELDS[kind]:
+                raise SweepError(f"{name} = {lists[name]!r} of a change of the kind {kind!r}: it does nothing there, leave "
+                                 "it out")
+        if "amount" in FIELDS.get(kind, ()) and "amount" not in lists:
+            raise SweepError(f"a change of the kind {kind!r} has no amount: say how much is changed")
         self.made = [Change(kind, **dict(zip(lists, chosen, strict=True)))
                      for chosen in product(*map(_listed, lists.values()))]
         for change in self.made:
             check(change)
+
+
+def _each(name: str, given: object, kind: Any, rule: str) -> list[Any]:
+    """A value of a kind, or a list of such, as a list."""
+    found = [given] if isinstance(given, kind) else given
+    if not isinstance(found, list | tuple) or not all(isinstance(each, kind) for each in found):
+        raise SweepError(f"{name} = {given!r}: it must be {rule}")
+    return list(found)
 
 
 def _listed(value: object) -> list[Any]:
@@ -107,8 +125,11 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for name, value in (("seeds", self.seeds), ("loops", self.loops), ("limit", self.limit)):
-            if not value > 0:
-                raise SweepError(f"{name}={value} of the sweep {self.name!r}: it must be more than 0")
+            if isinstance(value, bool) or not isinstance(value, int if name != "limit" else int | float):
+                raise SweepError(f"{name}={value!r} of the sweep {self.name!r}: it must be a number"
+                                 f"{'' if name == 'limit' else ' without a point'}")
+            if not 0 < value < math.inf:
+                raise SweepError(f"{name}={value} of the sweep {self.name!r}: it must be more than 0, and finite")
         if not self.builds:
             raise SweepError(f"the sweep {self.name!r} builds nothing: add [[build]] with a program")
 
@@ -180,6 +201,9 @@ def _tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def _build(table: dict[str, Any], folder: Path) -> Builds:
     if "program" not in table:
         raise SweepError("a [[build]] has no program: name its file")
+    for name, meant in (("programs", "program"), ("values", "set"), ("folder", "program")):
+        if name in table:
+            raise SweepError(f"{name} = {table[name]!r} in a [[build]]: write {meant}")
     programs, values = table.pop("program"), table.pop("set", [])
     return Builds(programs, values=values, folder=folder, **table)
 

@@ -52,6 +52,8 @@ def _check_build(build: Builds, registry: Registry, program: ProgramFile, file: 
                 _known(name, value, TEXTS[name])
             elif name in options:
                 options[name].check(value)
+            elif name == "input" and not isinstance(value, str):
+                raise SweepError(f"input = {value!r}: it must be a text")
             elif name in NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise SweepError(f"{name} = {value!r}: it must be a number")
     _check_values(build, registry, kind, language, file)

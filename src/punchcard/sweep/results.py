@@ -87,7 +87,7 @@ class Results:
         found = cls(place)
         if found.about.get("key") != about["key"]:
             raise SweepError(f"{str(place)!r} has results of another sweep, {found.about.get('name')!r} with "
-                             f"{found.about.get('jobs')} jobs: choose another folder")
+                             f"{found.about.get('jobs')} jobs (its file, or a program, was another): choose another folder")
         return found
 
     def _read_about(self) -> dict[str, Any]:

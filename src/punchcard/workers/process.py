@@ -1,4 +1,4 @@
-"""A worker process: calls come in by a connection, and values go out. It ends when its caller does.
+"""A worker process: calls come in by a connection, and values go out. It ends when its caller does, also in a call.
 
     python -m punchcard.workers.process DESCRIPTOR MEMORY BUDGET
 """
@@ -9,6 +9,8 @@ import os
 import pickle
 import resource
 import sys
+import threading
+import time
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -22,6 +24,18 @@ def limit_memory(allowed: int, budget: int) -> None:
     if allowed:
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (allowed if most == resource.RLIM_INFINITY else min(allowed, most), most))
+
+
+def end_with_caller() -> None:
+    """Look once a second whether the caller is there; one that was killed cannot say that it ends."""
+    caller = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def serve(connection: Connection[Any, Any]) -> None:
@@ -45,5 +59,6 @@ def serve(connection: Connection[Any, Any]) -> None:
 
 
 if __name__ == "__main__":
+    end_with_caller()
     limit_memory(int(sys.argv[2]), int(sys.argv[3]))
     serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,126 @@
+"""Loops of a network in which one part is changed, without computing again what stays the same.
+
+What nothing reads on the way to the output has no effect there, and is left out. A feed-forward layer acts on each column by
+itself, so it is computed only where a column has changed. Neither changes a number of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from punchcard.ground_truth.score import Array, Hook, ScoredNetwork
+from punchcard.ground_truth.truth import part_of
+
+SMALL = 1e-9
+"""A product of weights below this is 0: they are multiples of 1/64, or real numbers of FLEQ."""
+
+
+class WiredNetwork(ScoredNetwork):
+    """A network that knows who reads what whom writes, and has no other parts than those that come to the output."""
+
+    def __init__(self, whole: ScoredNetwork) -> None:
+        super().__init__(whole.weights, whole.groups, whole.output)
+        self.kept_heads = [list(range(whole.heads(n))) for n in range(whole.layers)]
+        self.kept_groups = [list(range(len(whole.groups[n]))) for n in range(whole.layers)]
+        writes, reads = {"I": np.eye(len(whole.output))}, {"O": whole.output}
+        for n in range(whole.layers):
+            for h in range(whole.heads(n)):
+                writes[f"L{n}.H{h}"] = whole[n, "value"][h]
+                reads |= {f"L{n}.H{h}.{part}": whole[n, name][h] for part, name in zip("qkv", ("query", "key", "value"),
+                                                                                    strict=True)}
+            for g, units in enumerate(whole.groups[n]):
+                writes[f"L{n}.G{g}"], reads[f"L{n}.G{g}"] = whole[n, "w2"][:, units], whole[n, "w1"][units]
+        self.useful, self.joined = {"O"}, set[str]()
+        for writer in reversed(whole.writers()):
+            for reader in whole.readers():
+                if (whole.moment(reader) > whole.moment(writer) and part_of(reader) in self.useful
+                        and bool((np.abs(reads[reader] @ writes[writer]) > SMALL).any())):
+                    self.joined.add(f"{writer}->{reader}")
+                    self.useful.add(writer)
+        for n in range(whole.layers):
+            self.kept_heads[n] = [h for h in self.kept_heads[n] if f"L{n}.H{h}" in self.useful]
+            self.kept_groups[n] = [g for g in self.kept_groups[n] if f"L{n}.G{g}" in self.useful]
+        self.kept_units = [sorted(unit for g in self.kept_groups[n] for unit in self.groups[n][g])
+                           for n in range(self.layers)]
+
+    def joins(self, name: str) -> bool:
+        """Whether a node or an edge can have an effect on the output."""
+        return name in self.joined if "->" in name else name in self.useful
+
+    def writers(self) -> list[str]:
+        return ["I"] + [f"L{n}.{kind}{i}" for n in range(self.layers)
+                        for kind, some in (("H", self.kept_heads[n]), ("G", self.kept_groups[n])) for i in some]
+
+    def readers(self) -> list[str]:
+        found = []
+        for n in range(self.layers):
+            found += [f"L{n}.H{h}.{part}" for h in self.kept_heads[n] for part in "qkv"]
+            found += [f"L{n}.G{g}" for g in self.kept_groups[n]]
+        return [*found, "O"]
+
+    def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
+             stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
+        take = read or (lambda name, found: found)
+        give = wrote or (lambda name, found: found)
+        at = stage or (lambda moment, found: found)
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = cards if start else at(0, give("I", cards))
+            for n in range(start // 2, self.layers):
+                if start <= 2 * n:
+                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in self.kept_heads[n]), 0.0)
+                    x = at(2 * n + 1, x + moved)
+                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x))) for g in self.kept_groups[n]), 0.0)
+                x = at(2 * n + 2, x + added + self[n, "b2"])
+        return self.output @ take("O", x)
+
+    def reads_more(self, reader: str, stages: Mapping[int, Array], places: Array, more: Array) -> Array:
+        """What a part gives when it reads so much more by this input."""
+        part, n = part_of(reader), (self.moment(reader) - 1) // 2
+        number, card = int(part.split(".")[1][1:]), stages[self.moment(reader) - 1][places]
+        if ".G" in part:
+            return self.group(n, number, card + more)
+        return self.head(n, number, card, lambda name, seen: card + more if name == reader else card)
+
+
+class RestOfLoop:
+    """The rest of a loop in which something is added to the card at a moment, beside the run of which `stages` are known."""
+
+    def __init__(self, network: WiredNetwork, stages: Mapping[int, Array]) -> None:
+        self.network, self.stages = network, stages
+
+    def end(self, moment: int, places: Array, more: Array) -> Array:
+        """How much the output of some pairs is another."""
+        network, off = self.network, np.array(more)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for now in range(moment, 2 * network.layers):
+                pairs = np.flatnonzero(off.any(axis=(1, 2)))
+                if not len(pairs):
+                    break
+                before, after = self.stages[now][places[pairs]], self.stages[now + 1][places[pairs]]
+                card, n = before + off[pairs], now // 2
+                if now % 2:
+                    at = np.nonzero(off[pairs].any(axis=1))
+                    units = network.kept_units[n]
+                    columns = card[at[0], :, at[1]].T
+                    hidden = np.maximum(network[n, "w1"][units] @ columns + network[n, "b1"][units], 0)
+                    columns = columns + network[n, "w2"][:, units] @ hidden + network[n, "b2"]
+                    found = after.copy()
+                    found[at[0], :, at[1]] = columns.T
+                else:
+                    found = card + sum((network.head(n, h, card, _same) for h in network.kept_heads[n]), 0.0)
+                off[pairs] = found - after
+        return network.output @ off
+
+
+def _same(name: str, card: Array) -> Array:
+    return card
+
+
+def exchange_of(moved: Any, columns: list[int], basis: Any) -> Any:
+    """What is added to cards when a subspace in some columns is exchanged, of what two runs differ in."""
+    found = np.zeros_like(moved)
+    found[..., columns] = basis.T @ np.linalg.pinv(basis.T) @ moved[..., columns]
+    return found
