@@ -40,7 +40,7 @@ def watched(address: str) -> Iterator[Watched]:
 @pytest.mark.parametrize("bits", [8, 16])
 def test_cards_are_the_dense_engines(watched: Watched, bits: int) -> None:
     """Punched and computed in the page, bit by bit, for random programs."""
-    for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (29, 32)]):
+    for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (70, 90)]):
         program = random_program(random.Random(seed), bits, cells, instructions)
         machine = punchcard.build(program, design="two-layer", word_bits=bits)
         found = run(watched, disassemble(program), bits=bits, moments=range(0, 28, 4))
@@ -87,7 +87,7 @@ def test_a_link_shows_the_program(watched: Watched, address: str) -> None:
 
 
 def test_too_large_for_the_page(watched: Watched) -> None:
-    assert "room for 64" in run(watched, ".data\na " + "1 " * 70 + "\n.code\nhalt\n", bits=8)["problem"]
+    assert "room for 256" in run(watched, ".data\na " + "1 " * 260 + "\n.code\nhalt\n", bits=8)["problem"]
     assert "does not fit a word of 8 bits" in run(watched, ".data\na 200\n.code\nhalt\n", bits=8)["problem"]
 
 
