@@ -138,9 +138,11 @@ def test_sentences_of_images(file: str, steps: int) -> None:
         then = words["c"] if difference <= 0 else counter + 3
         expected = {"a": program.name_of(source), "b": program.name_of(target), "word_a": wrap(cells[source], bits),
                     "word_b": wrap(cells[target], bits), "difference": difference, "cell": program.name_of(target),
-                    "word": difference, "next": program.name_of(then)}
+                    "word": difference}
+        if then < machine.sizes.data_end:  # else the program halts, and no sentence names what is next
+            expected["next"] = program.name_of(then)
         sentences = told(found.session, step + machine.design.warm_up)
-        assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= 12
+        assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= len(expected)
         compared += 1
     assert compared >= 3
 
