@@ -123,6 +123,25 @@ def test_a_phone(watched: Watched, address: str) -> None:
     watched.page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_a_large_card_keeps_few_columns(watched: Watched, address: str) -> None:
+    """Where a step changes all columns alike, those with a part in it stay; the number of the others is said."""
+    watched.page.goto("about:blank")
+    watched.page.goto(f"{address}#show=gcd")
+    watched.page.wait_for_selector(".stage [data-moment]")
+    shown = watched.page.evaluate("""async () => {
+      const { view } = document.getElementById("punchcard-view").playground;
+      for (const moment of [19, 20, 23]) await view.on_go(moment);
+      return view.card.across.places.length;
+    }""")
+    assert shown < 80
+    assert watched.page.locator(".stage .away").inner_text() == f"{1027 - shown:,} columns left out"
+    assert watched.page.get_by_label("Go to loop").input_value() == "6"
+    assert watched.page.locator(".stage .told b").inner_text().startswith("Loop 6, ")
+    seen = watched.page.locator(".entry[aria-pressed=true]").bounding_box()
+    assert seen is not None
+    assert seen["x"] + seen["width"] <= 1280, "the strip is scrolled to the chosen entry"
+
+
 def test_the_command(tmp_path: Path) -> None:
     result = invoke("playground", "--html", tmp_path / "p.html")
     assert result.exit_code == 0
