@@ -149,13 +149,13 @@ def test_sentences_of_images(file: str, steps: int) -> None:
 
 def written(text: str) -> dict[str, list[float]]:
     """Which column took which numbers, by a sentence of FLEQ."""
-    found = re.findall(r"(\S+) takes \S+ = ([^,a-z]+)", text.partition(": ")[2].removesuffix("."))
+    found = re.findall(r"(\S+) takes \S+ = ((?:-?[\d.]+(?:e[-+]?\d+)? ?)+)", text.partition(": ")[2].removesuffix("."))
     return {name: [float(number) for number in numbers.split()] for name, numbers in found}
 
 
 @pytest.mark.parametrize(("file", "design"), [
     *(("newton", design) for design in ("compact", "three-layer")),
-    *(soaked(file, design) for file in ("columns", "functions", "gram_schmidt", "rotation")
+    *(soaked(file, design) for file in ("columns", "gram_schmidt", "rotation")
       for design in ("compact", "three-layer"))])
 def test_sentences_of_fleq(file: str, design: str) -> None:
     """What a loop writes is what the exact interpreter has after it, and the listed instruction is the one executed."""
