@@ -40,7 +40,7 @@ def watched(address: str) -> Iterator[Watched]:
 @pytest.mark.parametrize("bits", [8, 16])
 def test_cards_are_the_dense_engines(watched: Watched, bits: int) -> None:
     """Punched and computed in the page, bit by bit, for random programs."""
-    for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (29, 32)]):
+    for seed, (cells, instructions) in enumerate([(1, 2), (3, 4), (5, 8), (9, 14), (20, 30), (70, 90)]):
         program = random_program(random.Random(seed), bits, cells, instructions)
         machine = punchcard.build(program, design="two-layer", word_bits=bits)
         found = run(watched, disassemble(program), bits=bits, moments=range(0, 28, 4))
@@ -87,7 +87,7 @@ def test_a_link_shows_the_program(watched: Watched, address: str) -> None:
 
 
 def test_too_large_for_the_page(watched: Watched) -> None:
-    assert "room for 64" in run(watched, ".data\na " + "1 " * 70 + "\n.code\nhalt\n", bits=8)["problem"]
+    assert "room for 256" in run(watched, ".data\na " + "1 " * 260 + "\n.code\nhalt\n", bits=8)["problem"]
     assert "does not fit a word of 8 bits" in run(watched, ".data\na 200\n.code\nhalt\n", bits=8)["problem"]
 
 
@@ -121,6 +121,25 @@ def test_a_phone(watched: Watched, address: str) -> None:
     watched.page.wait_for_selector(".stage [data-moment]")
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
     watched.page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_large_card_keeps_few_columns(watched: Watched, address: str) -> None:
+    """Where a step changes all columns alike, those with a part in it stay; the number of the others is said."""
+    watched.page.goto("about:blank")
+    watched.page.goto(f"{address}#show=gcd")
+    watched.page.wait_for_selector(".stage [data-moment]")
+    shown = watched.page.evaluate("""async () => {
+      const { view } = document.getElementById("punchcard-view").playground;
+      for (const moment of [19, 20, 23]) await view.on_go(moment);
+      return view.card.across.places.length;
+    }""")
+    assert shown < 80
+    assert watched.page.locator(".stage .away").inner_text() == f"{1027 - shown:,} columns left out"
+    assert watched.page.get_by_label("Go to loop").input_value() == "6"
+    assert watched.page.locator(".stage .told b").inner_text().startswith("Loop 6, ")
+    seen = watched.page.locator(".entry[aria-pressed=true]").bounding_box()
+    assert seen is not None
+    assert seen["x"] + seen["width"] <= 1280, "the strip is scrolled to the chosen entry"
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.registry import built_in
+from punchcard.machines.riscv.isa import REGISTERS
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.story import Condition, Quote, Sentence, Story, ValuePlace, tell
 from punchcard.machines.subleq.designs.base import SubleqSizes
@@ -112,14 +113,22 @@ def test_the_sentences_themselves() -> None:
     assert session.story(28 * 4).endswith("The scratchpad holds instruction 4: halt.")
 
 
-@pytest.mark.parametrize("file", ["von_neumann/sort.asq", soaked("von_neumann/hello.asq")])
-def test_sentences_of_images(file: str) -> None:
+IMAGES = {"sort.asq": b"5 3\n", "hello.asq": b"", "echo.asq": b"hi\n", "factorial.asq": b"", "guess.asq": b"5\n",
+          "primes.asq": b"", "quine.asq": b"", "self.asq": b"", "hello.bf": b"", "reverse.bf": b"ab\n"}
+"""Examples of images, and their input."""
+
+
+@pytest.mark.parametrize(("file", "steps"), [("sort.asq", 40), *(soaked(file, 400) for file in IMAGES)])
+def test_sentences_of_images(file: str, steps: int) -> None:
     """An instruction subtracts a word from a word, or one of the two is a port."""
-    found = opened(file, input=b"5 3\n", memory=1024)
+    found, compared = opened(f"von_neumann/{file}", input=IMAGES[file], memory=2048), 0
     machine, program = found.machine, found.program
     bits = machine.sizes.word_bits
-    for step in range(40):
-        oracle, _ = found.oracle(step)
+    oracle, _ = found.oracle(0)
+    for step in range(steps):
+        oracle.run(step)
+        if oracle.halted:
+            break
         cells, counter = oracle.cells, oracle.program_counter
         words = dict(zip("abc", cells[counter : counter + 3], strict=True))
         source, target = words[machine.sizes.source], words[machine.sizes.destination]
@@ -129,51 +138,95 @@ def test_sentences_of_images(file: str) -> None:
         then = words["c"] if difference <= 0 else counter + 3
         expected = {"a": program.name_of(source), "b": program.name_of(target), "word_a": wrap(cells[source], bits),
                     "word_b": wrap(cells[target], bits), "difference": difference, "cell": program.name_of(target),
-                    "word": difference, "next": program.name_of(then)}
+                    "word": difference}
+        if then < machine.sizes.data_end:  # else the program halts, and no sentence names what is next
+            expected["next"] = program.name_of(then)
         sentences = told(found.session, step + machine.design.warm_up)
-        assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= 13
+        assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= len(expected)
+        compared += 1
+    assert compared >= 3
 
 
 def written(text: str) -> dict[str, list[float]]:
     """Which column took which numbers, by a sentence of FLEQ."""
-    found = re.findall(r"(\S+) takes \S+ = ([^,a-z]+)", text.partition(": ")[2].removesuffix("."))
+    found = re.findall(r"(\S+) takes \S+ = ((?:-?[\d.]+(?:e[-+]?\d+)? ?)+)", text.partition(": ")[2].removesuffix("."))
     return {name: [float(number) for number in numbers.split()] for name, numbers in found}
 
 
-@pytest.mark.parametrize("design", ["compact", "three-layer"])
-def test_sentences_of_fleq(design: str) -> None:
+@pytest.mark.parametrize(("file", "design"), [
+    *(("newton", design) for design in ("compact", "three-layer")),
+    *(soaked(file, design) for file in ("columns", "gram_schmidt", "rotation")
+      for design in ("compact", "three-layer"))])
+def test_sentences_of_fleq(file: str, design: str) -> None:
     """What a loop writes is what the exact interpreter has after it, and the listed instruction is the one executed."""
-    found, compared = opened("newton.fleq", design=design), 0
+    found, compared = opened(f"{file}.fleq", design=design), 0
     for step in range(8):
         before, after = (found.oracle(count)[0].state for count in (step, step + 1))
+        if after.program_counter == before.program_counter:
+            break
         sentences = told(found.session, step)
-        assert any(values["instruction"].endswith(text.split(":")[-1].strip()) for _, values in sentences for text in [
-            found.session.instructions[before.program_counter].text])
+        assert any(values["instruction"] == " ".join(found.session.instructions[before.program_counter].text.split())
+                   for _, values in sentences)
         assert sentences[-1][1]["next"] == f"instruction {after.program_counter}"
         text = next(text for text, _ in sentences if text.startswith("The head writes"))
+        exact = found.machine.values(found.program, after)
         for column, numbers in written(text).items():
             name = column.partition("[")[0]
+            if name not in exact:
+                continue  # an instruction whose pointer moves on, or a column without a name
             place = int(column.partition("[")[2].rstrip("]") or 0)
-            exact = np.atleast_2d(found.machine.values(found.program, after)[name].T)[place]
-            np.testing.assert_allclose(numbers, exact[: len(numbers)], atol=1e-4)
+            row = np.atleast_2d(exact[name].T)[place]
+            np.testing.assert_allclose(numbers, row[: len(numbers)], atol=max(1e-4, 1e-4 * float(np.abs(row).max())))
             compared += 1
-    assert compared >= 8
+    assert compared >= 3
 
 
-@pytest.mark.parametrize("design", ["three-layer", soaked("two-layer")])
-def test_sentences_of_riscv(design: str) -> None:
-    """What is stored is in the register or word of the interpreter; a design that lags stores it a loop later."""
-    found = opened("riscv/fibonacci.s", memory=64, design=design)
-    lags = found.machine.design.lags
-    stored = 0
-    for step in range(12):
-        loop = step + found.machine.design.warm_up
-        values = next(values for text, values in told(found.session, loop + lags) if "stores" in text)
-        registers = found.machine.values(found.program, found.oracle(step + 1)[0].state)
-        if values["cell"] in registers:
-            assert wrap(int(registers[values["cell"]]), 32) == int(values["value"]), (step, values)
-            stored += 1
-    assert stored >= 4
+RISCV = {"riscv/hi.s": 64, "riscv/fibonacci.s": 64,
+         **{f"riscv/bin/{path.name}": 65_536 for path in sorted((EXAMPLES / "riscv" / "bin").glob("*.elf"))}}
+"""Examples of RISC-V, and the words of memory that they are given."""
+
+
+@pytest.mark.parametrize(("file", "options", "steps"), [
+    ("riscv/fibonacci.s", {}, 16), soaked("riscv/hi.s", {"privileged": True}, 6),
+    soaked("riscv/fibonacci.s", {"design": "two-layer"}, 200), soaked("riscv/fibonacci.s", {"privileged": True}, 200),
+    soaked("riscv/fibonacci.s", {"multiply": True}, 60), *(soaked(file, {}, 120) for file in RISCV)])
+def test_sentences_of_riscv(file: str, options: dict[str, Any], steps: int) -> None:
+    """Operands, stored words and the next instruction are the interpreter's; a design that lags stores a loop later."""
+    found, counts = opened(file, memory=RISCV[file], **options), dict.fromkeys(("operands", "stored", "next"), 0)
+    lags, memory, sizes = found.machine.design.lags, found.machine.layout.region("memory"), found.machine.sizes
+    oracle, _ = found.oracle(0)
+    for step in range(steps):
+        registers, loop = list(oracle.state.registers), step + found.machine.design.warm_up
+        oracle.run(step + 1)
+        if oracle.halted or oracle.steps <= step:
+            break
+        after = oracle.state
+        words: dict[str, int] = {name: registers[i] for i, name in enumerate(REGISTERS)}
+        results = {name: after.registers[i] for i, name in enumerate(REGISTERS)}
+        sentences = told(found.session, loop)
+        for text, values in sentences:
+            assert "–" not in text, (step, text)
+            for operand in "xy":
+                if values.get(f"from_{operand}") in words:
+                    assert wrap(words[values[f"from_{operand}"]], 32) == int(values[operand]), (step, text)
+                    counts["operands"] += 1
+            if "next" in values:
+                column = memory.start + (after.program_counter - sizes.base) // 4
+                assert values["next"] == found.session.column_name(column), (step, text)
+                counts["next"] += 1
+        follows = found.session.instructions.get(after.program_counter)
+        if follows is not None:
+            assert " ".join(follows.text.split()) in sentences[-1][0], (step, sentences[-1])
+        stores = [values for text, values in told(found.session, loop + lags) if "cell" in values and "tores" in text]
+        for values in stores:
+            if values["cell"] in results:
+                assert wrap(int(results[values["cell"]]), 32) == int(values["value"]), (step, values)
+                counts["stored"] += 1
+            else:
+                cells = [at for at in range(memory.start, memory.stop) if found.session.column_name(at) == values["cell"]]
+                stored = after.memory[cells[0] - memory.start]
+                assert wrap(int(stored), 32) == int(values["value"]), (step, values)
+    assert min(counts.values()) >= 2, counts
 
 
 CLAIM = re.compile(r"(?:[Nn]ext is|goes to|goes on to|begins at|instruction from|program counter (?:to|at)) \{(\w+)\}"
@@ -239,6 +292,7 @@ def test_what_a_sentence_may_say() -> None:
     class Nothing:
         loop: int = 3
         instruction: str | None = None
+        coming: str | None = None
 
         def at(self, column: int, *, before: bool) -> list[float]:
             return [0.0] * layout.width

@@ -5,8 +5,9 @@ A design says it once (`Design.story`), as texts with names in braces, and says 
     read = ValuePlace(0, head=0)
     Sentence("Head 1 fetches mem[{a}] = {word}.", {"a": name(read), "word": Quote(read, "memory")})
 
-`{loop}` and `{instruction}` need no quote: the number of the loop, and the instruction that it executes. Data only, no
-tensor: the page has the same rules in JavaScript. A half layer without a sentence is told by its formulas
+`{loop}`, `{instruction}` and `{coming}` need no quote: the number of the loop, the instruction that it executes, and in the
+last half layer the one that the next loop executes. Data only, no tensor: the page has the same rules in JavaScript. A half
+layer without a sentence is told by its formulas
 (`viewer/story.py`).
 """
 
@@ -24,6 +25,7 @@ LEAST_WEIGHT = 0.25
 """A column takes from another if its weight there is at least this."""
 MOST_MOVES = 3
 """Moves that a sentence lists."""
+UNLISTED = "a word that the program does not list"
 _NAME = re.compile(r"\{(\w+)\}")
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
 
@@ -141,6 +143,7 @@ class Scene(Protocol):
 
     loop: int
     instruction: str | None
+    coming: str | None
 
     def at(self, column: int, *, before: bool) -> Sequence[float]:
         """All entries of a column, before the half layer or after it."""
@@ -159,7 +162,7 @@ def name(place: ValuePlace) -> Quote:
 
 def tell(sentence: Sentence, scene: Scene, layout: Layout) -> tuple[str, dict[str, str]]:
     """A sentence with its values, and the values by name."""
-    found = {"loop": str(scene.loop), "instruction": scene.instruction or UNREADABLE}
+    found = {"loop": str(scene.loop), "instruction": scene.instruction or UNREADABLE, "coming": scene.coming or UNLISTED}
     for quoted, quote in sentence.quotes.items():
         found[quoted] = _moves(quote, scene, layout) if isinstance(quote, HeadMoves) else _quoted(quote, scene, layout)
     text = next((text for condition, text in sentence.cases if condition.holds(found[condition.name])), sentence.text)

@@ -31,8 +31,8 @@ from punchcard.viewer.html import computed_data, model_data
 from punchcard.viewer.session import Session
 
 BITS = (8, 16)
-POINTER_BITS = (3, 4, 5, 6)
-"""A card of the SUBLEQ machine has up to 2^6 columns."""
+POINTER_BITS = (3, 4, 5, 6, 7, 8)
+"""A card of the SUBLEQ machine has up to 2^8 columns."""
 IMAGE_BITS = 16
 ADDRESS_BITS = (6, 7, 8, 9, 10, 11)
 """A von Neumann machine has up to 2^11 words."""

@@ -12,7 +12,7 @@ The replies are those of `protocol.py`. Cards between loops come from `timeline.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -231,17 +231,23 @@ class Session:
         except PunchcardError as error:  # a loop between two cards that can be shown
             return printable(f"This step cannot be shown: {error}"), {}
         card, layer = self.inspector.card_at(loop), (number - 1) // 2
-        listed = self._executed(card)[1]
         half = HalfLayer(
-            loop, None if listed is None else " ".join(listed.text.split()), inside.columns, inside.stages[number - 1],
+            loop, self._text(self.counter_on(card)), None, inside.columns, inside.stages[number - 1],
             inside.stages[number], lambda column: entries_of(card, np.array([column]))[:, 0].tolist(),
             lambda head: self.inspector.attention(loop, layer, head), self.column_name)
+        if number == self.per_loop:
+            half.coming = self._text(self._counted(lambda column: half.at(column, before=False)))
         return self.storyteller.tell(layer, number % 2 == 1, half)
 
     def _executed(self, card: Card) -> tuple[int | None, ListedInstruction | None]:
         """The program counter on a card, and the instruction there."""
         number = self.counter_on(card)
         return number, None if number is None else self.instructions.get(number)
+
+    def _text(self, number: int | None) -> str | None:
+        """The instruction at a program counter, on one line."""
+        listed = None if number is None else self.instructions.get(number)
+        return None if listed is None else " ".join(listed.text.split())
 
     def card(self, moment: int) -> tuple[Columns, AnyArray]:
         """The columns that are shown at a moment, and all their rows."""
@@ -267,7 +273,11 @@ class Session:
         if isinstance(card, PackedCard):
             rows = self.layout.place(self.counter.rows)
             return self.counter.unsigned(card.word(rows, self.counter.column), rows.size)
-        text = self.counter.text(self.layout, lambda column: entries_of(card, np.array([column]))[:, 0].tolist())
+        return self._counted(lambda column: entries_of(card, np.array([column]))[:, 0].tolist())
+
+    def _counted(self, at: Callable[[int], Sequence[float]]) -> int | None:
+        """The program counter by the entries of columns."""
+        text = UNREADABLE if self.counter is None else self.counter.text(self.layout, at)
         return None if text == UNREADABLE else int(text)
 
     def _line_before(self, loop: int) -> int | None:

@@ -55,6 +55,7 @@ class HalfLayer:
 
     loop: int
     instruction: str | None
+    coming: str | None
     columns: Columns
     before: AnyArray
     after: AnyArray

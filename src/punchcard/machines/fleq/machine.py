@@ -361,7 +361,8 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             program = self.restore(source)
         lines, found = lines_of(source), list[ListedInstruction]()
         for number, line in enumerate(program.lines):
-            found.append(ListedInstruction(number, line, lines[line - 1].strip() if line <= len(lines) else ""))
+            text = lines[line - 1].split("#")[0].strip() if line <= len(lines) else ""
+            found.append(ListedInstruction(number, line, text))
         if len(found) < len(program.instructions):
             found.append(ListedInstruction(len(found), None, "halt"))
         return Listing(lines, found)

@@ -22,7 +22,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.result import Readout
 from punchcard.machines.streams import Read, Write
-from punchcard.machines.subleq.designs.base import MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
+from punchcard.machines.subleq.designs.base import CONSTANT_NAMES, MIN_WORD_BITS, SubleqContent, SubleqDesign, SubleqSizes
 from punchcard.machines.subleq.designs.one_layer import SubleqOneLayer
 from punchcard.machines.subleq.designs.paper import SubleqPaper
 from punchcard.machines.subleq.designs.two_layer import SubleqTwoLayer
@@ -189,7 +189,10 @@ class SubleqMachine(Machine[Program, State]):
         cell, number = column - self.sizes.memory_column, column - self.sizes.instruction_column
         if 0 <= cell < len(program.memory):
             return program.cell_name(cell)
-        return f"instruction {number}" if number >= 0 else name
+        if number >= 0:
+            return f"instruction {number}"
+        constant = column - self.sizes.zero_column
+        return CONSTANT_NAMES[constant] if constant in range(len(CONSTANT_NAMES)) else name
 
     def oracle(self, program: Program, read: Read, write: Write) -> SubleqInterpreter:
         return SubleqInterpreter(program, self.sizes.word_bits, self.sizes.memory)

@@ -59,8 +59,8 @@ export class Arrows {
     const region = about.layout.regions.find((one) => column >= one.start && column < one.start + one.columns);
     const own = about.column_names[column];
     // "instruction 3" of the region "instructions" is plain enough as 3.
-    const counted = own?.match(/^(\S+) (\d+)$/);
-    if (own !== undefined) return counted && region?.name.startsWith(counted[1]) ? counted[2] : own;
+    const counted = own?.match(/^(\S+) (-?\d+)$/);
+    if (own !== undefined) return counted && region?.name.startsWith(counted[1]) ? counted[2].replace("-", "−") : own;
     if (!region || region.columns > 1) return region ? String(column - region.start) : "";
     return this.fits(region.name, across.column, text) ? "" : region.name; // else the name above it is cut
   }
@@ -127,8 +127,8 @@ export class Arrows {
   arcs(across, floor, ceiling, text, isNew) {
     const drawn = this.shownMoves();
     const thin = drawn.length > MOST_LABELS ? 0.5 : 1;
-    const boxes = [];
-    return drawn.flatMap((one, number) => {
+    const [boxes, labels] = [[], []];
+    const arcs = drawn.flatMap((one, number) => {
       const { attention, head, move, isComing } = one;
       const [source, target, weight] = move;
       const [from, to] = [across.at.get(source), across.at.get(target)];
@@ -140,13 +140,15 @@ export class Arrows {
       const show = () => this.look(move, told, (a + b) / 2, floor - lift);
       const hide = () => this.look(null);
       const colour = head % COLOURS;
-      const label = drawn.length <= MOST_LABELS && !isComing
-        ? this.label(one, [(a + b) / 2, floor - lift], boxes, { path, text, across, isNew, floor }) : [];
+      if (drawn.length <= MOST_LABELS && !isComing) {
+        labels.push(...this.label(one, [(a + b) / 2, floor - lift], boxes, { path, text, across, isNew, floor }));
+      }
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
         draw("path", { d: path, class: `arc h${colour}${isComing ? " coming" : ""}`, "stroke-width": thin * (1 + 1.4 * weight),
           "marker-end": `url(#${this.view.id}-tip${colour})`, tabindex: 0, role: "img", "aria-label": told,
-          "data-place": number, focus: show, blur: hide }), ...label];
+          "data-place": number, focus: show, blur: hide })];
     });
+    return [...arcs, ...labels]; // what is carried lies above all arrows
   }
 
   /** What an arrow carries: it travels once along the arrow, and then stands above its middle. */

@@ -24,7 +24,9 @@ export class Card {
     this.held = new Set();
     this.words = new Set();
     const { columns_shown: always, column_names: named, layout: { columns: count } } = view.about;
-    this.used = new Set(always.length < count ? always : Object.keys(named).map(Number));
+    this.named = new Set(always.length < count ? always : Object.keys(named).map(Number));
+    /** Columns that took part lately, the last ones at the end. */
+    this.used = new Set();
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.labels = make("div", { class: "labels" });
     this.arrows = new Arrows(view, act);
@@ -33,7 +35,9 @@ export class Card {
     this.grid = make("div", { class: "grid", tabindex: 0, role: "application", "aria-describedby": `${view.id}-cell`,
       "aria-label": `The card: ${layout.width} rows, ${layout.columns} columns. Arrow keys move from cell to cell.` },
     make("div", { class: "corner" }, this.legend()), this.arrows.element, this.labels, this.canvas);
-    this.element = make("section", { class: "card", "aria-label": "The card" }, this.grid, this.footer());
+    this.pointer = make("button", { type: "button", class: "beyond", hidden: true, click: () => this.follow() });
+    this.element = make("section", { class: "card", "aria-label": "The card" }, this.grid, this.pointer, this.footer());
+    this.grid.addEventListener("scroll", () => { if (this.down) this.point(); }, { passive: true });
     this.canvas.addEventListener("pointerdown", (event) => this.pick(event));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => { this.hot = null; this.tell(); });
@@ -43,7 +47,8 @@ export class Card {
 
   legend() {
     const sample = (name, text) => make("span", { class: `sample ${name}` }, text);
-    return make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"), sample("changed", "new"));
+    this.away = sample("away", "");
+    return make("div", { class: "legend" }, sample("plus", "+1"), sample("minus", "−1"), sample("changed", "new"), this.away);
   }
 
   footer() {
@@ -60,18 +65,29 @@ export class Card {
       this.hidden);
   }
 
-  /** The columns to draw: all, or those that were used in a moment that was shown. */
+  /** The columns to draw: all, or those with a name and those that took part lately. */
   columns() {
-    const { state, marks, attentions, folding, cell } = this.view;
-    for (const [, column] of marks) this.used.add(column);
-    for (const [source, target, weight] of attentions.flatMap((attention) => attention?.moves ?? [])) {
-      if (source !== target && weight > 0.25) { this.used.add(source); this.used.add(target); }
-    }
+    const { state, folding, cell } = this.view;
     const few = state.columns.length <= PLENTY;
     if (few || (!folding && state.columns.length <= MOST_DRAWN)) return state.columns;
     const single = this.view.about.layout.regions.filter((region) => region.columns <= 8);
-    return state.columns.filter((column) => this.used.has(column) || column === cell.column
-      || single.some((region) => column >= region.start && column < region.start + region.columns));
+    const isSingle = (column) => single.some((region) => column >= region.start && column < region.start + region.columns);
+    for (const column of this.partners(isSingle)) this.unfold(column);
+    for (const column of this.used) if (this.used.size > PLENTY) this.used.delete(column);
+    return state.columns.filter((column) => this.named.has(column) || this.used.has(column) || column === cell.column || isSingle(column));
+  }
+
+  /** Columns that a step changed, or that a head moved something between; what all columns do alike is left out. */
+  partners(isSingle) {
+    const { marks, attentions } = this.view;
+    const changed = new Set(marks.map(([, column]) => column));
+    const found = changed.size <= PLENTY ? [...changed] : [];
+    for (const attention of attentions) {
+      const moved = (attention?.moves ?? []).filter(([source, target, weight]) => source !== target && weight > 0.25);
+      const told = moved.length <= PLENTY ? moved : moved.filter(([, target]) => isSingle(target));
+      found.push(...told.flatMap(([source, target]) => [source, target]));
+    }
+    return new Set(found);
   }
 
   draw() {
@@ -101,7 +117,11 @@ export class Card {
     const count = (number, what) => (number ? [`${number} ${what}${number === 1 ? "" : "s"}`] : []);
     const away = [...count(rows, "empty band"), ...count(columns, "unused column")].join(", ");
     this.hidden.textContent = folding ? away && `show ${away}` : "fold what is empty";
+    const left = about.layout.columns - shown.length;
+    this.away.textContent = `${left.toLocaleString("en")} columns left out`;
+    this.away.hidden = left === 0;
     this.summary();
+    this.point();
     this.tell();
   }
 
@@ -262,10 +282,10 @@ export class Card {
   number(pen, paint, band, column, [x, y, room], text) {
     const number = this.word(band, column);
     if (number === null) return;
-    const most = Math.floor((room + 2) / (0.6 * text));
+    const most = Math.floor((room - 3) / (0.6 * text));
     let shown = this.wordText(band, number);
-    const counted = this.pointers.has(band) && shown.match(/^\w+ (\d+)$/);
-    if (shown.length > most && counted) shown = `#${counted[1]}`;
+    const counted = this.pointers.has(band) && shown.match(/^(\w+) (-?\d+)$/);
+    if (shown.length > most && counted) shown = counted[1] === "constant" ? counted[2].replace("-", "−") : `#${counted[2]}`;
     if (shown.length > most && this.pointers.has(band)) shown = `${shown.slice(0, Math.max(1, most - 1))}…`;
     if (shown.length > most) return;
     const rows = this.fresh.get(column);
@@ -326,6 +346,22 @@ export class Card {
     this.changes.replaceChildren(bands.size ? "changed: " : "nothing changed", ...listed, more);
   }
 
+  /** Where all that a step changed is out of sight: say where it is. */
+  point() {
+    const rows = new Set(this.view.marks.map(([row]) => row));
+    const places = this.down.places.filter(({ lines }) => lines.some(({ row }) => rows.has(row)));
+    const [top, bottom] = [this.grid.scrollTop, this.grid.scrollTop + this.grid.clientHeight - this.arrows.height];
+    const isSeen = ({ y, height }) => y + Math.min(height, 12) <= bottom && y + height > top;
+    this.goal = places.some(isSeen) ? null : places[0] ?? null;
+    this.pointer.hidden = !this.goal;
+    if (!this.goal) return;
+    const more = places.length > 1 ? ` and ${places.length - 1} more` : "";
+    this.pointer.textContent = `${this.goal.y < top ? "↑" : "↓"} changed: ${this.goal.band.name}${more}`;
+  }
+
+  /** Bring what changed into sight. */
+  follow() { this.grid.scrollTop = Math.max(0, this.goal.y - (this.grid.clientHeight - this.arrows.height) / 3); }
+
   /** The chosen cell, or the one under the pointer, in words. */
   tell() {
     const { row, column } = this.hot ?? this.view.cell;
@@ -334,7 +370,8 @@ export class Card {
     const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
     const number = band.rows > 1 && band.rows <= WORD ? this.word(band, column) : null;
     const signed = number !== null && this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number;
-    const word = number === null ? "" : ` · the word is ${String(signed).replace("-", "−")}${this.counted(band, column)}`;
+    const meant = number !== null && this.pointers.has(band) ? `: ${this.wordText(band, number)}` : this.counted(band, column);
+    const word = number === null ? "" : ` · the word is ${String(signed).replace("-", "−")}${meant}`;
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;
     if (this.cell.textContent !== told) this.cell.textContent = told;
@@ -350,6 +387,7 @@ export class Card {
 
   /** Show a column from now on, folded or not. */
   unfold(column) {
+    this.used.delete(column);
     this.used.add(column);
   }
 

@@ -15,6 +15,8 @@ const unpacked = (text) => new TextDecoder("utf-8", { fatal: true })
   .decode(Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (letter) => letter.codePointAt(0)));
 const bitsFor = (count) => Math.ceil(Math.log2(Math.max(1, count)));
 const IMAGE_BITS = 16;
+/** So much of the card is seen below the sentence, in pixels. */
+const ROOM = 160;
 
 /** How a page reads the words of an image, and which machine it needs; `assemble` gives {words, labels, lines, source}. */
 const image = (assemble) => ({ family: "images", reads: true, bits: [IMAGE_BITS], assemble,
@@ -24,13 +26,21 @@ const image = (assemble) => ({ family: "images", reads: true, bits: [IMAGE_BITS]
 
 /** The languages that this page can read. `data` is what came with the page. */
 const LANGUAGES = {
-  subleq: { title: "SUBLEQ", family: "subleq", bits: [8, 16], assemble: (text, bits) => assembleSubleq(text, bits),
+  subleq: { title: "SUBLEQ",
+    help: "subleq a, b, c: subtract cell a from cell b; if the result is not positive, go to c. Without c: to the next instruction.",
+    family: "subleq", bits: [8, 16], assemble: (text, bits) => assembleSubleq(text, bits),
     needs: (program, bits, { least }) => [bits, Math.max(least, bitsFor(columnsOf(program)))],
     tooLarge: (program, most) => `the program needs a card of ${columnsOf(program)} columns, and this page has room for ${most}`,
     run: (program, template, [bits], { name }) => runSubleq(program, template, { bits, name }) },
-  asq: { title: "asq: SUBLEQ with one memory", ...image((text, bits, data) => assembleAsq(text, bits, data.library)) },
-  brainfuck: { title: "Brainfuck", ...image((text, bits, data) => assembleBrainfuck(text, bits, data.brainfuck, data.library)) },
-  turing: { title: "Turing machine", family: "turing", bits: [], assemble: (text) => assembleTuring(text),
+  asq: { title: "asq: SUBLEQ with one memory",
+    help: "a b c: subtract word a from word b; if the result is not positive, go to c. @name is a macro, a name with a colon is a label, and words after a dot are data.",
+    ...image((text, bits, data) => assembleAsq(text, bits, data.library)) },
+  brainfuck: { title: "Brainfuck",
+    help: "+ and - change a cell, > and < move to another, [ and ] repeat until the cell is 0, a dot writes it and a comma reads it.",
+    ...image((text, bits, data) => assembleBrainfuck(text, bits, data.brainfuck, data.library)) },
+  turing: { title: "Turing machine",
+    help: "state symbol -> symbol L, S or R, state: what to write, where to move, what to do next. The head begins in brackets on the tape.",
+    family: "turing", bits: [], assemble: (text) => assembleTuring(text),
     needs: (program) => sizesOf(program),
     tooLarge: ({ states, symbols, tape }) => `the machine has ${states.length} states, ${symbols.length} symbols and ${tape.length} squares, `
       + "and this page has room for 16, 7 and 30",
@@ -45,23 +55,25 @@ export class Playground {
       Object.entries(LANGUAGES).map(([name, { title }]) => make("option", { value: name }, title)));
     this.bits = make("select", { "aria-label": "Bits of a word", change: () => this.run() });
     this.look = make("p", { class: "look" });
+    this.help = make("p", { class: "hint" });
     const enter = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); };
     this.text = make("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Your program",
-      rows: 10, keydown: enter });
+      rows: 8, keydown: enter });
     this.input = make("textarea", { spellcheck: "false", autocapitalize: "off", "aria-label": "Its input", rows: 2, class: "input", keydown: enter });
     this.given = make("label", { class: "given" }, make("span", {}, "Input"), this.input);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
     this.link = make("button", { type: "button", click: () => this.copy() }, "copy link");
     this.stage = make("div", { class: "stage" });
     this.cards = data.gallery.map((entry, i) => make("button", { type: "button", class: "entry", "aria-pressed": "false", "data-place": `entry ${i}`,
-      click: () => this.load(entry) }, this.picture(entry), make("span", { class: "title" }, entry.title),
+      click: () => this.load(entry).then(() => this.reveal()) }, this.picture(entry), make("span", { class: "title" }, entry.title),
     make("span", { class: "hint" }, entry.kind)));
+    this.strip = make("nav", { class: "gallery", "aria-label": "The gallery" }, this.cards);
     this.editor = make("section", { class: "editor" }, make("div", { class: "choose" }, this.language, this.bits,
-      make("button", { type: "button", class: "main", click: () => this.run(), title: "Run it (Ctrl+Enter)" }, "Run"), this.link),
-    this.text, this.given, this.problem);
+      make("button", { type: "button", class: "main", click: () => this.run().then(() => this.reveal()), title: "Run it (Ctrl+Enter)" }, "Run"), this.link),
+    this.help, this.text, this.given, this.problem);
     element.replaceChildren(make("header", { class: "bar" }, make("h1", {}, "Punchcard playground"),
       make("p", {}, "A transformer whose weights are set by formula runs your program. It runs in this page.")),
-    make("nav", { class: "gallery", "aria-label": "The gallery" }, this.cards), this.look, this.editor, this.stage);
+    this.strip, this.look, this.editor, this.stage);
     addEventListener("hashchange", () => { if (window.location.hash !== this.hash) this.open(); });
     this.ready = this.open();
   }
@@ -93,7 +105,8 @@ export class Playground {
   /** The controls of a language. */
   settle(language = this.language.value, bits = null) {
     this.language.value = language;
-    const { bits: sizes, reads } = LANGUAGES[language];
+    const { bits: sizes, reads, help } = LANGUAGES[language];
+    this.help.textContent = help;
     this.bits.replaceChildren(...sizes.map((size) => make("option", { value: size }, `${size}-bit words`)));
     this.bits.hidden = sizes.length < 2;
     if (sizes.includes(Number(bits))) this.bits.value = bits;
@@ -115,6 +128,8 @@ export class Playground {
 
   mark(entry) {
     this.data.gallery.forEach((one, i) => this.cards[i].setAttribute("aria-pressed", String(one === entry)));
+    const chosen = this.cards[this.data.gallery.indexOf(entry)];
+    if (chosen) this.strip.scrollLeft = chosen.offsetLeft - this.strip.offsetLeft - (this.strip.clientWidth - chosen.offsetWidth) / 2;
     this.look.textContent = entry?.look ?? "";
     this.look.hidden = !entry;
   }
@@ -182,11 +197,22 @@ export class Playground {
     this.problem.hidden = false;
     this.problem.textContent = error.shown ? `${error.message}\n\n${error.shown}` : error.message;
     this.stage.replaceChildren();
+    const line = Number(error.message.match(/^line (\d+)/)?.[1] ?? 1);
+    this.text.scrollTop = (line - 3) * parseFloat(getComputedStyle(this.text).lineHeight);
   }
 
+  /** Bring the story of a run that was asked for into sight, or what is wrong. */
+  reveal() {
+    const wanted = this.problem.hidden ? this.stage.querySelector(".sentence") : this.problem;
+    if (!wanted || wanted.getBoundingClientRect().bottom <= window.innerHeight - ROOM) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    (this.problem.hidden ? this.stage : this.problem).scrollIntoView({ block: this.problem.hidden ? "start" : "nearest", behavior: calm ? "auto" : "smooth" });
+  }
+
+  /** The link to the clipboard; where a browser does not allow that, the address bar has it. */
   async copy() {
-    await navigator.clipboard?.writeText(window.location.href).catch(() => null);
-    this.link.textContent = "copied";
-    setTimeout(() => { this.link.textContent = "copy link"; }, 1500);
+    const isCopied = await navigator.clipboard?.writeText(window.location.href).then(() => true, () => false);
+    this.link.textContent = isCopied ? "copied" : "it is in the address bar";
+    setTimeout(() => { this.link.textContent = "copy link"; }, 2500);
   }
 }

@@ -7,6 +7,7 @@ import { split } from "./elements.js";
 
 const PUNCHED = "The card before the first loop: the program and its data are punched on it.";
 const UNREADABLE = "–";
+const UNLISTED = "a word that the program does not list";
 const LEAST_WEIGHT = 0.25;
 const MOST_MOVES = 3;
 const MOST_BANDS = 4;
@@ -47,7 +48,7 @@ export function carried(bands, head, entries) {
   return bands.filter((band) => names.has(band.name) && part(entries, band).some((entry) => entry !== 0));
 }
 
-/** The sentence of one half layer. `scene` has loop, instruction, before(column), after(column), taken(head). */
+/** The sentence of one half layer. `scene` has loop, instruction, coming, before(column), after(column), taken(head). */
 export class Storyteller {
   constructor(about, bands, sentences) {
     Object.assign(this, { about, bands, sentences });
@@ -62,7 +63,7 @@ export class Storyteller {
   name(column) { return columnName(this.about, column); }
 
   filled({ text, quotes, cases }, scene) {
-    const found = { loop: String(scene.loop), instruction: scene.instruction ?? UNREADABLE };
+    const found = { loop: String(scene.loop), instruction: scene.instruction ?? UNREADABLE, coming: scene.coming ?? UNLISTED };
     for (const [name, quote] of Object.entries(quotes)) {
       found[name] = quote.moves === undefined ? this.quoted(quote, scene) : this.moves(quote, scene);
     }
@@ -166,9 +167,9 @@ export function storyOf(source, teller, moment) {
   const { layers, width } = { layers: source.layers, width: source.model.width };
   const { loop, layer, stage } = split(moment - 1, layers);
   const cut = (card) => (column) => card.subarray(column * width, (column + 1) * width);
-  const { instruction } = source.fact(loop);
+  const text = (at) => source.fact(at).instruction?.replace(/\s+/g, " ").trim() ?? null;
   const heads = new Map();
-  const scene = { loop, instruction: instruction?.replace(/\s+/g, " ").trim() ?? null,
+  const scene = { loop, instruction: text(loop), coming: moment % (2 * layers) ? null : text(loop + 1),
     before: cut(source.card(moment - 1)), after: cut(source.made(moment)),
     taken: (head) => {
       if (!heads.has(head)) heads.set(head, taken(source.attended(loop, layer, head).moves));

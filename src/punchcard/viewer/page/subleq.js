@@ -9,6 +9,7 @@ import { blocksOf, putNumber } from "./punching.js";
 const TOKEN = /\s+|[;#].*|(?<character>'(?:\\.|[^\\'])')|(?<directive>\.[A-Za-z_]+)|(?<name>[A-Za-z_]\w*)|(?<number>[0-9]\w*)|(?<mark>[,:+-])/y;
 const MEMORY = 3;
 const [ZERO, MINUS_ONE] = [1, 2];
+const CONSTANTS = [0, -1];
 
 function readData(line, program, bits) {
   const token = line.takeName("a memory cell");
@@ -163,7 +164,7 @@ export function runSubleq(program, template, { bits, name }) {
   const columns = columnsOf(program);
   const sizes = { scratchpad: [0, 1], constants: [1, 2], memory: [MEMORY, memory.length], instructions: [start, instructions.length] };
   const regions = layout.regions.map((region) => ({ ...region, start: sizes[region.name][0], columns: sizes[region.name][1] }));
-  const columnNames = Object.fromEntries([...names.map((one, i) => [MEMORY + i, one]),
+  const columnNames = Object.fromEntries([...CONSTANTS.map((number, i) => [1 + i, `constant ${number}`]), ...names.map((one, i) => [MEMORY + i, one]),
     ...instructions.map((_, i) => [start + i, `instruction ${i}`])]);
   const counter = { ...about.counter, offset: -start - 1 };
   const labels = [...Array(columns).keys()].map((column) => columnNames[column] ?? "");

@@ -82,13 +82,14 @@ export class Time {
     const { about, state, moment } = view;
     const layers = about.layers.length;
     const { loop, layer, stage } = split(moment, layers);
-    const known = state.loops ?? Math.max(state.known_loops ?? 0, loop, view.known);
+    const now = Math.ceil(moment / (2 * layers)); // the loop that the sentence is about
+    const known = state.loops ?? Math.max(state.known_loops ?? 0, now, view.known);
     this.slider.max = known;
-    this.slider.value = loop;
-    this.slider.setAttribute("aria-valuetext", `loop ${loop} of ${known}`);
-    if (document.activeElement !== this.loop) this.loop.value = loop;
+    this.slider.value = now;
+    this.slider.setAttribute("aria-valuetext", `loop ${now} of ${known}`);
+    if (document.activeElement !== this.loop) this.loop.value = now;
     const count = known.toLocaleString("en");
-    this.total.textContent = state.loops === null ? (known > loop ? `of at least ${count}` : "") : `of ${count}`;
+    this.total.textContent = state.loops === null ? (known > now ? `of at least ${count}` : "") : `of ${count}`;
     this.units.forEach((input) => { input.checked = input.value === view.unit; });
     this.speed.value = view.speed;
     this.pace.textContent = `${SPEEDS[view.speed]}/s`;

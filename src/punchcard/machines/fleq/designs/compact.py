@@ -114,7 +114,7 @@ class CompactDesign(FleqDesign):
                       {"moves": HeadMoves(0, ("zero",), "scratchpad", "operand", height)}),
              Sentence("The ReLU layer computes the function: {instruction}")),
             (Sentence("The head writes the result: {moves}.",
-                      {"moves": HeadMoves(0, ("zero",), "memory", "result", height)}),
+                      {"moves": HeadMoves(0, ("zero",), rows="result", height=height)}),
              Sentence("The ReLU layer erases what was there before, and tests the flag. Next is {next}.",
                       {"next": Quote(ValuePlace(0), "program_counter", names=True)})),
         )

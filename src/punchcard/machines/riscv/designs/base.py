@@ -63,6 +63,11 @@ class RiscvSizes:
         return max(LEAST_BITS, pointer_bits(self.memory))
 
     @property
+    def sink(self) -> int:
+        """The address of the column that takes what nobody wants, as rows hold it: its position, then 1 for its space."""
+        return SINK + (1 << self.pointer_bits)
+
+    @property
     def spare(self) -> int:
         return (1 << self.pointer_bits) - self.memory
 

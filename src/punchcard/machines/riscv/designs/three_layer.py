@@ -35,8 +35,8 @@ from punchcard.machines.riscv.designs.layout import (
     places,
 )
 from punchcard.machines.riscv.designs.traps import Traps
-from punchcard.machines.riscv.isa import WORD_BITS, WORD_BYTES
-from punchcard.machines.story import WARMS_UP, Quote, Sentence, Story, ValuePlace, name
+from punchcard.machines.riscv.isa import BRANCH, JAL, LOAD, STORE, WORD_BITS, WORD_BYTES
+from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
 from punchcard.transformer.build import Part, attend
 from punchcard.transformer.expression import rows, stack
@@ -46,6 +46,8 @@ OPERAND_GAP = 1.0
 """Less than the scores differ by: so much does the scratchpad's key score above a register's with the same signs."""
 FLAGS = ("carry", "borrow", "same", "top", "turned", "aligned", "reached", "lawful")
 PRIVILEGED_FLAGS = ("quiet", "silent")
+LOADS, STORES, BRANCHES, JUMPS = (Condition("kind", "==", opcode >> 2) for opcode in (LOAD, STORE, BRANCH, JAL))
+"""What `kind.operation` is for them."""
 
 
 class RiscvThreeLayer(RiscvDesign):
@@ -104,20 +106,34 @@ class RiscvThreeLayer(RiscvDesign):
 
     def story(self, sizes: RiscvSizes, layout: Layout) -> Story:
         pad, one, two, cell = ValuePlace(0), ValuePlace(0, head=0), ValuePlace(0, head=1), ValuePlace(0, head=0, gives=True)
-        value = Quote(pad, "value")
+        value, kind = Quote(pad, "value"), Quote(pad, "kind.operation", "unsigned")
         first = (Sentence("{instruction}: head 1 fetches x = {x} from {from_x}, and head 2 y = {y} from {from_y}.",
                           {"x": Quote(pad, "x"), "from_x": name(one), "y": Quote(pad, "y"), "from_y": name(two)},
                           [(WARMS_UP, "The first loop warms up: it executes a jump to the program's first instruction.")]),
-                 Sentence("The ReLU layer is the arithmetic unit. It gives {value}, and the address of a load or a store.",
-                          {"value": value}))
-        second = (Sentence("The head fetches the word at that address: {word}, from {place}.",
-                           {"word": Quote(pad, "brought"), "place": name(one)}),
-                  Sentence("The ReLU layer chooses the result, {value}, where it goes, and the next instruction.",
-                           {"value": value}))
+                 Sentence("The ReLU layer is the arithmetic unit: it computes with {x} and {y}, in two halves.",
+                          {"x": Quote(pad, "x", before=True), "y": Quote(pad, "y", before=True), "kind": kind},
+                          [(LOADS, "The ReLU layer adds {x} and {y}: that is the address to load from."),
+                           (STORES, "The ReLU layer adds the offset to {x}: that is the address to store at."),
+                           (BRANCHES, "The ReLU layer compares {x} and {y}: that decides the branch."),
+                           (JUMPS, "The ReLU layer adds the offset to the program counter: that is where to jump.")]))
+        unused = "loads nothing: the word that the head brings, {word} from {place}, is not used."
+        second = (Sentence("{instruction} " + unused,
+                           {"word": Quote(pad, "brought"), "place": name(one), "kind": kind},
+                           [(WARMS_UP, "The jump " + unused),
+                            (LOADS, "The head fetches the word at that address: {word}, from {place}."),
+                            (STORES, "The head fetches the word at that address, {word} from {place}: some of its bytes "
+                             "may stay.")]),
+                  Sentence("The result is {value}. The ReLU layer also chooses where it goes, and the next instruction.",
+                           {"value": value, "kind": kind},
+                           [(BRANCHES, "The ReLU layer chooses the next instruction. A branch has no result."),
+                            (STORES, "The ReLU layer puts the stored bytes in their place: the word is {value} then.")]))
         traps = (None, Sentence("The ReLU layer looks for traps and interrupts."))
         third = (Sentence("The head stores {value} in {cell}, and fetches the next instruction from {next}.",
-                          {"value": replace(value, before=True), "cell": name(cell), "next": name(one)}),
-                 Sentence("The ReLU layer decodes it: the word {word}.", {"word": Quote(pad, "word", "unsigned")}))
+                          {"value": replace(value, before=True), "cell": name(cell), "next": name(one),
+                           "goal": Quote(pad, "goal", "unsigned", before=True)},
+                          [(Condition("goal", "==", sizes.sink),
+                            "Nothing is stored. The head fetches the next instruction from {next}.")]),
+                 Sentence("The ReLU layer decodes it: {coming}."))
         between = len(extended(sizes, layout, [Part()] * 3)) - 3 if sizes.multiply else 0
         steps = [(None, Sentence("The ReLU layer goes on with a product and a quotient, digit by digit."))] * between
         return (first, second, *steps, *([traps] if sizes.privileged else []), third)

@@ -52,7 +52,7 @@ from punchcard.machines.riscv.designs.layout import (
     whole_facts,
 )
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
-from punchcard.machines.story import WARMS_UP, Quote, Sentence, Story, ValuePlace, name
+from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import (
     equal_where,
@@ -131,9 +131,11 @@ class RiscvTwoLayer(RiscvDesign):
             (Sentence("Head 1 fetches the word at that address, {word}. Head 2 stores {value}, the result before, in "
                       "{cell}, and fetches the next instruction from {next}.",
                       {"word": Quote(pad, "brought"), "value": replace(value, before=True), "cell": name(cell),
-                       "next": name(two)}),
-             Sentence("The ReLU layer computes the result, {value}, which waits to be stored, and decodes the fetched word "
-                      "{word}.", {"value": value, "word": Quote(pad, "word", "unsigned")})),
+                       "next": name(two), "goal": Quote(pad, PENDING, "unsigned", before=True)},
+                      [(Condition("goal", "==", sizes.sink), "Head 1 fetches the word at that address, {word}. Head 2 has "
+                        "nothing to store, and fetches the next instruction from {next}.")]),
+             Sentence("The ReLU layer computes the result, {value}, which waits to be stored, and decodes the next "
+                      "instruction: {coming}.", {"value": value})),
         )
 
     def _key(self, layout: Layout) -> Expression:

@@ -27,6 +27,7 @@ EVERY_CELL = ("constants", "memory")
 OUTSIDE = ("constants", "memory", "instructions")
 EVERYWHERE = ("scratchpad", *OUTSIDE)
 CONSTANTS = (0, -1)
+CONSTANT_NAMES = tuple(f"constant {number}" for number in CONSTANTS)
 MIN_WORD_BITS = 2
 MAX_WORD_BITS = 50  # no number format holds more, and up to here all formulas' constants are exact in float64
 MAX_COLUMNS = 1 << 24
@@ -162,7 +163,7 @@ class SubleqDesign(Design[SubleqSizes]):
         """The program counter, as an instruction's number; the pointers, as names of columns; the named cells."""
         found = [DisplayValue("program counter", "machine", self.counter_register, 0, kind="unsigned",
                        offset=-sizes.instruction_column - self.counter_offset)]
-        names = ("",) * sizes.memory_column + tuple(cells)
+        names = ("", *CONSTANT_NAMES, *cells)  # by the number of the column
         if len(cells) == sizes.memory:
             names += tuple(f"instruction {i}" for i in range(sizes.instructions))
         for name in ("pointer.a", "pointer.b", "pointer.c", "store_address", "store"):
