@@ -49,10 +49,11 @@ class HotState:
 
 @dataclass(frozen=True)
 class HotGraph:
-    """Hot states, and which word tells them apart."""
+    """Hot states, and which word tells them apart. `entries`: those that were reached from others than hot states."""
 
     anchor: int
     states: tuple[HotState, ...]
+    entries: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,10 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
         loops = visits.order[visits.starts[v] : visits.starts[v] + visits.counts[v]]
         arms = _arms(sample.codes[loops], sample.reads[loops], loose[loops], sample.after[loops, anchor], by_anchor)
         states.append(HotState(masks[v], values[v], arms))
-    return HotGraph(anchor, tuple(states))
+    followed = {(number, then) for number, state in enumerate(states) for arm in state.arms for then in arm.successors}
+    outside = np.isin(sample.before[:, anchor], list(by_anchor), invert=True)
+    entered = {by_anchor[then] for then in np.unique(sample.after[outside, anchor]).tolist() if then in by_anchor}
+    return HotGraph(anchor, tuple(states), tuple(sorted(entered | (set(range(len(states))) - {then for _, then in followed}))))
 
 
 def _fixed(changing: int, groups: Sequence[int]) -> int:
