@@ -1,4 +1,4 @@
-"""Programs that never end, for `benchmarks/traces.py`: small ones in assembly, images, and C programs begun again and again."""
+"""Programs that never end, for `benchmarks/traces.py`: small ones in assembly, images, and C programs begun again."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
     python benchmarks/traces.py --short                 runs of examples from beginning to end, with traces and without
 
 Every figure is CPU time of this process. A row is warmed up first: its traces are compiled then, which the last column has.
-Then traces, the usual code and the interpreter have their turns, and the best of each counts. The card with traces is compared
-with the interpreter's after the last loop, and with the usual code's where everything is hot from the first loop.
+Then traces, the usual code and the interpreter have their turns, and the best of each counts. The card with traces is
+compared with the interpreter's after the last loop, and with the usual code's where everything is hot from the first loop.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ class BitFunctions:
     """
 
     def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
-                 given: Mapping[Node, BitTable | None] | None = None, agreement: Callable[[Word], Word] | None = None) -> None:
+                 given: Mapping[Node, BitTable | None] | None = None,
+                 agreement: Callable[[Word], Word] | None = None) -> None:
         self.words, self.leaf, self.given = words, leaf, given or {}
         self.agreement = agreement or (lambda flag: flag)
         self._tables: dict[Node, BitTable | None] = {}
