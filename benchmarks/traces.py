@@ -126,20 +126,17 @@ def measure(row: Row, seconds: float, patience: float) -> str:
     plain, traced = (Runs(machine, program, traces) for traces in (None, HOT_SECONDS))
     warm(traced, patience)
     counts = traced.loops_of(seconds / TURNS), plain.loops_of(seconds / TURNS)
-    interpreter, fast, slow, native = in_c(machine, program), list[float](), list[float](), list[float]()
-    inside = 0
+    fast, slow, native, inside, states = list[float](), list[float](), list[float](), 0, 0
     for turn in range(TURNS):
         fast.append(traced.make(counts[0]) / counts[0])
         assert traced.traces is not None
-        inside += traced.traces.loops
+        inside, states = inside + traced.traces.loops, traced.traces.states
         slow.append(plain.make(counts[1]) / counts[1])
+        interpreter, loops = in_c(machine, program), counts[0] if turn < TURNS - 1 else traced.loops
         if interpreter is not None:
-            steps = machine.steps(traced.loops, ended=False)
-            if turn == 0:
-                interpreter.run(steps - counts[0])
             started = time.process_time()
-            interpreter.run(steps)
-            native.append((time.process_time() - started) / counts[0])
+            interpreter.run(machine.steps(loops, ended=False))
+            native.append((time.process_time() - started) / loops)
     if interpreter is not None:
         found = machine.read(traced.runner.raw_card)
         assert all(getattr(found, name) == getattr(interpreter.state, name) for name in ("memory", "program_counter"))
@@ -149,7 +146,7 @@ def measure(row: Row, seconds: float, patience: float) -> str:
     assert same(again.runner.raw_card, others.runner.raw_card)
     times = f"{min(native) / min(fast):6.2f} x C  {min(native) / min(slow):6.2f} x C" if native else ""
     return (f"{row.name:<36} {1e9 * min(fast):7.2f} ns {1e9 * min(slow):7.2f} ns  {min(slow) / min(fast):6.1f}  {times}  "
-            f"{inside / (TURNS * counts[0]):4.0%} in traces, {traced.traces.states} states, {traced.compiling:.1f} s")
+            f"{inside / (TURNS * counts[0]):4.0%} in traces, {states} states, {traced.compiling:.1f} s")
 
 
 def in_c(machine: AnyMachine, program: Any) -> Any:
