@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE
 
 INSTALL := $(if $(filter 0,$(shell id -u)),,sudo )apt-get install --yes
-COMPILERS := clang lld gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+COMPILERS := gcc clang lld gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf device-tree-compiler
 # The parts of the soak, by the files of their tests; what is in no other is in the last.
 FUZZING := tests/test_fuzzing.py
 PROOFS := $(wildcard tests/test_proof*.py) tests/test_certificate.py
@@ -51,7 +51,8 @@ soak-rest: $(READY)
 	$(SOAK) $(addprefix --ignore=,$(FUZZING) $(PROOFS) $(ENGINES))
 
 # Installs all that a test may need, on Debian and as root, and runs all tests, the soak's too: one that is skipped is a
-# failure. Some of them: make everything TESTS="-m 'not soak'"
+# failure. Only tests with the mark `gpu` may be skipped, where there is no NVIDIA GPU: none can be installed.
+# Some of the tests: make everything TESTS="-m 'not soak'"
 everything: $(VENV)/everything lint
 	$(BIN)/python -m pytest -n 2 -p tests.no_skips $(TESTS)
 
@@ -115,7 +116,7 @@ $(VENV)/docs: $(READY)
 
 $(VENV)/everything: $(VENV)/docs
 	$(INSTALL) chromium $(COMPILERS)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs,transformer-lens]" nnsight
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs,ray,transformer-lens]" nnsight
 	touch $(VENV)/everything
 
 clean:

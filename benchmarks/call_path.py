@@ -52,7 +52,7 @@ def first_calls(arguments: list[str]) -> list[Call]:
 
     sys.setprofile(note)
     try:
-        with redirect_stdout(io.TextIOWrapper(io.BytesIO())), redirect_stderr(io.StringIO()):
+        with redirect_stdout(io.TextIOWrapper(io.BytesIO())), redirect_stderr(io.TextIOWrapper(io.BytesIO())):
             main(arguments, prog_name="punchcard")
     except SystemExit as end:
         if end.code:

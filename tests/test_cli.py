@@ -268,7 +268,7 @@ def test_output_files_are_replaced_whole(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away() -> None:
     """`punchcard ... | head` ends in silence with the status of a broken pipe, whoever prints; a full disk is told."""
-    for arguments in (["info", MULTIPLY], ["run", MULTIPLY, "--engine", "dense"]):
+    for arguments in (["info", MULTIPLY], ["run", MULTIPLY]):
         with subprocess.Popen([sys.executable, "-m", "punchcard", *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             assert process.stdout is not None

@@ -134,6 +134,22 @@ def test_texts_with_thousands_of_digits(tmp_path: Path, name: str, text: str) ->
 # Standard streams
 
 
+TOO_LONG = "x" * 300
+
+
+@pytest.mark.parametrize(("message", "arguments"), [
+    ("File name too long", ["fuse", "sums", "--base", str(EXAMPLES), "-o", TOO_LONG]),
+    ("give a folder with a model", ["fuse", "sums", "--base", TOO_LONG, "-o", "fused"]),
+    ("there is no such folder", ["run", TOO_LONG, "--on", "stock"]),
+    ("there is no such folder", ["prove", TOO_LONG, "--on", "stock"]),
+    ("File name too long", ["ground-truth", "make", "--set", "small", TOO_LONG]),
+    ("File name too long", ["sweep", str(EXAMPLES / "sweeps" / "first.toml"), "-o", TOO_LONG]),
+    ("File name too long", ["export", MULTIPLY, "--to", "gpt2", "-o", TOO_LONG]),
+])
+def test_folders_with_a_name_that_no_file_can_have(message: str, arguments: list[str]) -> None:
+    assert_refused(message, *arguments)
+
+
 def status_without(stream: str, *arguments: str) -> Any:
     """The exit status when a standard stream is closed, as Python finds it then."""
     with pytest.MonkeyPatch.context() as patched:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tracemalloc
 from pathlib import Path
 from threading import Thread, get_native_id
 
@@ -70,6 +71,15 @@ def test_reading_has_a_limit(tmp_path: Path) -> None:
     writer.start()
     assert read_whole(tmp_path / "pipe", "program", limit=5) == b"12345"
     writer.join()
+
+
+def test_a_short_file_takes_little_memory(tmp_path: Path) -> None:
+    """Not as much as the limit, which a process with little memory may not have."""
+    (tmp_path / "short").write_bytes(b"12345")
+    tracemalloc.start()
+    assert read_whole(tmp_path / "short", "program") == b"12345"
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("name", "reason"), [

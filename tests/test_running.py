@@ -150,8 +150,8 @@ PASSING = [
 
 
 @pytest.mark.parametrize(("engine", "design"), [
-    ("scratchpad", "compact"), ("scratchpad", "paper"), ("auto", "compact"), soaked("scratchpad", "three-layer"),
-    soaked("auto", "three-layer"), soaked("auto", "paper")])
+    ("scratchpad", "compact"), ("auto", "compact"),
+    *(soaked(engine, design) for engine in ("scratchpad", "auto") for design in ("three-layer", "paper"))])
 @pytest.mark.parametrize(("code", "message"), LASTING)
 def test_what_lasts_is_found_after_any_part(look_every: int, design: str, engine: str, code: str, message: str) -> None:
     program, machine = counting(code, design)

@@ -390,6 +390,7 @@ def test_the_file_of_a_transformer_lens_model(setting: Callable[[], Any]) -> Non
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("setting", ["tf32", "autocast", "allow_tf32"])
 def test_cuda(setting: str) -> None:

@@ -21,10 +21,15 @@ from collections import abc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial, wraps
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from punchcard.errors import MOST_WRITTEN_BITS, ArgumentError, did_you_mean, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text", Path: "a path", bytes: "bytes",
@@ -55,17 +60,16 @@ def checked(target: T) -> T:
 
 
 def _checked_function(function: Any, *, method: bool = False) -> Any:
-    names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    names = [name for name, p in inspect.signature(function).parameters.items()
+             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     @wraps(function)
     def door(*given: Any, **named: Any) -> Any:
         owner = (given[0] if isinstance(given[0], type) else type(given[0])) if method and given else None
         tests = _tests(function, owner)
-        for name, value in zip(names, given, strict=False):
-            if not tests.get(name, _fits_int)(value) or (isinstance(value, int) and not _fits_int(value)):
-                _refuse(function, owner, name, value)
-        for name, value in named.items():
-            if name not in tests or not tests[name](value) or not _fits_int(value):
+        for name, value in chain(zip(names, given, strict=False), named.items()):
+            if name not in tests or not tests[name](value) or (
+                    isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS):
                 _refuse(function, owner, name, value)
         return function(*given, **named)
 
@@ -96,13 +100,8 @@ def _refuse(function: Any, owner: type | None, name: str, value: object) -> None
         raise ArgumentError(f"{label}: unknown option {name!r}{did_you_mean(name, rules)}")
 
 
-def _fits_int(value: object) -> bool:
-    """Whether an integer is not too long to be written; True of anything else."""
-    return not isinstance(value, int) or value.bit_length() <= MOST_WRITTEN_BITS
-
-
 def _check(label: str, name: str, value: object, hint: Any) -> None:
-    if isinstance(value, int) and not _fits_int(value):
+    if isinstance(value, int) and value.bit_length() > MOST_WRITTEN_BITS:
         raise ArgumentError(f"{label}: {name}={shortened(value)}: an integer has at most {MOST_WRITTEN_BITS:,} bits here")
     if hint is not Any and not _fits(value, hint):
         raise ArgumentError(f"{label}: {name}={' '.join(shortened(value, SHOWN).split())}: it must be {_words(hint)}")
@@ -150,7 +149,7 @@ def _hints(target: Any) -> dict[str, Any]:
     return found
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: Any) -> bool:
     """Whether a value is of a type, as the rules above have it."""
     return _test_of(hint)(value)
 
@@ -181,7 +180,7 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
     if kind is type:
         return lambda value: isinstance(value, type)
     if issubclass(kind, _OfTorch):
-        return partial(_is_of_torch, kind.__name__)
+        return lambda value: "torch" in sys.modules and isinstance(value, getattr(sys.modules["torch"], kind.__name__))
     if getattr(kind, "_is_protocol", False):
         return lambda value: origin is not None or _has_members(value, hint)
     if origin is not None and inside:
@@ -191,18 +190,9 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
 
 def _union_test(hint: Any) -> Callable[[Any], bool]:
     members, array = _members(hint)
-    plain = tuple(member for member in members if member in _EXACT)  # what most calls are given
+    plain = tuple(member for member in members if member is not float)  # what is of such a type itself fits; NaN does not
     tests = [_test_of(member) for member in members]
     return lambda value: type(value) in plain or any(test(value) for test in tests) or (array and _is_array(value))
-
-
-_EXACT = (int, bytes, str, bool, type(None))
-"""Types whose own instances always fit."""
-
-
-def _is_of_torch(name: str, value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, getattr(torch, name))
 
 
 def _container_test(kind: Any, origin: Any, inside: tuple[Any, ...]) -> Callable[[Any], bool]:
@@ -227,7 +217,7 @@ def _is_list(of_item: Callable[[Any], bool], lazily: bool, value: Any) -> bool:
     return (lazily and isinstance(value, abc.Iterator)) or (is_list and all(map(of_item, value)))
 
 
-def _has_members(value: Any, protocol: type) -> bool:
+def _has_members(value: object, protocol: type) -> bool:
     """Whether a value has the public attributes that a protocol names; none of them is computed."""
     return all(inspect.getattr_static(value, name, _has_members) is not _has_members
                for kind in protocol.__mro__ if getattr(kind, "_is_protocol", False)
@@ -243,7 +233,7 @@ def _members(hint: Any) -> tuple[list[Any], bool]:
     return ([m for m in members if m not in parts], True) if parts <= set(members) else (members, False)
 
 
-def real_array(value: Any) -> Any:
+def real_array(value: object) -> NDArray[np.float64]:
     """A float64 array of real numbers, in rows of equal length; anything else is a ValueError that says so."""
     import numpy as np
 
@@ -256,7 +246,7 @@ def real_array(value: Any) -> Any:
     return array.astype(np.float64)
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     try:
         real_array(value)
     except ValueError:

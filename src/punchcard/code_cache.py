@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from punchcard.errors import StorageError
-from punchcard.files import PART, write_whole
+from punchcard.files import PART, read_at_most, write_whole
 
 MOST_BYTES = 1 << 28
 """The folder is kept below this size; the files that were used least recently go first."""
@@ -101,7 +101,7 @@ def _read(path: Path, key: str) -> tuple[Notes, bytes]:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE or not stat.S_ISREG(status.st_mode):
             raise StorageError(f"a file in {str(path.parent)!r} is another user's, or others can write to it")
-        data = file.read(LARGEST)
+        data = read_at_most(file, LARGEST)
     rest, size = data[32:], int.from_bytes(data[32:40], "little")
     try:
         header = json.loads(rest[8 : 8 + size])

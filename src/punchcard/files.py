@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from punchcard.errors import PunchcardError, StorageError
 
@@ -35,10 +35,20 @@ def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: t
     with _reading(path, what, error), open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size > limit:
             raise error(_too_long(path, what, limit))
-        data = file.read(limit + 1)
+        data = read_at_most(file, limit + 1)
     if len(data) > limit:
         raise error(_too_long(path, what, limit))
     return data
+
+
+def read_at_most(file: BinaryIO, limit: int) -> bytes:
+    """At most `limit` bytes of a file or a pipe. Python's own `read(limit)` asks for the memory of all of them first."""
+    parts = [file.read(min(limit, os.fstat(file.fileno()).st_size))]
+    left = limit - len(parts[0])
+    while left and (part := file.read(min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def read_json(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ def fuse(
     from punchcard.language_models.widened.saving import save_widened
     from punchcard.language_models.widened.widening import widen
 
-    if Path(output).exists() and Path(base).exists() and Path(output).samefile(base):
+    if os.path.exists(output) and os.path.exists(base) and os.path.samefile(output, base):
         raise PunchcardError(f"-o {output}: that is the base, which is not written over; choose another folder")
     _check_form(programs, stock)
     check_folder(output, overwrite=overwrite)

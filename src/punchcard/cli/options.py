@@ -191,20 +191,19 @@ def _click_option(option: Option, owners: list[_Owner], prefix: str) -> Added:
 class _Number(click.types.IntParamType):
     """An integer, decimal or, as addresses are written, hexadecimal."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(_decimal(value), param, ctx)
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return int(super().convert(_decimal(value), param, ctx))
 
 
 class _BoundedNumber(click.IntRange):
     """The same within bounds."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(_decimal(value), param, ctx)
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return int(super().convert(_decimal(value), param, ctx))
 
 
-def _decimal(value: Any) -> Any:
-    is_hexadecimal = isinstance(value, str) and re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", value)
-    return int(value, 16) if is_hexadecimal else value
+def _decimal(value: object) -> Any:
+    return int(value, 16) if isinstance(value, str) and re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", value) else value
 
 
 class OwnedOption(click.Option):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -91,7 +92,7 @@ def prove_stock(
 
 def check_not_model(file: Path | None) -> None:
     """Refuse a folder with a model where a program is expected, with the command that takes it."""
-    if file is None or not _is_folder(file):
+    if file is None or not os.path.isdir(file):
         return
     if is_fused(file):
         raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
@@ -99,17 +100,9 @@ def check_not_model(file: Path | None) -> None:
         raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
 
 
-def _is_folder(file: Path) -> bool:
-    """Whether there is such a folder; a name that no file can have is none."""
-    try:
-        return file.is_dir()
-    except OSError:
-        return False
-
-
 def is_fused(file: Path) -> bool:
     """Whether a path is the folder of a fused language model."""
-    if not _is_folder(file):
+    if not os.path.isdir(file):
         return False
     from punchcard.language_models.fusion.composition import FUSED, model_type_in
 

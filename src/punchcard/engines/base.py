@@ -270,7 +270,5 @@ class EngineCache:
     empty.
     """
 
-    model: object = None
-    """The digest of the weights, and the description of the layout."""
     compiled_models: list[CompiledModel] = field(default_factory=list)
     count: CompileCount = field(default_factory=CompileCount)

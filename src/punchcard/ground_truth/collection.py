@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -58,7 +59,7 @@ def make_set(
     if not jobs:
         raise PunchcardError(f"no model of the set {which!r} has {only!r} in its name")
     asked = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__}
-    if (place / MANIFEST).exists():
+    if os.path.exists(place / MANIFEST):
         return _whole(place, asked, jobs, resume)
     made = _begun(place, {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}, jobs, resume)
 
@@ -95,7 +96,7 @@ def _whole(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], res
 def _begun(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> dict[str, dict[str, Any]]:
     """Begin a set, or go on with one. The models that are made, with what the manifest says of them."""
     begun = place / MADE / BEGUN
-    if begun.exists():
+    if os.path.exists(begun):
         if not resume:
             raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
         if _read(begun) != asked:

@@ -107,7 +107,7 @@ def collected(kinds: Sequence[str], count: int, make: Callable[[str], Made | Non
     return found
 
 
-def _counter(state: Any) -> int | None:
+def _counter(state: object) -> int | None:
     """Which instruction is next, of machines that have a program counter."""
     return getattr(state, "program_counter", None)
 

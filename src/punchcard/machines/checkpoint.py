@@ -99,7 +99,7 @@ class Checkpoint:
 class CheckpointFile:
     """Writes the checkpoints of one run to one file, each over the last."""
 
-    def __init__(self, path: str | Path, machine: AnyMachine, program: Any, plan: Plan) -> None:
+    def __init__(self, path: str | Path, machine: AnyMachine, program: object, plan: Plan) -> None:
         check_regular(path, "checkpoint")
         self.path = Path(path)
         self._fixed = {
@@ -121,7 +121,7 @@ class CheckpointFile:
 
 
 def begin(
-    program: Any, machine: AnyMachine, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
+    program: object, machine: AnyMachine, *, engine: str = DEFAULT_ENGINE, max_steps: int | None = None,
     check: bool | Check | None = None, every: int = DEFAULT_EVERY,
 ) -> Checkpoint:
     """A run before its first loop; `resume` makes its loops."""

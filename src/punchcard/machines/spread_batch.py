@@ -68,7 +68,7 @@ def sent_card(card: Card) -> Any:
     return SentCard(card.dtype, card.fields) if isinstance(card, PackedCard) else card
 
 
-def received_card(layout: Layout, sent: Any) -> Card:
+def received_card(layout: Layout, sent: Card | SentCard) -> Card:
     """The card again."""
     return PackedCard(layout, sent.dtype, dict(sent.fields)) if isinstance(sent, SentCard) else sent
 

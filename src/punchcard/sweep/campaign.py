@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -71,7 +72,7 @@ class Estimate(NamedTuple):
 def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
     """Make two jobs of some machines, for at most about ten seconds, and say how long the others take by that."""
     check_sweep(sweep)
-    made = Results(folder).keys() if folder is not None and (Path(folder) / "sweep.json").exists() else set[str]()
+    made = Results(folder).keys() if folder is not None and os.path.exists(Path(folder) / "sweep.json") else set[str]()
     left = [job for job in sweep.jobs if job.key not in made]
     groups: dict[str, list[SweepJob]] = {}
     for job in left:

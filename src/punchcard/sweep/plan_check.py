@@ -70,7 +70,7 @@ def _check_values(build: Builds, registry: Registry, kind: Kind, language: Langu
         loaded.with_values(dict(values))
 
 
-def _known(name: str, value: Any, known: tuple[str, ...]) -> None:
+def _known(name: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
         text = value if isinstance(value, str) else ""
         raise SweepError(f"{name} = {value!r}{did_you_mean(text, known)}: there are {', '.join(known)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -75,7 +76,7 @@ class Results:
         require_pyarrow()
         place = Path(folder)
         text = json.dumps({"format": FORMAT, **about}, indent=1) + "\n"
-        if not (place / ABOUT).exists():
+        if not os.path.exists(place / ABOUT):
             try:
                 (place / PARTS).mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -18,7 +18,7 @@ import math
 import sys
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from punchcard.card.formats import FORMATS, FormatName, NumberFormat, name_of
 from punchcard.errors import PrecisionError, did_you_mean
@@ -97,7 +97,7 @@ class Precision:
         return 2.0 ** math.ceil(math.log2(hard_product(self.name) / gap))
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     """Whether a value is a number that a float holds, and not infinite."""
     return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 

@@ -23,13 +23,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.formatting import plain_data
 from punchcard.viewer import page
 from punchcard.viewer.session import QUESTIONS, Session
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 LOOPBACK = "127.0.0.1"
 LONGEST_REQUEST = 1 << 16
@@ -289,7 +292,7 @@ class _Incoming(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError

@@ -35,7 +35,6 @@ from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.tracing.compiler import TraceCompiler
 from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import LoweringError
-from punchcard.garbage import no_garbage_collection
 from punchcard.transformer.weights import Weights
 
 REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32), "float64": (ir.DoubleType(), np.float64)}
@@ -62,10 +61,10 @@ class CompiledModel:
                  count: CompileCount | None = None) -> None:
         self._count = count or CompileCount()
         self.real, self.number = REALS[weights.dtype]
-        self.weights = digest or weights.digest()
-        self.layout, self.card = layout, card
         self.layers = layer_lists(weights, layout)
         self.significand = weights.format.significand
+        self.weights, self.described = digest or weights.digest(), layout.describe()
+        self.layout, self.card = layout, card
         self.compile_seconds = 0.0
         self.fresh = 0
         self.doubts: dict[str, None] = {}
@@ -99,7 +98,7 @@ class CompiledModel:
         self.direct = all(field.bits for field in self.places.fields)
         self.empty = not self.direct
         self.requirements = CardRequirements(self.passive, self.card)
-        described = json.dumps([self.layout.describe(), [[s.row, s.group, s.width] for s in self.columns.slots]])
+        described = json.dumps([self.described, [[s.row, s.group, s.width] for s in self.columns.slots]])
         self.name = [self.weights, described.encode(), str(self.real).encode(), *self.columns.assumed]
         self._get_driver()
 
@@ -263,8 +262,7 @@ class CompiledModel:
         several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already
         self._count.is_compiling = True
         try:
-            with no_garbage_collection():  # in millions of small objects: looking for it took a tenth of the time
-                loaded = code.load_or_compile(name, build, vectorize=several)
+            loaded = code.load_or_compile(name, build, vectorize=several)
         finally:
             self._count.is_compiling = False
         self._count.pieces += loaded.fresh
@@ -287,9 +285,16 @@ class CompiledModel:
             self.filled[table] = tables.fill(table, self.passive)
         return int(self.filled[table][code])
 
+    def is_of(self, weights: Weights, layout: Layout) -> bool:
+        """Whether it was made from these weights, as they are now, and this layout."""
+        return self.weights == weights.digest() and self._has(layout)
+
     def fits(self, layout: Layout, card: PackedCard) -> bool:
         """Whether another card has the same static rows, so that code and tables apply to it too."""
-        return (layout is self.layout or layout.describe() == self.layout.describe()) and self.requirements.hold(card)
+        return self._has(layout) and self.requirements.hold(card)
+
+    def _has(self, layout: Layout) -> bool:
+        return layout is self.layout or layout.describe() == self.described
 
     @cached_property
     def state_words(self) -> list[tuple[Field, list[int], StateWord]]:

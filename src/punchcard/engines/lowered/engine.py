@@ -231,16 +231,15 @@ def packed_card(dtype: str, layout: Layout, card: Card) -> PackedCard:
 def finder(cache: EngineCache, model: Model, layout: Layout) -> Callable[[PackedCard], CompiledModel]:
     """A function that finds the code for a card: code that is kept for these weights and this layout, or new code."""
     weights = Weights.of(model)
-    digest, described = weights.digest(), layout.describe()
-    if cache.model != (digest, described):
-        cache.model, cache.compiled_models = (digest, described), []
+    if cache.compiled_models and not cache.compiled_models[0].is_of(weights, layout):
+        cache.compiled_models = []
     known = cache.compiled_models
 
     def find_or_compile(card: PackedCard) -> CompiledModel:
         for compiled_model in known:
             if compiled_model.requirements.hold(card):
                 return compiled_model
-        known.append(CompiledModel(weights, layout, card, digest, cache.count))
+        known.append(CompiledModel(weights, layout, card, known[0].weights if known else None, cache.count))
         return known[-1]
 
     return find_or_compile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,7 +128,7 @@ def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     place = Path(path)
-    if not place.exists():
+    if not os.path.exists(path):
         raise FusionError(f"there is no {str(path)!r}: give a folder with a model and its tokenizer, or a .gguf file")
     is_file = place.is_file()
     if not is_file and model_type_in(place) == FUSED:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,9 +198,9 @@ def opened(folder: str | Path, machines: Registry | None = None) -> StockCheckpo
     """The checkpoint that a folder says it is, of one of these machines; its weights are read by `weights_in`."""
     place, known = Path(folder), machines or installed()
     needed = (MACHINE, CONFIG, GENERATION, MODEL)
-    missing = [name for name in needed if not (place / name).is_file()]
+    missing = [name for name in needed if not os.path.isfile(place / name)]
     if missing:
-        what = f"it has no {missing[0]}" if place.is_dir() else "there is no such folder"
+        what = f"it has no {missing[0]}" if os.path.isdir(place) else "there is no such folder"
         raise StorageError(f"{str(folder)!r} is not a stock checkpoint: {what}; one is a folder with {', '.join(needed)}, "
                            "which `punchcard export FILE --to gpt2 -o FOLDER` writes")
     about = read_json(place / MACHINE, "description of a machine")

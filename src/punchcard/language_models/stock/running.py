@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def run_checkpoint(
 
 def own_prompt(folder: str | Path) -> str:
     """The prompt that a folder was written with."""
-    if not (Path(folder) / PROMPT).is_file():
+    if not os.path.isfile(Path(folder) / PROMPT):
         raise StorageError(f"{str(folder)!r} has no {PROMPT}: export a program, or give a prompt")
     return read_whole(Path(folder) / PROMPT, "prompt").decode(errors="replace")
 

@@ -113,7 +113,7 @@ class QuickRiscv(RiscvInterpreter):
         path = self._path(start)
         found: tuple[Block | None, int] = NO_BLOCK
         if path.decoded:
-            text, lines = _Writer(path, self._addresses.start).text()
+            text, lines = _PathWriter(path, self._addresses.start).text()
             names: dict[str, object] = {
                 "x": self.registers, "m": self.memory, "c": self._translated, "drop": self._drop, "Changed": Changed,
                 "lines": lines, "counters": path.counters}
@@ -150,7 +150,7 @@ class QuickRiscv(RiscvInterpreter):
         return path
 
 
-class _Writer:
+class _PathWriter:
     """Writes a path as a Python function."""
 
     def __init__(self, path: _Path, base: int) -> None:

@@ -162,7 +162,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
             return named
         return named | control_values(dict(zip(ROWS, state.control, strict=True)), multiply=self.sizes.multiply)
 
-    def _named(self, registers: Any) -> dict[str, Any]:
+    def _named(self, registers: Sequence[int]) -> dict[str, Any]:
         return {name: signed(value) for name, value in zip(REGISTERS, registers, strict=True)}
 
     def column_name(self, column: int, program: RiscvProgram | None = None) -> str:

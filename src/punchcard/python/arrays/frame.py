@@ -62,7 +62,7 @@ class LoopFrame:
 
 
 @dataclass
-class Results:
+class ReturnedValues:
     """Where the values of return statements go; `one`: they return one value. `last`: the only one, at the end."""
 
     block: CodeRegion
@@ -87,7 +87,7 @@ class Frame:
         self.source, self.builder, self.frames, self.handlers = source, builder, frames, handlers
         self.limits = builder.limits
         self.arithmetic = Arithmetic(builder)
-        self.results = Results(CodeRegion())
+        self.results = ReturnedValues(CodeRegion())
         self.env: dict[str, Value] = {}
         self.loops: list[LoopFrame] = []
         self.over = False

@@ -32,7 +32,7 @@ from punchcard.machines.riscv.designs.control import (
     permissions,
 )
 from punchcard.machines.riscv.designs.execute import BITWISE, Execute, Finish
-from punchcard.machines.riscv.designs.formulas import Branch, appear
+from punchcard.machines.riscv.designs.formulas import BranchFormula, appear
 from punchcard.machines.riscv.isa import CSR_AT, FIELDS, WORD_BITS, Instruction
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import less_where, sum_where
@@ -266,7 +266,7 @@ class ControlFinish(Finish):
             way = self._way(instruction)
             if instruction.name == "ebreak" or instruction.access_bytes or way == "register jump":
                 return "ebreak" if instruction.name == "ebreak" else "access" if instruction.access_bytes else str(way)
-            return "jump" if way == "jump" or isinstance(way, Branch) else "none"
+            return "jump" if way == "jump" or isinstance(way, BranchFormula) else "none"
 
         def word(name: str, closed: Expression) -> Expression | None:
             if name == "register jump":
@@ -423,7 +423,7 @@ class ControlFinish(Finish):
             else:
                 yield name, closed
 
-    def _way(self, instruction: Instruction) -> Branch | str:
+    def _way(self, instruction: Instruction) -> BranchFormula | str:
         return instruction.name if instruction.name in ("mret", "wfi") else super()._way(instruction)
 
     def _goes_on(self, way: Hashable, closed: Expression) -> Expression:

@@ -14,7 +14,7 @@ from punchcard.card.layout import Layout
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import HALF, RiscvSizes
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, fixed_bits
-from punchcard.machines.riscv.designs.formulas import Branch, LayerFormulas, NextCounter, appear, rewrite
+from punchcard.machines.riscv.designs.formulas import BranchFormula, LayerFormulas, NextCounter, appear, rewrite
 from punchcard.machines.riscv.isa import WORD_BITS, Instruction, operation_of
 from punchcard.primitives.bits import number
 from punchcard.primitives.gated_words import (
@@ -313,12 +313,12 @@ class Finish(NextCounter, ResultPlace):
 
     # The next program counter
 
-    def _way(self, instruction: Instruction) -> Branch | str:
+    def _way(self, instruction: Instruction) -> BranchFormula | str:
         """Layer A has turned the highest bits, so that signs make no difference here."""
         way = super()._way(instruction)
-        return way._replace(signed=False) if isinstance(way, Branch) else way
+        return way._replace(signed=False) if isinstance(way, BranchFormula) else way
 
-    def _holds(self, branch: Branch, closed: Expression) -> Expression:
+    def _holds(self, branch: BranchFormula, closed: Expression) -> Expression:
         if not branch.equality:
             return less_where(*self._compared(), closed, self.one)
         same = 0.5 * (self.one - self._flag("same"))

@@ -73,7 +73,7 @@ class LayerFormulas:
         return sum((each for each in found if each is not None), 0.0 * self.one)
 
 
-class Branch(NamedTuple):
+class BranchFormula(NamedTuple):
     """A branch: by equality, or with signs; and whether it is taken where the comparison does not hold."""
 
     equality: bool
@@ -82,8 +82,9 @@ class Branch(NamedTuple):
 
 
 BRANCHES = {
-    "beq": Branch(True, False, False), "bne": Branch(True, False, True), "blt": Branch(False, True, False),
-    "bge": Branch(False, True, True), "bltu": Branch(False, False, False), "bgeu": Branch(False, False, True),
+    "beq": BranchFormula(True, False, False), "bne": BranchFormula(True, False, True),
+    "blt": BranchFormula(False, True, False), "bge": BranchFormula(False, True, True),
+    "bltu": BranchFormula(False, False, False), "bgeu": BranchFormula(False, False, True),
 }
 
 
@@ -93,12 +94,12 @@ class NextCounter(LayerFormulas):
     following: Expression
     target: Expression
 
-    def _way(self, instruction: Instruction) -> Branch | str:
+    def _way(self, instruction: Instruction) -> BranchFormula | str:
         """Where an instruction goes on."""
         return BRANCHES.get(instruction.name) or {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")
 
     @abstractmethod
-    def _holds(self, branch: Branch, closed: Expression) -> Expression:
+    def _holds(self, branch: BranchFormula, closed: Expression) -> Expression:
         """1 where the comparison of a branch holds and nothing is absent, else 0."""
 
     @abstractmethod
@@ -110,13 +111,13 @@ class NextCounter(LayerFormulas):
 
     def _goes_on(self, way: Hashable, closed: Expression) -> Expression:
         """The next program counter by a way, where nothing is absent."""
-        if isinstance(way, Branch):
+        if isinstance(way, BranchFormula):
             return self._where(way, True, self.target, closed) + self._where(way, False, self.following, closed)
         if way == "register jump":
             return self._reference(closed)
         return bits_where(self.target if way == "jump" else self.following, closed, self.one)
 
-    def _where(self, branch: Branch, taken: bool, bits: Expression, closed: Expression) -> Expression:
+    def _where(self, branch: BranchFormula, taken: bool, bits: Expression, closed: Expression) -> Expression:
         """The bits where a branch is taken, or where it is not, and nothing is absent; else 0."""
         holds = self._holds(branch, closed + 0.5 * (self.one - bits))
         return holds if branch.turned != taken else bits_where(bits, closed, self.one) - holds
@@ -124,4 +125,4 @@ class NextCounter(LayerFormulas):
     def _misses(self, sort: Callable[[Instruction], Hashable], refusal: Expression) -> Expression:
         """1 where a branch is taken to an address that is not a multiple of four: that is bit 1 of its immediate."""
         return sum((self._where(way, True, self.immediate[1], closed + refusal)
-                    for way, closed in self.gates(sort) if isinstance(way, Branch)), 0.0 * self.one)
+                    for way, closed in self.gates(sort) if isinstance(way, BranchFormula)), 0.0 * self.one)

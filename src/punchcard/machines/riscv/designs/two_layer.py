@@ -41,7 +41,7 @@ from punchcard.machines.riscv.designs.base import (
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, immediate_sources, source_of
 from punchcard.machines.riscv.designs.execute import BITWISE, Checks, ResultPlace, arithmetic
 from punchcard.machines.riscv.designs.fetch import Fetch
-from punchcard.machines.riscv.designs.formulas import BRANCHES, Branch, NextCounter, appear, rewrite, vanish
+from punchcard.machines.riscv.designs.formulas import BRANCHES, BranchFormula, NextCounter, appear, rewrite, vanish
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
     instruction_facts,
@@ -199,7 +199,7 @@ class Choose(NextCounter, Checks):
 
     # The next program counter
 
-    def _holds(self, branch: Branch, closed: Expression) -> Expression:
+    def _holds(self, branch: BranchFormula, closed: Expression) -> Expression:
         one, x, y = self.one, as_compared(self.x, branch.signed), as_compared(self.y, branch.signed)
         return equal_where(x, y, closed, one) if branch.equality else less_where(x, y, one, closed, one)
 
