@@ -142,6 +142,15 @@ def test_real_numbers(look_every: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (result.reason, result.steps, result.engine) == ("halted", alone.steps, "lowered")
 
 
+def test_numbers_that_active_columns_carry() -> None:
+    """FLEQ in three layers carries registers from loop to loop, beside the card: they are on the cards at the end."""
+    program = punchcard.load("examples/newton.fleq")
+    machine = punchcard.build(program, design="three-layer")
+    alone = machine.run(program, engine="lowered", max_steps=7, guarded=False)
+    for result in machine.run_batch([program] * 2, engine="lowered", max_steps=7):
+        assert torch.equal(result.card, alone.card)
+
+
 def test_a_broken_promise_is_the_fault_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleq, "LOOK_EVERY", 16)
     text = ".range 8\n.data\nx scalar {}\n.code\nagain: x = add(x, x)\ngoto again"

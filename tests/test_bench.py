@@ -211,6 +211,17 @@ def test_what_fits_the_budget_is_measured(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("scratchpad declines: too large for the budget" in remark for remark in remarks)
 
 
+def test_sparse_weights_are_left_out_where_scores_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They attend to all columns at once: 65,536 columns took 34 GB, and ended all measurements."""
+    remarks: list[str] = []
+    monkeypatch.setattr(measurements, "attending", lambda columns, entry_bytes: 1 << 40)
+    chosen = options("fleq", columns=(150,), designs=("compact",), engines=("scratchpad",), dense_columns=1, quick=True)
+    (records,) = measurements.measure(chosen, remark=remarks.append)
+    assert {record["engine"] for record in records} == {"scratchpad", "numpy"}
+    (remark,) = remarks
+    assert "csr is left out: attention over 150 columns needs about 1 TiB of memory" in remark
+
+
 @pytest.mark.parametrize("machine", ["subleq", "fleq"])
 def test_other_designs(machine: str) -> None:
     (records,) = measurements.measure(options(machine, columns=(150,), designs=("paper",), engines=("dense",), quick=True))

@@ -18,6 +18,7 @@ import torch
 
 from punchcard.benchmark.sparse import SparseModel
 from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, rates
+from punchcard.budget import attending, require
 from punchcard.engines import ENGINES, BatchRunner, Controls, Run, Runner, check_engine, prepare, prepare_batch
 from punchcard.engines.controls import HOT_SECONDS
 from punchcard.engines.dense import threads
@@ -89,7 +90,9 @@ class TimedProgram:
         return ", ".join(f"{value} {name}" if name == "columns" else str(value) for name, value in self.about.items())
 
     def sparse(self) -> Contender:
-        """The equation with sparse weights."""
+        """The equation with sparse weights, and with all scores of a head at once."""
+        columns = self.machine.layout.columns
+        require(attending(columns, self.machine.weights.format.array.itemsize), f"attention over {columns:,} columns")
         model, begin = SparseModel(self.machine.model), self.card.tensor()
 
         def make(steps: int) -> float:
@@ -229,7 +232,10 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         batch = EngineRuns(BATCHED, bench, options.batch)
         contenders.append(Contender(batch.name, batch.make, prepares=True))
         engines[batch.name] = batch
-    contenders += [bench.sparse()] if bench.workload.sparse else []
+    try:
+        contenders += [bench.sparse()] if bench.workload.sparse else []
+    except SizeError as why:
+        remark(f"{bench.title}: csr is left out: {why}")
     rivals = [Contender(name, partial(interpreted, make)) for name, make in interpreters(
         bench.machine, bench.workload.program, bench.rival, remark).items()]
     found = rates([*contenders, *rivals], options.seconds, options.repeats)

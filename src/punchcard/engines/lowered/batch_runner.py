@@ -24,7 +24,7 @@ from punchcard.engines.base import EngineCache, Reason, Run, Stops
 from punchcard.engines.batch import BatchRunner, Ports
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.card_rows import CardRows
-from punchcard.engines.lowered.card_state import DONE, MATCHED, CardState
+from punchcard.engines.lowered.card_state import DONE, MATCHED
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
 from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
@@ -345,15 +345,8 @@ class LoweredBatchRunner(CompiledBatchRunner):
         runs, last, left = dict[int, Run](), CardEnd("loops"), group.left.tolist()
         for row, found in zip(rows, group.rows.cards(rows), strict=True):
             number, made = group.numbers[row], loops - left[row]
-            card: Card = self._alone(group.rows.state(row)) if found is None else found
+            card: Card = group.rows.state(row).alone() if found is None else found
             end = ends.get(number, last)
             runs[number] = Run(card, made, end.reason, self.engine, end.matched, (end.note,) if end.note else (), compiled,
                                {self.engine: made})
         return runs
-
-    @staticmethod
-    def _alone(state: CardState) -> Card:
-        """A card that is not read together with others."""
-        card = state.show().copy() if state.unpacked is None else state.unpacked
-        state.check_last()
-        return card

@@ -66,12 +66,18 @@ class CardRows:
         return row not in self._states or self._states[row].fits
 
     def cards(self, rows: Sequence[int]) -> list[PackedCard | None]:
-        """Copies of cards as they are now; None for one that has to be asked for by itself."""
-        alone = {row for row in rows if row in self._states and not self._states[row].is_plain}
-        if alone or not rows:
-            together = [row for row in rows if row not in alone]
-            known = dict(zip(together, self.cards(together) if together else [], strict=True))
-            return [known.get(row) for row in rows]
+        """Copies of cards as they are now; None for one that has to be asked for by itself.
+
+        What ports have changed is checked for the last time.
+        """
+        for state in [self._states[row] for row in rows if row in self._states]:
+            state.check_last()
+            state.show()
+        together = [row for row in rows if row not in self._states or self._states[row].is_plain]
+        known = dict(zip(together, self._together(together), strict=True)) if together else {}
+        return [known.get(row) for row in rows]
+
+    def _together(self, rows: Sequence[int]) -> Sequence[PackedCard]:
         chosen = np.array(rows)
         for field, columns, word in self._model.apart:
             mask, words = self._model.places.masks[word], self._words(field)
@@ -79,7 +85,7 @@ class CardRows:
             for column in columns:
                 words[chosen, column] = words[chosen, column] & ~words.dtype.type(mask) | state.astype(words.dtype)
         copies = {name: self._copied(name, view, chosen) for name, view in self._views.items() if name not in self._shared}
-        return list(cards_of(self._like, len(rows), copies, self._shared))
+        return cards_of(self._like, len(rows), copies, self._shared)
 
     def _copied(self, name: str, view: AnyArray, rows: AnyArray) -> AnyArray:
         """Where a block holds nothing, no page is touched."""

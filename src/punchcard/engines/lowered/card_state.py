@@ -182,6 +182,10 @@ class CardState:
             self.compiled_model.finish(self.buffer, self.card)
         return self.card
 
+    def alone(self) -> Card:
+        """A copy of the card, where it is not read together with others."""
+        return self.show().copy() if self.unpacked is None else self.unpacked
+
     def advance(self, loops: int, *, stop: bool = True) -> tuple[int, int | None]:
         """Make up to `loops` loops; how many were made, and the number of the pattern that is then on the card."""
         if not self.fits:

@@ -136,21 +136,17 @@ class Dimensions(NamedTuple):
 
 def ranges_of(rows: Rows, width: int) -> Bounds:
     """The columns of a group, or one where all are alike, with the terms and the grid of each row and column."""
-    found, places = [linear.bound_numbers for linear in rows.values()], list(rows)
-    numbers = [each for each in found if each is not None]
-    if len(numbers) == len(found):
-        ranges = np.zeros((4, width, 1))
-        ranges[3] = np.inf
-        if numbers:  # several layers ask for a thousand rows: this is the quickest way to an array
-            ranges[:, places, 0] = np.fromiter(chain.from_iterable(numbers), np.float64).reshape(-1, len(ranges)).T
-        return Bounds(ranges[0], ranges[1], ranges[3], ranges[3] == 0, terms=ranges[2])
-    bounds = [linear.bounds for linear in rows.values()]
-    columns = max(bound.width for bound in bounds)
-    low, high, terms = np.zeros((3, width, columns))
-    grid = np.full((width, columns), np.inf)
-    for values, parts in zip((low, high, terms, grid), zip(*bounds, strict=True), strict=False):
-        values[places] = np.stack([np.broadcast_to(part, (columns,)) for part in parts])
-    return Bounds(low, high, grid, grid == 0, terms=terms)
+    found = {row: linear.bound_numbers for row, linear in rows.items()}
+    numbers = {row: each for row, each in found.items() if each is not None}
+    several = {row: rows[row].bounds for row, each in found.items() if each is None}
+    ranges = np.zeros((4, width, max((table.shape[1] for table in several.values()), default=1)))
+    ranges[3] = np.inf
+    if numbers:  # several layers ask for a thousand rows: this is the quickest way to an array
+        flat = np.fromiter(chain.from_iterable(numbers.values()), np.float64)
+        ranges[:, list(numbers)] = flat.reshape(-1, len(ranges), 1).swapaxes(0, 1)
+    if several:
+        ranges[:, list(several)] = np.array(list(several.values())).swapaxes(0, 1)
+    return Bounds(ranges[0], ranges[1], ranges[3], ranges[3] == 0, terms=ranges[2])
 
 
 def columns_of(ranges: Bounds, sums: ExactSums) -> Iterator[Bounds]:

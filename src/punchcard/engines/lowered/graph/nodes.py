@@ -8,7 +8,7 @@ what several columns or formulas share is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,24 +77,6 @@ class Node:
         return f"{self.op.name}{self.number}"
 
 
-class LinearBounds(NamedTuple):
-    """What is known of a form: `ends`, `sizes` and `grids` of its entries."""
-
-    low: Array
-    high: Array
-    sizes: Array
-    grids: Array
-
-    @property
-    def width(self) -> int:
-        return max(map(len, self))
-
-    @property
-    def numbers(self) -> tuple[float, ...] | None:
-        """The same as numbers, where there is one entry."""
-        return tuple(part.item() for part in self) if self.width == 1 else None
-
-
 class Linear:
     """A sum of nodes with coefficients, and a constant for each column."""
 
@@ -103,7 +85,7 @@ class Linear:
     def __init__(self, terms: dict[Node, float] | None = None, constant: Array = ZERO) -> None:
         self.terms: dict[Node, float] = {} if terms is None else terms
         self.constant = constant
-        self._bounds: LinearBounds | None = None
+        self._bounds: Array | None = None
         self._numbers: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
@@ -190,11 +172,13 @@ class Linear:
         return np.array([min(least, grid_of_number(value)) for value in self.constant.tolist()])
 
     @property
-    def bounds(self) -> LinearBounds:
-        """All bounds of a form that is complete, worked out once: most rows go through many layers as they are."""
+    def bounds(self) -> Array:
+        """Least and greatest value, size and grid of each entry; worked out once: most rows go through many layers."""
         if self._bounds is None:
-            (low, high), grids = self.ends, self.grids
-            self._bounds = LinearBounds(low, high, self.sizes, grids)
+            parts = [*self.ends, self.sizes, self.grids]
+            self._bounds = np.empty((len(parts), max(map(len, parts))))
+            for at, part in enumerate(parts):
+                self._bounds[at] = part
         return self._bounds
 
     @property
@@ -203,7 +187,7 @@ class Linear:
         if self._numbers is None:
             ends = self.range
             if ends is None:
-                return self.bounds.numbers
+                return None
             value = self.constant.item()
             size, grid = abs(value), grid_of_number(value)
             for node, c in self.terms.items():
