@@ -86,7 +86,7 @@ def test_what_a_worker_sends(machine: SubleqMachine, monkeypatch: pytest.MonkeyP
     class Failing:
         """A worker that dies twice."""
 
-        def __init__(self, memory: int | None = None) -> None: ...
+        def __init__(self, memory: int | None = None, budget: int | None = None) -> None: ...
 
         def call(self, function: Any, arguments: Any, seconds: float | None) -> Any:
             calls.append(len(arguments))

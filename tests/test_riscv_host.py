@@ -171,7 +171,7 @@ def marks() -> tuple[Mark, ...]:
     kept: list[Mark] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint, "CheckpointFile",
-                      lambda *of: SimpleNamespace(write=lambda mark, found: kept.append(mark)))
+                      lambda *of: SimpleNamespace(path=of[0], write=lambda mark, found: kept.append(mark)))
         run(ECHO, input=b"a", checkpoint="nowhere", every=1, check=False)
     assert [mark.loops for mark in kept] == [*range(22)]
     return tuple(kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from docs.draw.places import Places
+from docs.draw.places import Places, short_name
 from docs.draw.svg import (
     BOLD,
     EXAMPLES,
@@ -121,9 +121,9 @@ def picture() -> str:
         parts.append(box(left, TOP - 52, right - left, 26, REGIONS[region.name], "rx='4'"))
         parts.append(text((left + right) / 2, TOP - 33, region.name, anchor="middle", more=BOLD))
     for j, name in enumerate(names):
-        short = name.removeprefix("instruction ")
-        if j and not name.startswith("constants"):
-            parts.append(text(places.columns[j], TOP - 10, short, size=SMALL, colour=FAINT, anchor="middle", more=MONO))
+        if j:
+            parts.append(text(places.columns[j], TOP - 10, short_name(name), size=SMALL, colour=FAINT, anchor="middle",
+                              more=MONO))
     parts += [*places.tints(), *places.holes(card)]
     for block in layout.blocks:
         parts += labels(block, *places.blocks[block.name])

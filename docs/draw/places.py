@@ -10,6 +10,11 @@ from torch import Tensor
 from punchcard.card.layout import Layout
 
 
+def short_name(column: str) -> str:
+    """The name of a column below the name of its region: `instruction 2` is `2`."""
+    return column.removeprefix("instruction ").removeprefix("constant ")
+
+
 class Places:
     """A column's middle, a region's span, a block's span.
 

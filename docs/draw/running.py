@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from docs.draw.film import Film
 from docs.draw.listing import instruction_text
-from docs.draw.places import Places
+from docs.draw.places import Places, short_name
 from docs.draw.svg import (
     BOLD,
     EXAMPLES,
@@ -228,8 +228,8 @@ def picture() -> str:
         name = "" if region.name == "constants" else region.name
         parts.append(text((left + right) / 2, TOP - 30, name, size=15, anchor="middle", more=BOLD))
     for j, name in enumerate(names):
-        if j and not name.startswith("constants"):
-            parts.append(text(places.columns[j], TOP - 8, name.removeprefix("instruction "), size=SMALL, colour=FAINT,
+        if j:
+            parts.append(text(places.columns[j], TOP - 8, short_name(name), size=SMALL, colour=FAINT,
                               anchor="middle", more=MONO))
     y = places.bottom + 108
     for x, mark, words in ((0, box(MARGIN + 22, y - 8, 13, 5, INK, "rx='1.5'"), "1"),
