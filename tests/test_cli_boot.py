@@ -139,6 +139,18 @@ def test_bad_input(words: list[str], message: str) -> None:
     assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
 
 
+def test_files_that_cannot_be_written_are_refused_before_the_machine_is_built(kernel: Path, tmp_path: Path) -> None:
+    """Nothing is said of a machine yet, and none is begun."""
+    os.mkfifo(tmp_path / "pipe")
+    for option, name, message in (("--checkpoint", "pipe", "a pipe or a device, not a checkpoint"),
+                                  ("--checkpoint", "none/x", "No such file"), ("--stats", "none/x", "No such file")):
+        found = invoke("nothing", option, tmp_path / name)
+        assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
+    found = invoke(kernel, "--checkpoint", tmp_path / "new", "--stats", tmp_path / "new")
+    assert "--stats and --checkpoint are both" in found.stderr
+    assert not (tmp_path / "new").exists()
+
+
 def test_without_standard_input(kernel: Path) -> None:
     """A closed one is an input that has ended: the kernel polls for ever, and the run ends where it is told to."""
     words = [sys.executable, "-m", "punchcard", "boot", kernel, "--memory", "16K", "--max-steps", "5000"]

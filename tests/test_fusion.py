@@ -121,6 +121,20 @@ def test_a_cache_that_the_card_has_not_filled_is_refused() -> None:
         model(inputs_embeds=torch.zeros(1, 2, 32))
 
 
+@pytest.mark.parametrize("name", ["tokens", "threshold", "reward", "temperature", "layers.1.b2"])
+def test_weights_of_the_card_that_are_not_finite_are_refused_by_name(name: str) -> None:
+    model, given = fused(), tokenizer()("12 + 30 =", return_tensors="pt")
+    held = model.card.get_parameter(name).data.view(-1)
+    kept = held[-1].clone()
+    try:
+        for wrong in (torch.nan, torch.inf):
+            held[-1] = wrong
+            with pytest.raises(ValueError, match=f"{name} has an entry that is not finite"):
+                model(**given)
+    finally:
+        held[-1] = kept
+
+
 def test_the_unembedding_is_one_at_the_beginnings_of_a_text() -> None:
     shown = card_bytes(tokenizer(), len(tokenizer()))
     table = embedding(shown)

@@ -237,6 +237,9 @@ def test_a_warning_of_python_is_printed_once_with_its_place(tmp_path: Path) -> N
 def test_a_module_that_is_not_imported_is_named(name: str, line: str) -> None:
     with pytest.raises(Unsupported, match=f"unknown name '{name}'; write `{line}` at the top of the file"):
         assemble_arrays(f"def f():\n    return {name}.ones(3)\n", "x.py", call="f")
+    for line_of_main in (f"x = {name}.ones(3)", f"print({name}.linalg.norm(3))", f"print({name}.pi)"):
+        with pytest.raises(Unsupported, match=f"x.py:2:.* unknown name '{name}'; write `{line}` at the top of the file"):
+            assemble(f"def main():\n    {line_of_main}\n", "x.py")
 
 
 @pytest.mark.parametrize(("option", "rule"), [

@@ -185,6 +185,24 @@ def test_changed_weights_are_declined_or_computed(form: str) -> None:
     assert declined + same == 2 * len(tensors)
 
 
+@every_form
+@pytest.mark.parametrize(("changes", "where"), [
+    ({"readout": 2.0**128}, "a logit may reach"), ({"readout": np.nan}, "a logit may reach nan"),
+    ({"value": 2.0**128, "output": 2.0**-128}, "layer 1, head 1, a value may reach"),
+    ({"query": 2.0**100, "key": 2.0**20}, "layer 1, head 1, a score may reach"), ({"key": np.nan}, "a key may reach nan"),
+    ({"w1": 2.0**118}, "a hidden unit may reach")])
+def test_sums_that_leave_the_number_format_are_refused(form: str, changes: dict[str, float], where: str) -> None:
+    """Also where the tokens over the real numbers would be those of the formula."""
+    made = checkpoint(form)
+
+    def scaled(holder: Any) -> Any:
+        return replace(holder, **{name: getattr(holder, name) * by for name, by in changes.items() if hasattr(holder, name)})
+
+    weights = scaled(replace(made.weights, layers=tuple(map(scaled, made.weights.layers))))
+    with pytest.raises(WeightsError, match=where):
+        structure_of(weights, form, made.placing)
+
+
 def test_whole_rows_can_be_exchanged() -> None:
     """Another table of tokens is another machine, and the engine runs that: it knows no instruction."""
     made = checkpoint("llama")

@@ -20,9 +20,9 @@ import click
 from punchcard.budget import format_bytes
 from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
 from punchcard.cli.options import given_flags, json_option, memory_option
-from punchcard.cli.terminal import handling, input_file, interruptible, print_json, remark
+from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable, write_whole
+from punchcard.files import write_whole
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.streams import Input, writer
 
@@ -59,13 +59,9 @@ def boot(
     IMAGE is a flat kernel image, also packed with gzip, or an ELF file. With --resume no IMAGE is needed. This terminal is
     the machine's console; Ctrl-A x leaves it.
     """
+    check_run_files(checkpoint, resume, stats, image, input_)
     saved = _saved(resume) if resume is not None else _begun(image, memory, command_line, misaligned, every, checkpoint)
     checkpoint = checkpoint or resume
-    if checkpoint is not None and resume is None:
-        check_apart(checkpoint, image, input_)
-    if stats is not None:
-        check_apart(stats, image, input_, checkpoint, resume)
-        check_writable(stats)
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every)
     sizes = saved.machine.sizes
     remark(f"{printed(image, resume)}: a looped transformer of {len(saved.machine.weights.layers)} layers and "

@@ -28,9 +28,9 @@ from punchcard.cli.options import (
     set_option,
 )
 from punchcard.cli.stock import check_not_model, run_stock
-from punchcard.cli.terminal import input_file, interruptible, print_json, remark
+from punchcard.cli.terminal import check_run_files, input_file, interruptible, print_json, remark
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.files import check_apart, check_writable, write_whole
+from punchcard.files import write_whole
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 from punchcard.machines.streams import writer
@@ -84,6 +84,7 @@ def run(
         return run_stock(registry, file, engine=engine, max_steps=max_steps, trace=trace,
                          as_json=as_json, check=not no_check)
     check_not_model(file)
+    check_run_files(checkpoint, resume, stats, file, input_)
     compared: bool | Check | None = "lockstep" if check else False if no_check else None
     if resume is not None:
         saved, checkpoint = _saved(resume, registry), checkpoint or resume
@@ -102,13 +103,6 @@ def run(
                       every=every or DEFAULT_EVERY, check=compared)
     if input_ is not None and not saved.machine.has_ports:
         raise PunchcardError(f"--input is not for {saved.machine.kind.name} programs: they read nothing")
-    if checkpoint is not None and resume is None:
-        check_apart(checkpoint, file, input_)
-    if stats is not None:
-        check_apart(stats, file, input_, checkpoint, resume)
-        if stats == checkpoint:
-            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
-        check_writable(stats)
     forgets = saved.plan.check is None and checkpoint is None and stats is None  # then only standard output has the bytes
     report = _run(saved, checkpoint, file, trace=trace, input_=input_, silent=as_json, forgets=forgets and not as_json,
                   traces=not no_traces)

@@ -10,13 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
 from punchcard.cli.exit_status import end
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import write_whole
+from punchcard.files import check_apart, check_regular, check_writable, write_whole
 from punchcard.machines.streams import END_OF_INPUT
 
 DEBUG = "--debug"
@@ -124,6 +125,19 @@ def write_output(content: str | bytes, output: str | None) -> None:
         click.echo(printable(content, keep="\n\t") if isinstance(content, str) else content, nl=False)
     else:
         write_whole(output, content)
+
+
+def check_run_files(checkpoint: str | None, resume: str | None, stats: str | None, *others: str | Path | None) -> None:
+    """Refuse files that a run cannot write, before its machine is built. It reads `resume` and `others`."""
+    if checkpoint is not None:
+        check_apart(checkpoint, *others)
+        check_regular(checkpoint, "checkpoint")
+        check_writable(checkpoint)
+    if stats is not None:
+        check_apart(stats, *others, checkpoint, resume)
+        if stats == checkpoint:
+            raise PunchcardError(f"--stats and --checkpoint are both {stats!r}: choose another file for one of them")
+        check_writable(stats)
 
 
 @contextmanager

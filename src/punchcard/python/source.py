@@ -9,6 +9,7 @@ and errors that point at a place. Nothing is executed here.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import operator
 import re
@@ -198,6 +199,14 @@ class FunctionSource:
         if node.id in MODULES:
             return self.error(node, f"unknown name {node.id!r}", f"write `{MODULES[node.id]}` at the top of the file")
         return self.error(node, f"unknown name {node.id!r}{did_you_mean(node.id, [*known, *self.names])}")
+
+    def check_owner(self, node: ast.expr, known: Sequence[str] = ()) -> None:
+        """Refuse an attribute of a name that nothing defines, such as a module that is not imported."""
+        owner = node
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        if isinstance(owner, ast.Name) and owner.id not in {*known, *self.names, *dir(builtins)}:
+            raise self.unknown(owner, known)
 
     def outside(self, node: ast.Name, known: Sequence[str] = ()) -> object:
         """What a name means outside the function."""

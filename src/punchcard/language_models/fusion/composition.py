@@ -212,6 +212,7 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     try:
         with _quiet():
             model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
+            model.card.check_finite()
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise FusionError(f"{str(folder)!r} cannot be read as a fused model: {error}; write it again") from None

@@ -187,9 +187,16 @@ class CardStream(nn.Module):
 
     def renew(self) -> None:
         """Before a text: weights may have been changed in a way that leaves no trace, as by `.data`. Then prepare anew."""
+        self.check_finite()
         sums = tuple(float(each.sum()) + float(each.abs().sum()) for each in self.layers.parameters())
         if sums != self._sums:
             self._sums, self.looped = sums, None
+
+    def check_finite(self) -> None:
+        """Refuse weights that are not finite: what they give is not a number, and not an answer."""
+        for name, each in self.named_parameters():
+            if not bool(each.isfinite().all()):
+                raise ValueError(f"{name} has an entry that is not finite: the card needs finite weights")
 
     # The head
 

@@ -14,7 +14,7 @@ from punchcard.card.formats import FORMATS, NumberFormat
 from punchcard.errors import WeightsError
 from punchcard.language_models.stock.gaps import NORMS, ONE_ROW, HeadGap, head_gap
 from punchcard.language_models.stock.positions import Positions
-from punchcard.language_models.stock.weights import StockWeights
+from punchcard.language_models.stock.weights import StockWeights, margin_of
 from punchcard.transformer.expression import Array
 
 GRID = 4
@@ -86,6 +86,7 @@ class Structure:
 
 def structure_of(weights: StockWeights, form: str, positions: Positions) -> Structure:
     """The parts of a decoder, or `WeightsError` with what is not as it should be."""
+    check_sums(weights)
     base = weights.embedding
     positional = np.zeros(weights.bits, dtype=bool) if weights.table is None else weights.table.any(axis=0)
     if (base[:, positional] != 0).any() or (np.abs(base[:, ~positional]) != 1).any() or (base[:, ONE_ROW] != 1).any():
@@ -99,6 +100,34 @@ def structure_of(weights: StockWeights, form: str, positions: Positions) -> Stru
     if margin <= 0:
         raise WeightsError(f"the right token leads by {margin:g}: more than 0 is needed")
     return Structure(weights, tuple(layers), groups, tuple(offset), margin)
+
+
+def check_sums(weights: StockWeights) -> None:
+    """Refuse weights that are not finite, and sums that may leave the number format: of those the rest says nothing.
+
+    A sum is at most that of its terms' sizes, for entries that are within 0.25 of ±1 as `layer_plans` checks.
+    """
+    limits = FORMATS[weights.dtype]
+    entry = 1.25
+
+    def check(total: Array, where: str) -> Array:
+        if not (total <= limits.max).all():
+            raise WeightsError(f"{where} may reach {float(total.max()):.3g}, {limits.name} holds {limits.max:.3g}")
+        return total
+
+    def sums(weight: Array, where: str, each: Array | float = entry) -> Array:
+        return check((np.abs(weight) * each).sum(axis=-1), where)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        for number, layer in enumerate(weights.layers, start=1):
+            for i, output in enumerate(layer.output):
+                where = f"layer {number}, head {i + 1}, "
+                queries, keys = sums(layer.query[i], where + "a query"), sums(layer.key[i], where + "a key")
+                check((queries * keys).sum(), where + "a score")
+                sums(output, where + "the output", sums(layer.value[i], where + "a value"))
+            hidden = margin_of(weights.dtype) * sums(layer.w1, f"layer {number}, w1")  # Llama scales units by it
+            sums(layer.w2, f"layer {number}, w2", check(hidden, f"layer {number}, a hidden unit"))
+        sums(weights.readout, "a logit")
 
 
 def layer_plans(weights: StockWeights, form: str, positions: Positions, blank: NDArray[np.bool_]

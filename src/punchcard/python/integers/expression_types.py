@@ -50,6 +50,7 @@ class ExpressionTypes:
     def value(self, node: ast.expr, names: Names) -> AbstractValue:
         kind = self._kinds.get(type(node))
         if kind is None:
+            self.findings.function.source.check_owner(node, sorted(self.findings.function.locals))
             outside = " outside of print" if isinstance(node, ast.JoinedStr) else ""
             self.fail(node, f"{name_of(node)}{outside} is not in the integer subset")
         found = kind(node, names)

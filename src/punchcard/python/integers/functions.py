@@ -92,6 +92,7 @@ class ProgramFunctions:
     def called(self, function: IntegerFunction, call: ast.Call) -> IntegerFunction | None:
         """The function of the program that a call is of; None where it is built in."""
         if not isinstance(call.func, ast.Name):
+            function.source.check_owner(call.func, sorted(function.locals))
             function.source.fail(call, f"{ast.unparse(call.func)}(...) is not in the integer subset",
                                  f"the functions are those of the file and {', '.join(BUILT_IN)}")
         name = call.func.id
