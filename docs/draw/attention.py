@@ -45,7 +45,7 @@ def panel(seen: Snapshot, head: int, left: float, names: list[str]) -> Iterator[
 
 def picture() -> str:
     machine, program, card, layers = card_before(LOOP)
-    names = [machine.column_name(j, program).replace("instruction", "instr.").replace("constants", "const.")
+    names = [machine.column_name(j, program).replace("instruction", "instr.").replace("constant", "const.")
              for j in range(machine.layout.columns)]
     heads = [(seen, head) for seen in layers for head in range(seen.module.shape.heads)]
     wide = NAMES + CELL * len(names) + GAP

@@ -122,7 +122,7 @@ def picture() -> str:
         parts.append(text((left + right) / 2, TOP - 33, region.name, anchor="middle", more=BOLD))
     for j, name in enumerate(names):
         short = name.removeprefix("instruction ")
-        if j and not name.startswith("constants"):
+        if j and not name.startswith("constant "):
             parts.append(text(places.columns[j], TOP - 10, short, size=SMALL, colour=FAINT, anchor="middle", more=MONO))
     parts += [*places.tints(), *places.holes(card)]
     for block in layout.blocks:

@@ -228,7 +228,7 @@ def picture() -> str:
         name = "" if region.name == "constants" else region.name
         parts.append(text((left + right) / 2, TOP - 30, name, size=15, anchor="middle", more=BOLD))
     for j, name in enumerate(names):
-        if j and not name.startswith("constants"):
+        if j and not name.startswith("constant "):
             parts.append(text(places.columns[j], TOP - 8, name.removeprefix("instruction "), size=SMALL, colour=FAINT,
                               anchor="middle", more=MONO))
     y = places.bottom + 108
