@@ -20,11 +20,12 @@ import punchcard
 from punchcard.engines import ENGINES, Controls
 from punchcard.errors import ProgramError, PunchcardError, StorageError
 from punchcard.machines import storage
-from punchcard.machines.checkpoint import KEY, CheckpointFile, begin, load
+from punchcard.machines.checkpoint import KEY, CheckpointFile, begin, load, resume
 from punchcard.machines.fleq.blocks.block import Elementwise
 from punchcard.machines.fleq.functions import Function, same_shape
 from punchcard.machines.fleq.isa import FleqProgram
 from punchcard.machines.fleq.text.assembler import assemble
+from punchcard.machines.running import Mark
 from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
@@ -355,22 +356,41 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert data["memory"]["prime"] == 13, "the 6th prime"
 
 
+def counted_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The loops of each checkpoint that is written from now on."""
+    write, found = CheckpointFile.write, list[int]()
+
+    def counted(file: CheckpointFile, mark: Mark, *more: Any) -> None:
+        found.append(mark.loops)
+        write(file, mark, *more)
+
+    monkeypatch.setattr(CheckpointFile, "write", counted)
+    return found
+
+
 @pytest.mark.parametrize(("plan", "writes"), [({}, 1), ({"max_steps": 10**6}, 2)])
 def test_a_run_that_goes_on_as_planned_is_not_written_before_its_first_loop(
     plan: dict[str, Any], writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    path, write, found = tmp_path / "run", CheckpointFile.write, 0
-
-    def counted(*given: Any) -> None:
-        nonlocal found
-        found += 1
-        write(*given)
-
+    path = tmp_path / "run"
     punchcard.run(load_subleq("multiply.subleq"), checkpoint=path, max_steps=3)
-    monkeypatch.setattr(CheckpointFile, "write", counted)
+    found = counted_writes(monkeypatch)
     punchcard.resume(path, **plan)
-    assert found == writes
+    assert len(found) == writes
     path.chmod(0o400)
     if not os.access(path, os.W_OK):  # a superuser may write everywhere
         with pytest.raises(PunchcardError, match="Permission denied"):
             punchcard.resume(path)
+
+
+def test_a_run_is_written_at_once_where_its_file_is_another_by_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a run that is killed soon would leave the other one, or no file."""
+    path = tmp_path / "run"
+    punchcard.run(load_subleq("multiply.subleq"), checkpoint=path, max_steps=3)
+    saved = load(path)
+    punchcard.run(load_subleq("add.subleq"), checkpoint=path)
+    found = counted_writes(monkeypatch)
+    resume(saved, path)
+    path.unlink()
+    resume(saved, path)
+    assert found[::2] == [3, 3]

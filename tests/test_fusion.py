@@ -67,6 +67,18 @@ def test_settings_of_torch(name: str) -> None:
     assert torch.get_default_dtype() == torch.float32
 
 
+def test_the_default_dtype_is_left_alone() -> None:
+    """It belongs to the process: another thread may have set it for a while, as `from_pretrained` does."""
+    model, found = fused(), list[torch.dtype]()
+    model.card.observers.append(lambda _: found.append(torch.get_default_dtype()))
+    try:
+        with SETTINGS["half by default"](), torch.no_grad():
+            model(**tokenizer()("1+1=", return_tensors="pt"), logits_to_keep=1)
+    finally:
+        model.card.observers.pop()
+    assert found == [torch.float16]
+
+
 def test_generation_of_every_kind() -> None:
     """Batches with left padding, beams, sampling, several answers, cropping by assisted decoding: all answer."""
     model = fused()

@@ -273,12 +273,15 @@ def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
     name, nan = names(made)[0], float("nan")
     width = json.loads((made / "models" / name / "model.json").read_text())["width"]
-    about = [({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
+    wrongs: list[Any] = [[[1.0], [1.0, 2.0]], 1, "x", {}, [[[1.0] * width]], [10**400]]
+    about = [({"nodes": {"all": {"L0.H0": 10**400}}}, "is not a score, which is a finite number"),
+             ({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
              ({"nodes": {"all": {"L0.H0": nan}}}, "L0.H0: NaN is not a score"), ({"nodes": []}, "[] is not an object"),
              ({"nodes": {"al": {}}}, "nodes: there is no 'al'"), ({"node": {}}, "there is no 'node'; there are"),
              ({"edges": {"all": {"I->O": "1"}}}, 'I->O: "1" is not a score'), ({"variables": {"w": []}}, "there is no 'w'"),
              ({"variables": {"v0": [[nan] * width]}}, "v0: a vector has an entry that is not a finite number"),
-             ({"variables": {"v0": [[1.0], [1.0, 2.0]]}}, f"v0: vectors of {width} numbers are wanted"),
+             *(({"variables": {"v0": wrong}}, f"v0: vectors of {width} numbers are wanted")
+               for wrong in wrongs),
              ({"variables": {"v0": np.eye(width).tolist()}}, f"v0: {width} vectors, the variable has ")]
     texts = [("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "there is no model 'x'"),
              ('{"../models/x": {}}', "there is no model '../models/x'"), ('{"x": {}, "x": {}}', "'x' is there twice")]
@@ -287,6 +290,9 @@ def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
         ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "wrong.json")
         assert ran.exit_code == 2
         assert wanted in ran.stderr
+    (tmp_path / "none.json").write_text(json.dumps({name: {"variables": {"v0": []}}}))
+    ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "none.json", "--json")
+    assert (ran.exit_code, '"task": "v0"' in ran.stdout) == (0, True), "no vectors are an answer"
 
 
 @pytest.mark.soak

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,7 @@ def score_model(folder: Path, truth: Mapping[str, Any], answer: Mapping[str, Any
         width = clean.shape[1]
         for name, variable in truth["variables"].items():
             if name in answer["variables"] or not answer["variables"]:
-                basis = np.array(answer["variables"].get(name, np.zeros((0, width))), dtype=float)
+                basis = np.array(answer["variables"].get(name, []), dtype=float).reshape(-1, width)
                 yield {"kind": "variables", "task": name, "accuracy": accuracy(network, clean, corrupt, variable, basis)}
 
 
@@ -193,14 +194,16 @@ def check_answer(model: str, truth: Mapping[str, Any], answer: Mapping[str, Any]
         for task, scores in named(f"{model}, {kind}", answer.get(kind, {}), truth[kind]).items():
             where = f"{model}, {kind}, {task}"
             for name, value in named(where, scores, truth[kind][task]).items():
-                if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-                    raise SystemExit(f"{where}, {name}: {json.dumps(value)[:60]} is not a score, which is a number")
+                if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+                    raise SystemExit(f"{where}, {name}: {json.dumps(value)[:60]} is not a score, which is a finite number")
     for name, vectors in named(f"{model}, variables", answer.get("variables", {}), truth["variables"]).items():
         most, width = np.shape(truth["variables"][name]["basis"])
         try:
-            basis = np.array(vectors, dtype=float).reshape(len(vectors), width)
-        except (ValueError, TypeError):
-            raise SystemExit(f"{model}, variables, {name}: vectors of {width} numbers are wanted") from None
+            basis = np.array(vectors, dtype=float)
+        except (ValueError, TypeError, OverflowError):
+            basis = np.zeros(1)
+        if basis.shape[1:] != (width,) and vectors != []:
+            raise SystemExit(f"{model}, variables, {name}: vectors of {width} numbers are wanted")
         if len(basis) > most:
             raise SystemExit(f"{model}, variables, {name}: {len(basis)} vectors, the variable has {most}")
         if not np.isfinite(basis).all():
@@ -211,7 +214,7 @@ def named(where: str, given: Any, known: Iterable[str]) -> dict[str, Any]:
     """An object all of whose names are known; else it is refused."""
     if not isinstance(given, dict):
         raise SystemExit(f"{where}: {json.dumps(given)[:60]} is not an object")
-    for name in given.keys() - set(known):
+    for name in sorted(given.keys() - set(known)):
         raise SystemExit(f"{where}: there is no {name!r}; there are {', '.join(sorted(known)[:12])}")
     return given
 
@@ -219,10 +222,11 @@ def named(where: str, given: Any, known: Iterable[str]) -> dict[str, Any]:
 def parsed(text: str | bytes) -> Any:
     """Answers from their file. A name that is there twice is refused: one of the two would be lost."""
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                raise ValueError(f"{name!r} is there twice")
+            found[name] = value
         return found
 
     return json.loads(text, object_pairs_hook=once)

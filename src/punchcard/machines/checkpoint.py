@@ -12,6 +12,7 @@ before.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -81,8 +82,8 @@ class Checkpoint:
     mark: Mark
     plan: Plan
     found: Mapping[str, Any] | None = None
-    kept: Path | None = None
-    """The file that has just this run, and this plan."""
+    kept: tuple[int, ...] | None = None
+    """The file that has just this run, and this plan, by `_identity`."""
 
     def planned(
         self, *, engine: str | None = None, max_steps: int | None = None, check: bool | Check | None = None,
@@ -144,7 +145,7 @@ def resume(
     keep: PeriodicAction | None = None
     if path is not None:
         file = CheckpointFile(path, machine, program, plan)
-        if file.path == start.kept:
+        if start.kept is not None and start.kept == _identity(path):
             check_writable(path)
         else:
             file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
@@ -171,7 +172,7 @@ def load(
     Function blocks of your own are code, which no file holds: give them again as `blocks`. Weights of your own are not
     kept either, only their digest: give the machine.
     """
-    source = str(path)
+    source, kept = str(path), _identity(path)
     description, tensors = storage.read_sealed(path, KEY, "checkpoint", FORMAT)
     try:
         _check_fields(description)
@@ -186,11 +187,20 @@ def load(
         machine.check_fits(program)
         mark = _mark(description, tensors, machine)
         machine.check_mark(program, mark)
-        return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"], Path(path))
+        return Checkpoint(machine, program, mark, Plan(**description["plan"]), description["found"], kept)
     except StorageError:
         raise
     except (TypeError, ValueError, PunchcardError) as error:
         raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
+
+
+def _identity(path: str | Path) -> tuple[int, ...] | None:
+    """Which file is at a path now: each that is written is another. None: there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def _check_fields(description: Mapping[str, Any]) -> None:

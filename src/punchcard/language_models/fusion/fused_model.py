@@ -72,14 +72,12 @@ class FusedConfig(PreTrainedConfig):
 
 @contextmanager
 def card_settings() -> Iterator[None]:
-    """What the card is computed with, whatever torch is set to: float32 on the CPU, outside autocast."""
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(FORMAT)
-    try:
-        with torch.autocast("cpu", enabled=False), torch.device("cpu"):
-            yield
-    finally:
-        torch.set_default_dtype(default)
+    """The card is on the CPU, outside autocast; both settings are of this thread alone.
+
+    The default dtype is of the whole process: it is left as it is, and tensors of the card have their own.
+    """
+    with torch.autocast("cpu", enabled=False), torch.device("cpu"):
+        yield
 
 
 class CardLayer(nn.Module):
@@ -103,7 +101,7 @@ class CardLayer(nn.Module):
 
     def taken(self, card: Tensor, columns: Tensor) -> Tensor:
         """What the heads bring to some columns, as the equation has it."""
-        brought = torch.zeros(len(card), len(columns))
+        brought = torch.zeros(len(card), len(columns), dtype=FORMAT)
         for head in range(len(self.key)):
             scores = (self.key[head] @ card).T @ (self.query[head] @ card[:, columns])
             brought += self.value[head] @ (card @ torch.softmax(self.temperature[head] * scores, dim=0))
@@ -223,12 +221,12 @@ class CardStream(nn.Module):
             first, last = max(0, int(asked.min()) - count + 1), int(asked.max()) + 1
             keys, values = keys[first:last], values[first:last]
             if torch.equal(keys, self.encoded(torch.arange(first, last))):
-                behind = torch.cat([torch.zeros(count - 1, self.bits), values])
+                behind = torch.cat([torch.zeros(count - 1, self.bits, dtype=FORMAT), values])
                 return behind[(asked - first)[:, None] + torch.arange(count)]
         scores = self.encoded(asked[:, None] - torch.arange(count - 1, -1, -1)) @ keys.T
-        nothing = torch.full((*scores.shape[:2], 1), bits - 1.0)
+        nothing = torch.full((*scores.shape[:2], 1), bits - 1.0, dtype=FORMAT)
         pattern = torch.softmax(self.temperature * torch.cat([nothing, scores], -1), -1)
-        return pattern @ torch.cat([torch.zeros(1, self.bits), values])
+        return pattern @ torch.cat([torch.zeros(1, self.bits, dtype=FORMAT), values])
 
     # The loops
 
@@ -261,7 +259,7 @@ class CardStream(nn.Module):
             self.looped = loops_of(self)
         read, loops, ended = self.looped.run(number, window.reshape(-1, WORD), columns)
         parts = dict(zip(names, torch.split(read, list(names.values())), strict=True))
-        blank = -torch.ones(words, WORD)
+        blank = -torch.ones(words, WORD, dtype=FORMAT)
         kind = as_word(parts["opinion"][0]) if ended else 0
         if not ended and not self._has_warned:
             self._has_warned = True
@@ -269,7 +267,7 @@ class CardStream(nn.Module):
                           "opinion there", stacklevel=2)
         if {SAYS: "next", FORBIDS: "never"}.get(kind) not in parts:
             kind = 0
-        never = (parts.get("never", -torch.ones(8, WORD)).reshape(-1) + 1) / 2
+        never = (parts.get("never", -torch.ones(8, WORD, dtype=FORMAT)).reshape(-1) + 1) / 2
         return Opinion(number, row, place, kind, parts.get("next", blank).reshape(-1), never, loops)
 
     # The unembedding
@@ -278,9 +276,9 @@ class CardStream(nn.Module):
         """What one opinion adds to the logits of a position."""
         by_byte, first = self._first_bytes()
         if opinion.kind == FORBIDS:  # F m, with F one-hot: a row has its 1 at the token's first byte
-            forbidden: Tensor = -self.sizes["height"] * torch.cat([opinion.never, torch.zeros(1)])[first]
+            forbidden: Tensor = -self.sizes["height"] * torch.cat([opinion.never, torch.zeros(1, dtype=FORMAT)])[first]
             return forbidden
-        added = torch.zeros(len(self.tokens))
+        added = torch.zeros(len(self.tokens), dtype=FORMAT)
         rows = by_byte[as_word(opinion.said[:8])] if by_byte else torch.arange(len(self.tokens))
         added[rows] = self.reward[rows] * torch.relu(self.tokens[rows] @ opinion.said - self.threshold[rows])
         return added
