@@ -147,6 +147,17 @@ def test_weights_of_the_card_that_are_not_finite_are_refused_by_name(name: str) 
         held[-1] = kept
 
 
+def test_a_temperature_whose_scores_overflow_is_refused() -> None:
+    model, given = fused(), tokenizer()("12 + 30 =", return_tensors="pt")
+    kept = model.card.temperature.data.clone()
+    try:
+        model.card.temperature.data.fill_(1e38)
+        with pytest.raises(ValueError, match=r"temperature is 1e\+38: times a score it is beyond float32"):
+            model(**given)
+    finally:
+        model.card.temperature.data.copy_(kept)
+
+
 def test_the_unembedding_is_one_at_the_beginnings_of_a_text() -> None:
     shown = card_bytes(tokenizer(), len(tokenizer()))
     table = embedding(shown)

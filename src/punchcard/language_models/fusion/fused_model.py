@@ -191,10 +191,12 @@ class CardStream(nn.Module):
             self._sums, self.looped = sums, None
 
     def check_finite(self) -> None:
-        """Refuse weights that are not finite: what they give is not a number, and not an answer."""
+        """Refuse weights that are not finite, and scores that overflow: what they give is not an answer."""
         for name, each in self.named_parameters():
             if not bool(each.isfinite().all()):
                 raise ValueError(f"{name} has an entry that is not finite: the card needs finite weights")
+        if not torch.isfinite(self.temperature * self.sizes["position_bits"]):
+            raise ValueError(f"temperature is {float(self.temperature):.3g}: times a score it is beyond float32")
 
     # The head
 
