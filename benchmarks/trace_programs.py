@@ -9,7 +9,8 @@ from pathlib import Path
 import punchcard as pc
 from punchcard.machines.riscv.program import RiscvProgram
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "riscv"
+EXAMPLES = Path(__file__).parent.parent / "examples"
+RISCV = EXAMPLES / "riscv"
 DIVISORS = """
 .data
 n        2
@@ -129,30 +130,8 @@ cells:  .space 132
 """Bubble sort of numbers that differ each time. `mul` is replaced by `add` on machines without products."""
 IMAGES = {
     "brainfuck.bf": "+[>++++++++[>+++++++[>+++[>+<-]<-]<-]>>>[-]<<<<]",
-    "queens.py": """
-SIZE = 6
-
-
-def ways(row: int, columns: list[int]) -> int:
-    if row == SIZE:
-        return 1
-    found = 0
-    for column in range(SIZE):
-        for before in range(row):
-            other = columns[before]
-            if other == column or abs(other - column) == row - before:
-                break
-        else:
-            columns[row] = column
-            found += ways(row + 1, columns)
-    return found
-
-
-def main() -> None:
-    columns = [0] * SIZE
-    while True:
-        ways(0, columns)
-""",
+    "queens.py": (EXAMPLES / "python" / "queens.py").read_text().replace(
+        "    print(ways(0, [0] * SIZE))", "    while True:\n        ways(0, [0] * SIZE)"),
     "sort.py": """
 def main() -> None:
     numbers = [0] * 24
@@ -278,7 +257,7 @@ def image(name: str) -> object:
 def c_programs() -> Iterator[str]:
     """The names of the C programs: the examples, and two more."""
     yield from ("sieve.c", "dhrystone.c")
-    yield from (path.name for path in sorted(EXAMPLES.glob("*.c")) if path.stem != "lisp")  # which fills its memory
+    yield from (path.name for path in sorted(RISCV.glob("*.c")) if path.stem != "lisp")  # which fills its memory
 
 
 def c_program(name: str, march: str) -> RiscvProgram:
@@ -289,9 +268,9 @@ def c_program(name: str, march: str) -> RiscvProgram:
         if own is not None:
             file.write_text(own)
             return pc.load(file, RiscvProgram, march=march)
-        given = EXAMPLES / "input" / f"{file.stem}.txt"
+        given = RISCV / "input" / f"{file.stem}.txt"
         numbers = [*(given.read_bytes() if given.exists() else b""), 0]
         again = Path(folder) / "again.c"
         again.write_text(AGAIN % ", ".join(map(str, numbers)))
-        return pc.load(EXAMPLES / name, RiscvProgram, march=march, files=[str(again)],
+        return pc.load(RISCV / name, RiscvProgram, march=march, files=[str(again)],
                        cflags="-Dmain=example -Wl,--wrap=__system_call")
