@@ -130,8 +130,8 @@ cells:  .space 132
 """Bubble sort of numbers that differ each time. `mul` is replaced by `add` on machines without products."""
 IMAGES = {
     "brainfuck.bf": "+[>++++++++[>+++++++[>+++[>+<-]<-]<-]>>>[-]<<<<]",
-    "queens.py": (EXAMPLES / "python" / "queens.py").read_text().replace(
-        "    print(ways(0, [0] * SIZE))", "    while True:\n        ways(0, [0] * SIZE)"),
+    "queens.py": (EXAMPLES / "python" / "queens.py").read_text().replace(  # with one list: none is freed
+        "    print(ways(0, [0] * SIZE))", "    columns = [0] * SIZE\n    while True:\n        ways(0, columns)"),
     "sort.py": """
 def main() -> None:
     numbers = [0] * 24
