@@ -60,18 +60,21 @@ static int execute(void)
     return written;
 }
 
-/* Whether the question asks for what the program writes. */
+static int eat_one_of(const char *const *words)
+{
+    for (; *words; words++) if (eat(*words)) return 1;
+    return 0;
+}
+
+/* Whether the question asks for what a SUBLEQ program writes; then its numbers come next. */
 static int is_asked_to_run(void)
 {
-    static const char *const ASKED[] = {"please ", "run ", "execute ", "what does ", "what is the output of ", "what's the output of ",
-                                        "subleq", 0};
-    skip_spaces();
-    for (int i = 0; ASKED[i]; i++) {
-        int length = begins(at, stop, ASKED[i]);
-        if (length && !i) at += length;
-        else if (length) return 1;
-    }
-    return 0;
+    static const char *const ASKED[] = {"run", "execute", "what does", "what is the output of", "what's the output of", 0};
+    static const char *const WHICH[] = {"this", "the", "following", "a", "my", "short", "small", "little", 0};
+    eat("please");
+    eat_one_of(ASKED);
+    while (eat_one_of(WHICH)) {}
+    return eat("subleq program") || eat("subleq");
 }
 
 int main(void)
@@ -79,8 +82,6 @@ int main(void)
     turn now;
     if (!asked(&now)) return 0;
     read_question(&now);
-    if (!is_asked_to_run()) return 0;
-    for (; at < stop; at++) if (eat("subleq program") || eat("subleq")) break;
-    if (at < stop && read_program() >= 3 && execute() > 0) reply(output, now.written, now.spaced, "");
+    if (is_asked_to_run() && read_program() >= 3 && execute() > 0) reply(output, now.written, now.spaced, "");
     return 0;
 }

@@ -31,30 +31,41 @@ static void eat_ordinal(void)
                                               begins(at, stop, "th"))) at += 2;
 }
 
+/* A number with no more digits than these; -1 if there is none. */
+static int eat_digits(int most)
+{
+    skip_spaces();
+    const char *from = at;
+    int value = eat_number();
+    return at - from > most ? -1 : value;
+}
+
+static int eat_year(void) { return eat_digits(4); }
+
 /* The number of a date's day; Monday the first of January of the year 1 is 0. -1: no date. */
 static int eat_date(void)
 {
     int year, month, day;
     eat("the");
     if ((month = eat_month())) {
-        day = eat_number();
+        day = eat_digits(2);
         eat_ordinal();
         eat(",");
-        year = eat_number();
+        year = eat_year();
     } else {
-        year = eat_number();
+        year = eat_year();
         if (at < stop && *at == '-') {
             at++;
-            month = eat_number();
+            month = eat_digits(2);
             if (at == stop || *at++ != '-') return -1;
-            day = eat_number();
+            day = eat_digits(2);
         } else {
             day = year;
             eat_ordinal();
             eat("of");
             month = eat_month();
             eat(",");
-            year = eat_number();
+            year = eat_year();
         }
     }
     if (year < 1583 || year > 9999 || month < 1 || month > 12) return -1;
@@ -95,7 +106,7 @@ static const char *leap(void)
 {
     if (!eat("is") && !eat("was") && !eat("will")) return 0;
     eat("the year");
-    int year = eat_number();
+    int year = eat_year();
     eat("be");
     return year >= 1583 && year <= 9999 && eat("a leap year") && at_end() ? is_leap(year) ? "Yes" : "No" : 0;
 }

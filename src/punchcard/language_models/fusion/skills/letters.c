@@ -11,12 +11,20 @@ static char word[LONGEST + 1], answer[2 * LONGEST + 2];
 static int length, is_named;                         /* is_named: the word is in quotes, or "the word" is before it */
 static int is_bare;                                  /* the letter is alone: no quotes, no "letter", no plural */
 
-/* Words that mean something else than themselves, unless "the word" or quotes say so; and those where a bare letter may be
- * a unit: How many g are in kg? */
+/* Words that mean something else than themselves, unless "the word" or quotes say so: pronouns and the like, what "reverse"
+ * and "spell" go with, and what has letters of its own; and those where a bare letter may be a unit: How many g are in kg? */
 static const char *const OTHERS[] = {"it", "this", "that", "them", "these", "those", "the", "a", "an", "all", "everything",
-    "engineering", "gear", "check", "checking", "english", "french", "german", "spanish", "italian", "greek", "russian",
+    "each", "both", "either", "any", "some", "many", "most", "none", "other", "others", "another", "one", "two", "what", "which",
+    "here", "there", "total", "general", "use", "common", "stock", "full", "me", "you", "us", "him", "her", "my", "mine", "your",
+    "yours", "our", "ours", "his", "hers", "its", "their", "theirs", "out", "names", "words",
+    "engineering", "engineer", "gear", "psychology", "osmosis", "order", "mortgage", "parking", "proxy", "dns", "course",
+    "charges", "polarity", "direction", "transcriptase", "lookup", "search", "thrust", "split", "merger", "auction",
+    "discrimination", "racism", "chronology", "check", "checking", "checker", "casting", "caster", "doom", "trouble", "disaster",
+    "english", "french", "german", "spanish", "italian", "greek", "russian", "polish", "portuguese", "dutch", "swedish",
+    "danish", "norwegian", "finnish", "icelandic", "irish", "gaelic", "czech", "hungarian", "turkish", "ukrainian", "armenian",
+    "georgian", "korean", "japanese", "chinese", "hindi", "thai", "esperanto", "cyrillic", "alphabets", "morse", "scrabble",
     "arabic", "hebrew", "latin", "welsh", "hawaiian", "braille", 0};
-static const char *const UNITS[] = {"minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century",
+static const char *const UNITS[] = {"min", "sec", "hrs", "lbs", "gal", "mol", "dozen", "gross", "score", "ream", "mph", "minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century",
     "pound", "ounce", "ton", "tonne", "gallon", "pint", "quart", "litre", "liter", "cup", "mile", "yard", "foot", "feet",
     "inch", "kilogram", "gram", "meter", "metre", "kilometer", "kilometre", "second", "byte", "gib", "mib", "kwh", 0};
 

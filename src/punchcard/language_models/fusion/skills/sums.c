@@ -356,10 +356,19 @@ static int written_out(fraction *a)
     return !bad;
 }
 
-/* What looks like arithmetic and is not: digits with the same sign between them, as in 2024-11-18, 11/18/2024, 555-1234. */
+/* What looks like arithmetic and is not. */
+
+static int number_at(const char *c)                                      /* its first four digits */
+{
+    int value = 0;
+    for (int i = 0; i < 4 && is_digit(c[i]); i++) value = 10 * value + (c[i] - '0');
+    return value;
+}
+
+/* Names of digits with the same sign between them: 2024-11-18, 2024-11, 11/18/2024, 555-1234, 0-306-40615-2. */
 static int is_a_name(const char *from, const char *to)
 {
-    int group[4], count = 0, length = 0;
+    int group[4], first[4], count = 0, length = 0;
     char sign = 0;
     while (from < to && *from == ' ') from++;
     while (to > from && to[-1] == ' ') to--;
@@ -367,17 +376,57 @@ static int is_a_name(const char *from, const char *to)
         if (c < to && is_digit(*c)) { length++; continue; }
         if (c < to && ((*c != '-' && *c != '/') || (sign && *c != sign))) return 0;
         if (!length) return 0;
-        if (count == 4) return 1;
+        if (count == 3) return 1;
         if (c < to) sign = *c;
+        first[count] = number_at(c - length);
         group[count++] = length;
         length = 0;
     }
     if (count == 3 && group[1] <= 2)
         return (sign == '-' && group[0] == 3 && group[2] == 4) || (group[0] == 4 && group[2] <= 2) || (group[0] <= 2 && (group[2] == 4 || group[2] == 2));
+    if (count == 2 && group[0] == 4 && first[0] >= 1900 && first[0] < 2100) {
+        if (sign == '/') return first[1] == first[0] + 1 || (group[1] == 2 && first[1] == (first[0] + 1) % 100);
+        if (group[1] == 2 && first[1] <= 12) return 1;
+    }
     if (sign != '-') return 0;
-    if (count == 4 && group[0] == 4 && group[1] == 4 && group[2] == 4 && group[3] == 4) return 1;
     if (count == 2) return group[0] == 3 && group[1] == 4;
-    return (count == 3 || count == 4) && group[count - 1] == 4 && group[count - 2] == 3;
+    return count == 3 && group[2] == 4 && group[1] == 3;
+}
+
+static int is_a_year_before(const char *from, const char *sign)
+{
+    int year = number_at(from);
+    return sign - from == 4 && year >= 1000 && year < 2100 && year % 100;
+}
+
+/* Spans, scores and other pairs, which are written without spaces: 1939-1945, 10-20, 1861-65, 3-1, 24/7, 4-4-2.
+ * A NAME is none of a calculator's sums, a PAIR may be one. */
+enum { SUM, PAIR, NAME };
+
+static int written_as(const char *from, const char *to)
+{
+    int minus = 0, over = 0, others = 0, spaces = 0, depth = 0;
+    const char *sign = 0;
+    while (from < to && *from == ' ') from++;
+    while (to > from && to[-1] == ' ') to--;
+    if (from < to && *from == '(' && to[-1] == ')') { from++; to--; }
+    for (const char *c = from; c < to; c++) {
+        if (*c == '(') depth++;
+        else if (*c == ')') depth--;
+        if (depth || is_digit(*c) || *c == '.') continue;
+        if (*c == ' ') spaces = 1;
+        else if (*c == '-' && c > from && is_digit(c[-1]) && c + 1 < to && is_digit(c[1])) { minus++; sign = c; }
+        else if (*c == '/' && !minus) over++;
+        else if (*c != '/') others++;
+    }
+    if (minus && spaces) return NAME;                                    /* 1-2 + 3 */
+    if (others || spaces || !(minus || over)) return SUM;
+    if (minus > 1 || over > 1) return NAME;
+    if (!minus) return PAIR;
+    if (is_a_year_before(from, sign) && to - sign == 3) return NAME;
+    if (sign - from == 5 && to - sign == 5) return NAME;                 /* 90210-1234 */
+    fraction *a = value_of(from, to);
+    return a && (a->negative || !a->top.length) ? NAME : PAIR;
 }
 
 /* How long the word is that ends at c, if it is in the list, where each word is between spaces; else 0. */
@@ -390,6 +439,12 @@ static int ends_with(const char *start, const char *c, const char *words)
         if (*words == ' ' && i == length && words[i + 1] == ' ') return length;
     }
     return 0;
+}
+
+static int is_one_of(char c, const char *bytes)
+{
+    while (*bytes && *bytes != c) bytes++;
+    return *bytes;
 }
 
 /* Words that ask for another arithmetic than that of decimal numbers, or for none, as the score of a match. */
@@ -413,6 +468,59 @@ static int is_item(const char *start, const char *c)
     return c == start || c[-1] != '=';
 }
 
+/* Whether a text speaks of another arithmetic: words, or "modulo" that is no operator. */
+static int is_other(const char *start, const char *end)
+{
+    if (has_word(start, end, OTHER)) return 1;
+    for (const char *c = start + 1; c <= end; c++) {
+        int length = c == end || !is_letter(*c) ? ends_with(start, c, " mod modulo ") : 0;
+        if (!length) continue;
+        const char *before = c - length;
+        while (before > start && before[-1] == ' ') before--;
+        if (before == start || !(is_digit(before[-1]) || before[-1] == ')')) return 1;
+    }
+    return 0;
+}
+
+/* Whether the words before an expression ask for its value. */
+static int is_asked_for(const char *start, const char *c)
+{
+    while (c > start && (c[-1] == ' ' || c[-1] == ':')) c--;
+    if (ends_with(start, c, " calculate compute evaluate solve simplify find what's ")) return 1;
+    return ends(start, c, "what is") || ends(start, c, "how much is");
+}
+
+/* Whether an expression stands at the beginning of a line, a sentence or a side of an equation. */
+static int is_first(const char *start, const char *c)
+{
+    while (c > start && (c[-1] == ' ' || c[-1] == '\t')) c--;
+    return c == start || c[-1] == '\n' || c[-1] == '.' || c[-1] == '!' || c[-1] == '?' || c[-1] == '=' || c[-1] == ')'
+        || c[-1] == '$' || c[-1] == SPECIAL;
+}
+
+/* Whether a quotation is open on this line. */
+static int is_quoted(const char *start, const char *end)
+{
+    static const char *const OPEN[] = {"\xe2\x80\x9e", "\xe2\x80\x9c", "\xc2\xab", "\xe2\x80\xb9", "\xe2\x80\x9a",
+        "\xe3\x80\x8c", "\xe3\x80\x8e", "\xe3\x80\x8a", "<q>", 0};      /* „ “ « ‹ ‚ 「 『 《 */
+    int marks = 0, closed = 0, single = 0;
+    for (const char *c = end; c > start && c[-1] != '\n'; c--) {
+        char last = c[-1];
+        if (last == '"' || last == '`') marks ^= 1;
+        int opens = c < end && !is_space(*c) && (c - 1 == start || is_space(c[-2]) || c[-2] == '(');
+        if (last == '\'') {
+            if (opens && !closed) return 1;
+            closed = !opens && (c == end || !is_letter(*c));
+        }
+        if (!single && ends(start, c, "\xe2\x80\x98")) return 1;                                             /* ‘ */
+        if (ends(start, c, "\xe2\x80\x99")) single = 1;                                                      /* ’ */
+        if (ends(start, c, "\xc2\xbb") && c < end && !is_space(*c)) return 1;                                 /* » as in »so« */
+        if (ends(start, c, "\xe2\x80\x9d") || ends(start, c, "\xc2\xbb")) break;                             /* ” » */
+        for (int i = 0; OPEN[i]; i++) if (ends(start, c, OPEN[i])) return 1;
+    }
+    return marks;
+}
+
 /* Whether the text before an expression leaves it what it is. What is not known to do so may change it. */
 static int stands_alone(const char *start, const char *from)
 {
@@ -421,13 +529,19 @@ static int stands_alone(const char *start, const char *from)
     const char *c = from, *line;
     while (c > start && c[-1] == ' ') c--;
     if (c > start && c == from && !is_space(c[-1]) && c[-1] != '$' && c[-1] != '=') return 0;
-    if (c > start && (c[-1] == '<' || c[-1] == '>' || c[-1] == '|' || c[-1] == '&' || c[-1] == '!' || c[-1] == '~'
-                      || c[-1] == '}' || c[-1] == ']')) return 0;
+    if (c > start && is_one_of(c[-1], "<>|&~}]@'\"")) return 0;
+    if (c > start && c[-1] == '!' && (c - 2 <= start || !is_letter(c[-2]) || !is_letter(c[-3]))) return 0;         /* n! */
+    if (c - 1 > start && c[-1] == '$' && (is_digit(c[-2]) || is_letter(c[-2]))) return 0;
+    if (c - 1 > start && (c[-1] == '?' || c[-1] == ':') && (is_space(c[-2]) || c[-2] == '?')) return 0;
+    for (line = c; line > start && line[-1] == '\t'; line--) {}
+    if (line > start && line < c && line[-1] != '\n') return 0;              /* a table's column */
     if (c > start && (c[-1] == ',' || c[-1] == ';') && is_item(start, c - 1)) return 0;
-    if (c > start && c[-1] == '=') {                                      /* 3 <= 4 + 5 =; ...?page=2-1= */
-        if (c - 1 > start && (c[-2] == '<' || c[-2] == '>' || c[-2] == '!' || c[-2] == '=' || c[-2] == ':')) return 0;
+    if (c > start && c[-1] == '=') {                                      /* 3 <= 4 + 5 =; x += 4 + 5 =; ...?page=2-1= */
+        if (c - 1 > start && is_one_of(c[-2], "<>!=:+-*/%^|&~?.@#")) return 0;
         for (line = c; line > start && !is_space(line[-1]); line--)
-            if (line[-1] == '?' || line[-1] == '&' || line[-1] == '/') return 0;
+            if (is_one_of(line[-1], "?&/#")) return 0;
+        if (line < c && *line == '-' && !is_digit(line[1])) return 0;     /* --width=100-20= */
+        if (c == from && c - 2 > start && is_letter(c[-2]) && is_letter(c[-3])) return 0;
     }
     if (c > start && is_letter(c[-1])) {
         if (!ends_with(start, c, KNOWN)) return 0;
@@ -444,15 +558,9 @@ static int stands_alone(const char *start, const char *from)
         }
     }
     for (line = from; line > start && line[-1] != '\n'; line--) {}
-    if (has_word(line, from, OTHER)) return 0;
-    int quotes = 0;                                                      /* open quotation marks on this line */
-    for (c = from; c > start && c[-1] != '\n'; c--) {
-        if (c[-1] == '[' || c[-1] == '{') return 0;
-        if (c[-1] == '"' || c[-1] == '`') quotes ^= 1;
-        if (ends(start, c, "\xe2\x80\x9d") || ends(start, c, "\xc2\xbb")) break;                             /* ” » */
-        if (ends(start, c, "\xe2\x80\x9e") || ends(start, c, "\xe2\x80\x9c") || ends(start, c, "\xc2\xab")) return 0;
-    }
-    return !quotes;
+    if (is_other(line, from)) return 0;
+    for (c = line; c < from; c++) if (*c == '[' || *c == '{') return 0;
+    return !is_quoted(start, from);
 }
 
 /* Where the longest text begins that ends at `to` and may be an expression. */
@@ -505,10 +613,18 @@ static int equation(void)
     const char *first = from;
     while (first < to && *first == ' ') first++;
     if ((*first == '-' && first[1] == ' ') || is_a_name(from, to) || !stands_alone(start, first)) return 0;
+    int kind = written_as(first, to);
+    if (kind != SUM && !is_asked_for(start, first) && (kind == NAME || !is_first(start, first))) return 0;
     fraction *a = value_of(first, to);
     if (!a || !operators || !written_out(a)) return 0;
     reply(answer, end, end[-1] != '=' || (to > start && to[-1] == ' '), CHANGES);
     return 1;
+}
+
+/* The value of a side of a comparison; 0 if it is not one. */
+static fraction *side(const char *from, const char *to)
+{
+    return is_a_name(from, to) || written_as(from, to) == NAME ? 0 : value_of(from, to);
 }
 
 /* Is A less than B?  -> 1 or 0; -1: it is not such a question. */
@@ -525,10 +641,10 @@ static int comparison(const char *from, const char *to)
             int length = begins(c, to, ORDERS[i].name), order;
             if (!length) continue;
             used = 0;
-            fraction *a = value_of(from, c), *b;
+            fraction *a = side(from, c), *b;
             if (!a) return -1;
             used = (int)(a - values) + 1;
-            if (!(b = value_of(c + length, to))) return -1;
+            if (!(b = side(c + length, to))) return -1;
             order = order_of(a, b);
             return bad ? -1 : order < 0 ? ORDERS[i].less : order ? ORDERS[i].more : ORDERS[i].same;
         }
@@ -547,10 +663,10 @@ static int choice(const char *from, const char *to)
     if (!length || from == to || (*from != ',' && *from != ':' && *from != ' ')) return 0;
     for (const char *c = ++from; c < to; c++)
         if ((length = begins(c, to, " or "))) {
-            fraction *a = value_of(from, c), *b;
-            if (!a || is_a_name(from, c) || is_a_name(c + length, to)) return 0;
+            fraction *a = side(from, c), *b;
+            if (!a) return 0;
             used = (int)(a - values) + 1;
-            if (!(b = value_of(c + length, to))) return 0;
+            if (!(b = side(c + length, to))) return 0;
             int order = order_of(a, b) * sign;
             if (!order || bad) return 0;
             const char *first = order > 0 ? from : c + length, *last = order > 0 ? c : to;
@@ -585,7 +701,9 @@ static void question(const turn *now)
     static const char *const BEFORE[] = {"the value of", "the result of", "the answer to", 0};
     read_question(now);
     const char *to = stop, *from = at, *c;
-    if (to > from && to[-1] == '=') to--;
+    int is_asked = to > from && to[-1] == '=';
+    if (to < now->end && *to == '!' && to > from && (is_digit(to[-1]) || to[-1] == ')')) return;      /* 3! */
+    to -= is_asked;
     while (to > from && to[-1] == ' ') to--;
     for (int i = 0; AFTER[i]; i++) to -= ends(from, to, AFTER[i]);
     if (has_word(now->start, to, OTHER)) return;
@@ -597,11 +715,12 @@ static void question(const turn *now)
             if (!length || c + length == to || !is_space(c[length])) continue;
             if (has_word(now->start, c, " mod modulo ")) return;           /* We work modulo 5. */
             from = c + length + 1;
+            is_asked = 1;
             for (int j = 0; BEFORE[j]; j++) from += begins(from, to, BEFORE[j]);
             while (from < to && *from == ' ') from++;
             used = 0;
             if (ASKED[i][0] == 'i') {
-                int found = is_a_name(from, to) ? -1 : comparison(from, to);
+                int found = comparison(from, to);
                 if (found >= 0) { reply(found ? "Yes" : "No", now->written, now->spaced, ""); return; }
             } else if (choice(from, to)) {
                 reply(answer, now->written, now->spaced, CHANGES);
@@ -611,8 +730,8 @@ static void question(const turn *now)
         }
     }
     while (from < to && *from == ' ') from++;
-    if (from == to || is_a_name(from, to)) return;
     used = 0;
+    if (from == to || is_a_name(from, to) || (!is_asked && written_as(from, to) == NAME)) return;
     fraction *a = value_of(from, to);
     if (a && operators && written_out(a)) reply(answer, now->written, now->spaced, CHANGES);
 }
