@@ -44,9 +44,12 @@ static char *card_start = card_text + CARD_TOKENS * CARD_BYTES;
 HELPER const char *text(int bytes)
 {
     while (card_read && TEXT_END - card_start < bytes) {
-        const char *token = (const char *)card_context + CARD_BYTES * --card_read;
-        int length = 0;
-        while (length < CARD_BYTES && token[length]) length++;
+        const unsigned *words = card_context + CARD_BYTES / 4 * --card_read;
+        const char *token = (const char *)words;
+        int last = CARD_BYTES / 4 - 1;
+        while (last && !words[last]) last--;
+        int length = 4 * last;
+        for (unsigned rest = words[last]; rest; rest >>= 8) length++;
         if (!length || token[0] == UNKNOWN) { card_read = 0; break; }
         card_start -= length;
         for (char *to = card_start; length; length--) *to++ = *token++;
@@ -145,22 +148,29 @@ HELPER const char *assistant_before(const char *start, const char *at)
     return 0;
 }
 
+/* Where the question ends, if an answer is due at `at`, behind one of the bytes : \n SPECIAL; else 0. */
+HELPER const char *due_at(const char *start, const char *at)
+{
+    static const char *const marks[] = {"answer:", "output:", "a:"};
+    if (at[-1] != ':') return assistant_before(start, at);
+    for (int i = 0; i < 3; i++) {
+        const char *end = at - ends(start, at, marks[i]);
+        if (end < at) return end == start || is_space(end[-1]) ? end : 0;
+    }
+    return 0;
+}
+
 HELPER int asked(turn *found)
 {
     const char *start = text(MOST_WRITTEN), *at, *end = 0, *mark;
     if (start < TEXT_END - MOST_WRITTEN) start = TEXT_END - MOST_WRITTEN;
     for (at = TEXT_END; at > start && !end; at--) {
         if ((unsigned char)at[-1] > ':' || at[-1] == ' ') continue;      /* most of a text */
-        if (at[-1] == ':') {
-            int length = ends(start, at, "answer:");
-            if (!length) length = ends(start, at, "output:");
-            if (!length) length = ends(start, at, "a:");
-            if (length && (at - length == start || is_space(at[-length - 1]))) { end = at - length; found->spaced = 1; }
-        } else if (at[-1] == '\n' || at[-1] == SPECIAL) {
-            if ((mark = assistant_before(start, at))) { end = mark; found->spaced = 0; }
-            else if (at[-1] == SPECIAL) return 0;
-        }
+        if (at[-1] != ':' && at[-1] != '\n' && at[-1] != SPECIAL) continue;
+        end = due_at(start, at);
+        if (!end && at[-1] == SPECIAL) return 0;
         found->written = at;
+        found->spaced = at[-1] == ':';
     }
     if (!end) return 0;
     text((int)(TEXT_END - end) + MOST_ASKED);
@@ -191,12 +201,18 @@ HELPER int asked(turn *found)
 /* The same for an answer of one word: most of a text is left after a few bytes. */
 HELPER int asked_for_word(turn *found)
 {
-    int count = 0, spaces = 0;
-    for (; count < MOST_WRITTEN; count++) {
-        if (TEXT_END - card_start <= count && TEXT_END - text(count + CARD_BYTES) <= count) return 0;
-        char c = TEXT_END[-1 - count];
-        if (c == ':' || c == '\n' || c == SPECIAL) return asked(found);
-        if (c == ' ') spaces = 1;
+    int spaces = 0;
+    for (const char *c = TEXT_END; TEXT_END - c < MOST_WRITTEN; c--) {
+        if (c == card_start && text((int)(TEXT_END - c) + 1) == c) return 0;
+        if (c[-1] == ':' || c[-1] == '\n' || c[-1] == SPECIAL) {
+            const char *before = c;
+            text((int)(TEXT_END - c) + CARD_BYTES);
+            while (before > card_start && is_space(before[-1])) before--;
+            if (before > card_start && (before[-1] == SPECIAL || before[-1] == 't' || before[-1] == 'l')) text((int)(TEXT_END - c) + 64);
+            if (due_at(card_start, c)) return asked(found);
+            if (c[-1] == SPECIAL) return 0;
+        }
+        if (is_space(c[-1])) spaces = 1;
         else if (spaces) return 0;
     }
     return 0;

@@ -591,13 +591,13 @@ static const char *run_before(const char *start, const char *to)
 static int equation(void)
 {
     static const char *const EQUAL[] = {" equals", " is equal to", 0};
-    const char *start = text(CARD_BYTES), *end = TEXT_END, *to;
+    const char *start = text(1), *end = TEXT_END, *to;
     for (;;) {                                                           /* back over digits that may be an answer */
         while (end > start && (is_digit(end[-1]) || end[-1] == '-' || end[-1] == '.' || end[-1] == ',' || end[-1] == ' ')) end--;
-        if (end > start || TEXT_END - start > 400 || text((int)(TEXT_END - start) + 96) == start) break;
+        if (end > start || TEXT_END - start > 400 || text((int)(TEXT_END - start) + 1) == start) break;
         start = card_start;
     }
-    if (end == start) return 0;
+    if (end == start || !is_one_of(end[-1], "=sSoO")) return 0;                /* most of a text */
     start = text((int)(TEXT_END - end) + CARD_BYTES);
     if (end[-1] == '=') {
         to = end - 1;
@@ -607,6 +607,9 @@ static int equation(void)
         for (int i = 0; EQUAL[i] && to == end; i++) to -= ends(start, end, EQUAL[i]);
         if (to == end) return 0;
     }
+    const char *last = to;
+    while (last > start && last[-1] == ' ') last--;
+    if (last > start && !is_digit(last[-1]) && last[-1] != ')') return 0;
     start = text((int)(TEXT_END - to) + 900);
     const char *from = run_before(start, to);
     if (from == start && card_read) return 0;                            /* longer than what was read */
