@@ -417,7 +417,7 @@ static int written_as(const char *from, const char *to)
         if (*c == ' ') spaces = 1;
         else if (*c == '-' && c > from && is_digit(c[-1]) && c + 1 < to && is_digit(c[1])) { minus++; sign = c; }
         else if (*c == '/' && !minus) over++;
-        else if (*c != '/') others++;
+        else if (*c != '/' && *c != '^') others++;
     }
     if (minus && spaces) return NAME;                                    /* 1-2 + 3 */
     if (others || spaces || !(minus || over)) return SUM;
@@ -449,7 +449,7 @@ static int is_one_of(char c, const char *bytes)
 
 /* Words that ask for another arithmetic than that of decimal numbers, or for none, as the score of a match. */
 static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python integer division "
-    "remainder quotient floor ceiling score scores odds record date range ";
+    "remainder quotient floor ceiling score scores odds record date range string strings ";
 
 /* Whether a text has one of some words. */
 static int has_word(const char *start, const char *end, const char *words)
