@@ -65,6 +65,7 @@ class HalfLayer:
 
     def __post_init__(self) -> None:
         self._place = {column: i for i, column in enumerate(self.columns.tolist())}
+        self._mixtures: dict[int, Mapping[int, Mapping[int, float]]] = {}
         self._takers: dict[int, Mapping[int, int]] = {}
 
     def at(self, column: int, *, before: bool) -> Sequence[float]:
@@ -75,6 +76,15 @@ class HalfLayer:
         if head not in self._takers:
             self._takers[head] = self._taken(self.attention(head))
         return self._takers[head]
+
+    def mixtures(self, head: int) -> Mapping[int, Mapping[int, float]]:
+        if head not in self._mixtures:
+            found = self.attention(head)
+            large = found.weights >= LEAST_WEIGHT * found.weights.max(axis=0)
+            mixtures = {target: {int(found.sources[i]): float(found.weights[i, j]) for i in np.flatnonzero(large[:, j])}
+                        for j, target in enumerate(self.columns.tolist())}
+            self._mixtures[head] = {target: each for target, each in mixtures.items() if set(each) != {target}}
+        return self._mixtures[head]
 
     def _taken(self, found: HeadAttention) -> Mapping[int, int]:
         weights = np.where(found.sources[:, None] == self.columns[None, :], 0.0, found.weights)
