@@ -296,8 +296,11 @@ def test_the_formulas_tell_where_nobody_does() -> None:
         state = found.oracle(step + 1)[0].state
         attention, relu = (text for text, _ in told(found.session, step))
         assert f"here = {state.head}" in relu
-        assert re.match(r"Head 1: scratchpad takes action from table\[\d+\]; tape\[\d+\] takes done.write = \d from "
+        assert re.match(r"Head 1: scratchpad takes action from table\[\d+\]; tape\[\d+\] takes done.write = [_01] from "
                         r"scratchpad\.", attention)
+        before = found.oracle(step)[0].state
+        if state.state != before.state:
+            assert f"rule.state = {found.program.states[state.state]}" in relu, "a state is called by its name"
 
 
 def test_what_a_sentence_may_say() -> None:

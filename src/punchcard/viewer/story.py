@@ -36,14 +36,17 @@ class StoryBand(NamedTuple):
     name: str
     block: str
     rows: slice
+    labels: Sequence[str] = ()
 
     def value(self, entries: Sequence[float]) -> str:
-        """` = 5`: the number that its bits make, or that it holds; nothing where it is neither."""
+        """` = 5`: the number that its bits make, by its label if it has one, or that it holds; else nothing."""
         found = entries[self.rows]
         if len(found) == 1:
             return f" = {number_text(found[0])}"
         number = bits_of(found) if len(found) <= MOST_BITS else None
-        return "" if number is None else f" = {number}"
+        if number is None:
+            return ""
+        return f" = {(number < len(self.labels) and self.labels[number]) or number}"
 
 
 @dataclass
@@ -94,11 +97,11 @@ class HalfLayer:
 
 
 class Storyteller:
-    """The sentences of a machine."""
+    """The sentences of a machine. `labels` are of numbers, by the rows that hold them (`Machine.labels`)."""
 
-    def __init__(self, machine: Machine[Any, Any]) -> None:
+    def __init__(self, machine: Machine[Any, Any], labels: Mapping[str, Sequence[str]]) -> None:
         self._machine, self._layout = machine, machine.layout
-        self.bands = [StoryBand(name, block.name, slice(rows.start, rows.stop))
+        self.bands = [StoryBand(name, block.name, slice(rows.start, rows.stop), labels.get(name, ()))
                       for name, block, rows in smallest_blocks(machine.layout)]
 
     @cached_property

@@ -38,12 +38,12 @@ export function mixtures(near) {
 const numberText = (number) => String(Number(number.toPrecision(6)));
 const part = (entries, { start, rows }) => entries.subarray(start, start + rows);
 
-/** ` = 5`: the number that a band's bits make, or that it holds; nothing where it is neither. */
-function held(band, entries) {
+/** ` = 5`: the number that a band's bits make, by its label if it has one, or that it holds; else nothing. */
+function held(band, entries, labels) {
   const found = part(entries, band);
   if (found.length === 1) return ` = ${numberText(found[0])}`;
   const number = found.length <= MOST_BITS ? bitsOf(found) : null;
-  return number === null ? "" : ` = ${number}`;
+  return number === null ? "" : ` = ${labels[band.name]?.[Number(number)] || number}`;
 }
 
 function listed(words) {
@@ -61,7 +61,7 @@ export function carried(bands, head, entries) {
 /** The sentence of one half layer. `scene` has loop, instruction, coming, before(column), after(column), taken(head), mixtures(head). */
 export class Storyteller {
   constructor(about, bands, sentences) {
-    Object.assign(this, { about, bands, sentences });
+    Object.assign(this, { about, bands, sentences, labels: about.labels ?? {} });
   }
 
   tell(layer, attends, scene) {
@@ -137,7 +137,7 @@ export class Storyteller {
 
   moved(head, source) {
     const found = carried(this.bands, head, source);
-    return found.length === 1 ? `${found[0].name}${held(found[0], source)}`
+    return found.length === 1 ? `${found[0].name}${held(found[0], source, this.labels)}`
       : listed(new Set(found.map((band) => band.block.name)));
   }
 
@@ -161,7 +161,7 @@ export class Storyteller {
     const [before, after] = [scene.before(column), scene.after(column)];
     const changed = this.bands.filter((band) => part(before, band).some((entry, i) => entry !== after[band.start + i]));
     const empty = (band) => part(after, band).every((entry) => entry === 0);
-    const kept = changed.filter((band) => !empty(band)).map((band) => `${band.name}${held(band, after)}`);
+    const kept = changed.filter((band) => !empty(band)).map((band) => `${band.name}${held(band, after, this.labels)}`);
     const cleared = new Set(changed.filter(empty).map((band) => band.block.name));
     const parts = [...(kept.length ? [`sets ${listed(kept)}`] : []), ...(cleared.size ? [`clears ${listed(cleared)}`] : [])];
     return [this.name(column), parts.join(" and ")];
