@@ -40,7 +40,7 @@ RUN = """async ([language, text, bits, input, moments]) => {
   const { about } = source.data;
   const cards = moments.filter((one) => about.loops === null || one <= 2 * source.layers * about.loops)
     .map((one) => [base64(source.card(one)), one ? base64(source.made(one)) : null]);
-  return { cards, loops: about.loops, ended: about.ended, hash: window.location.hash };
+  return { cards, loops: about.loops, ended: about.ended, labels: about.labels, hash: window.location.hash };
 }"""
 TO_THE_END = """async () => {
   const { source } = document.getElementById("punchcard-view").playground.view;

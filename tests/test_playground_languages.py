@@ -150,6 +150,7 @@ def test_cards_of_turing_machines_are_the_dense_engines(watched: Watched) -> Non
         program = machines().assemble(path.read_text(), ".tm")
         machine = machines().build(program)
         found = run(watched, path.read_text(), "turing", moments=range(0, 2 * 9, 2))
+        assert found["labels"] == {rows: list(names) for rows, names in machine.labels(program).items()}
         check_cards(found, machine, program)
         ended = to_the_end(watched)
         assert ended["loops"] == machine.run(program).loops

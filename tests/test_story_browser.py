@@ -50,6 +50,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "nine layers": ("multiply.subleq", {"design": "paper"}, 2),
     "one layer": ("multiply.subleq", {"design": "one-layer"}, 3),
     "fleq": ("newton.fleq", {"design": "compact"}, 2),
+    "average": ("functions.fleq", {"design": "three-layer"}, 1),
     "formulas": ("turing/increment.tm", {}, 3),
     "ports": ("von_neumann/hello.asq", {"memory": 64, "precision": "float64"}, 6),
 }

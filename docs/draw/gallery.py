@@ -134,7 +134,7 @@ def turing() -> dict[str, Any]:
             for p in SQUARE_BITS:
                 machine = machine_class(states=1 << q, symbols=(1 << s) - 1, squares=(1 << p) - 2)
                 made = template(machine, program)
-                made["about"] |= {"shown": [], "counter": None}
+                made["about"] |= {"shown": [], "counter": None, "labels": {}}
                 sizes[f"{q}/{s}/{p}"] = made
     return {"sizes": sizes}
 

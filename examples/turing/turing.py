@@ -277,6 +277,13 @@ class TuringMachine(kit.Machine[TuringProgram, Configuration]):
         for rows, word in {"here": moved(here), "behind": here, "done": done}.items():
             card.expect(rows, "scratchpad", word)
 
+    def labels(self, program: TuringProgram) -> dict[str, tuple[str, ...]]:
+        """States and symbols by their names; `|` is the edge."""
+        states = dict.fromkeys(("rule.state", "action.state", "next.state"), program.states)
+        squares = "square", "rule.symbol", "action.write", "next.write", "done.write", "seen.left", "seen.right"
+        blank = ("",) * (self.sizes.symbols - len(program.symbols))
+        return states | dict.fromkeys(squares, (*program.symbols, *blank, "|"))
+
     def values(self, program: TuringProgram, state: Configuration) -> dict[str, Any]:
         off = {-1: "has left the tape on the left", len(state.tape): "has left the tape on the right"}
         name = dict(enumerate(program.states)).get(state.state, state.state)

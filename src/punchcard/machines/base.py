@@ -591,7 +591,14 @@ class Machine(ABC, Generic[Program, State]):
 
         A value with the name "program counter" marks the current line of `listing`.
         """
-        return values_of_layout(self.layout)
+        return values_of_layout(self.layout, self.labels(program))
+
+    def labels(self, program: Program) -> Mapping[str, Sequence[str]]:
+        """What numbers are called, by the row block or part that holds them. Default: by no other name.
+
+        With {"square": ["_", "a"]} a view shows a 1 in these rows as "a".
+        """
+        return {}
 
     def listing(self, program: Program, source: str | None = None) -> Listing:
         """The program's text, for a view. `source` is the text of its file, or None if there is none."""

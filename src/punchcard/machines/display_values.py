@@ -13,7 +13,7 @@ A machine says it once (`Machine.display_values`). Python, the page and the term
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -155,8 +155,11 @@ def number_text(number: float) -> str:
     return f"{rounded:f}" if -7 < rounded.adjusted() < 21 else f"{rounded:e}"
 
 
-def values_of_layout(layout: Layout) -> list[DisplayValue]:
-    """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it."""
+def values_of_layout(layout: Layout, labels: Mapping[str, Sequence[str]]) -> list[DisplayValue]:
+    """What a layout alone says: every block of ±1 bits and of real numbers, part by part, in every column that holds it.
+
+    `labels` are of unsigned numbers, by the rows that hold them.
+    """
     found = []
     for region in layout.regions:
         place = layout.region(region.name)
@@ -168,7 +171,8 @@ def values_of_layout(layout: Layout) -> list[DisplayValue]:
                     if content in ("real", "fixed"):
                         found.append(DisplayValue(name, group, name, column, kind="numbers"))
                     elif content == "bits" and rows.stop - rows.start <= MOST_BITS:
-                        found.append(DisplayValue(name, group, name, column, kind="unsigned"))
+                        called = tuple(labels.get(name, ()))
+                        found.append(DisplayValue(name, group, name, column, kind="unsigned", labels=called))
     return found
 
 

@@ -23,6 +23,8 @@ from punchcard.machines.display_values import UNREADABLE, DisplayValue, ValueKin
 
 LEAST_WEIGHT = 0.25
 """A column takes from another if its weight there is at least this."""
+WHOLE = 0.99
+"""A column with such a weight is taken as it is."""
 MOST_MOVES = 3
 """Moves that a sentence lists."""
 UNLISTED = "a word that the program does not list"
@@ -79,17 +81,17 @@ class Quote:
 
 
 class HeadMoves(NamedTuple):
-    """The moves of a head as a quote: who takes from whom.
+    """The moves of a head as a quote: who takes from whom. A column that takes from several takes their average.
 
-    idle   columns that take from these regions are left out
+    idle   regions that nothing is taken from: what a head finds there is left out
     into   only columns of this region take; empty: all
-    rows   what is told of the column that is taken from: its first `height` entries here, without zeros at the end
+    rows   what is told of what is taken: its first `height` entries in these row blocks, added up, without zeros at the end
     """
 
     head: int
     idle: tuple[str, ...] = ()
     into: str = ""
-    rows: str = ""
+    rows: tuple[str, ...] = ()
     height: int = 0
 
     def plain(self, layout: Layout) -> dict[str, Any]:
@@ -97,7 +99,7 @@ class HeadMoves(NamedTuple):
         regions = [*self.idle, *([self.into] if self.into else [])]
         spans = [[layout.region(name).start, layout.region(name).stop] for name in regions]
         return {"moves": self.head, "idle": spans[: len(self.idle)], "into": spans[-1] if self.into else None,
-                "start": layout.rows(self.rows).start if self.rows else None, "height": self.height}
+                "starts": [layout.rows(rows).start for rows in self.rows], "height": self.height}
 
 
 class Condition(NamedTuple):
@@ -151,6 +153,12 @@ class Scene(Protocol):
     def taken(self, head: int) -> Mapping[int, int]:
         """Who takes from whom: for each column the other column that it takes most from, if it takes from another."""
 
+    def mixtures(self, head: int) -> Mapping[int, Mapping[int, float]]:
+        """For each column that takes from another: what it takes from, and the weights there.
+
+        Columns of less than `LEAST_WEIGHT` of the largest weight are left out.
+        """
+
     def name(self, column: int) -> str:
         """What a column is called."""
 
@@ -194,12 +202,14 @@ def find(place: ValuePlace, scene: Scene) -> int:
 def _moves(quote: HeadMoves, scene: Scene, layout: Layout) -> str:
     idle = {column for region in quote.idle for column in range(*layout.region(region).indices(layout.columns))}
     into = range(*layout.region(quote.into).indices(layout.columns)) if quote.into else range(layout.columns)
-    sources: dict[int, list[int]] = {}
-    for target, source in sorted(scene.taken(quote.head).items()):
-        if source not in idle and target in into:
-            sources.setdefault(source, []).append(target)
-    told = [f"{_together(targets, scene.name)} {'takes' if len(targets) == 1 else 'take'} {scene.name(source)}"
-            f"{_numbers(quote, scene.at(source, before=True), layout)}" for source, targets in sources.items()]
+    targets: dict[tuple[tuple[int, float], ...], list[int]] = {}
+    for target, mixture in sorted(scene.mixtures(quote.head).items()):
+        parts = tuple((source, 1.0 if weight >= WHOLE else float(f"{weight:.3g}")) for source, weight in mixture.items()
+                      if source not in idle)
+        if parts and target in into:
+            targets.setdefault(parts, []).append(target)
+    told = [f"{_together(each, scene.name)} {'takes' if len(each) == 1 else 'take'} {_taken(quote, parts, scene, layout)}"
+            for parts, each in targets.items()]
     more = len(told) - MOST_MOVES
     return (", ".join(told[:MOST_MOVES]) or "nothing moves") + (f" and {more} more" if more > 0 else "")
 
@@ -210,12 +220,24 @@ def _together(columns: Sequence[int], called: Callable[[int], str]) -> str:
     return f"{called(columns[0])} and {len(columns) - 1} more columns"
 
 
-def _numbers(quote: HeadMoves, entries: Sequence[float], layout: Layout) -> str:
+def _taken(quote: HeadMoves, parts: Sequence[tuple[int, float]], scene: Scene, layout: Layout) -> str:
+    """`x = 4 2`, `0.38 of x`, `the average of x and y = 3 1`"""
+    sources = _together([source for source, _ in parts], scene.name)
+    if len(parts) == 1 and parts[0][1] < WHOLE:
+        return f"{number_text(parts[0][1])} of {sources}"
+    return f"{sources if len(parts) == 1 else f'the average of {sources}'}{_numbers(quote, parts, scene, layout)}"
+
+
+def _numbers(quote: HeadMoves, parts: Sequence[tuple[int, float]], scene: Scene, layout: Layout) -> str:
     """` = 4 2`"""
     if not quote.rows:
         return ""
-    start = layout.rows(quote.rows).start
-    found = list(entries[start : start + quote.height])
+    starts = [layout.rows(rows).start for rows in quote.rows]
+    whole = sum(weight for _, weight in parts)
+    found = [0.0] * quote.height
+    for source, weight in parts:
+        entries = scene.at(source, before=True)
+        found = [total + weight / whole * sum(entries[start + i] for start in starts) for i, total in enumerate(found)]
     while len(found) > 1 and found[-1] == 0:
         found.pop()
     return f" = {' '.join(map(number_text, found))}"

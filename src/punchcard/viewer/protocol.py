@@ -129,6 +129,7 @@ class AboutReply(ExploreReply):
     counter_base   in which base people write it: 10, or 16
     counter        the place of the program counter, as a value, or null if the machine has none
     column_names   names of the columns that have one beyond their region and number
+    labels         what numbers are called, by the rows that hold them
     shown          the values on the card, as `machines.display_values.DisplayValue.plain` gives them
     ports          whether the program reads input and writes output
     input          what it is given to read, as text
@@ -146,6 +147,7 @@ class AboutReply(ExploreReply):
     program: ProgramReply
     shown: list[dict[str, object]]
     counter: dict[str, object] | None
+    labels: dict[str, list[str]]
     counter_base: int
     columns_shown: list[int]
     column_names: dict[int, str]

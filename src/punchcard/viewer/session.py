@@ -133,8 +133,13 @@ class Session:
         return Formulas(self.machine, self.storyteller)
 
     @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """What numbers are called, by the rows that hold them."""
+        return {rows: list(map(printable, names)) for rows, names in self.machine.labels(self.program).items()}
+
+    @cached_property
     def storyteller(self) -> Storyteller:
-        return Storyteller(self.machine)
+        return Storyteller(self.machine, self.labels)
 
     def column_name(self, column: int) -> str:
         """What a column is called in this program."""
@@ -161,7 +166,7 @@ class Session:
             "counter": None if self.counter is None else self.counter.plain(layout),
             "columns_shown": shown, "column_names": names, **self.end_reply(),
             "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
-            "counter_base": machine.counter_base, "choices": list(self.choices),
+            "labels": self.labels, "counter_base": machine.counter_base, "choices": list(self.choices),
             "pointers": list(machine.design.column_pointers),
         }
 

@@ -36,14 +36,17 @@ class StoryBand(NamedTuple):
     name: str
     block: str
     rows: slice
+    labels: Sequence[str] = ()
 
     def value(self, entries: Sequence[float]) -> str:
-        """` = 5`: the number that its bits make, or that it holds; nothing where it is neither."""
+        """` = 5`: the number that its bits make, by its label if it has one, or that it holds; else nothing."""
         found = entries[self.rows]
         if len(found) == 1:
             return f" = {number_text(found[0])}"
         number = bits_of(found) if len(found) <= MOST_BITS else None
-        return "" if number is None else f" = {number}"
+        if number is None:
+            return ""
+        return f" = {(number < len(self.labels) and self.labels[number]) or number}"
 
 
 @dataclass
@@ -65,6 +68,7 @@ class HalfLayer:
 
     def __post_init__(self) -> None:
         self._place = {column: i for i, column in enumerate(self.columns.tolist())}
+        self._mixtures: dict[int, Mapping[int, Mapping[int, float]]] = {}
         self._takers: dict[int, Mapping[int, int]] = {}
 
     def at(self, column: int, *, before: bool) -> Sequence[float]:
@@ -76,6 +80,15 @@ class HalfLayer:
             self._takers[head] = self._taken(self.attention(head))
         return self._takers[head]
 
+    def mixtures(self, head: int) -> Mapping[int, Mapping[int, float]]:
+        if head not in self._mixtures:
+            found = self.attention(head)
+            large = found.weights >= LEAST_WEIGHT * found.weights.max(axis=0)
+            mixtures = {target: {int(found.sources[i]): float(found.weights[i, j]) for i in np.flatnonzero(large[:, j])}
+                        for j, target in enumerate(self.columns.tolist())}
+            self._mixtures[head] = {target: each for target, each in mixtures.items() if set(each) != {target}}
+        return self._mixtures[head]
+
     def _taken(self, found: HeadAttention) -> Mapping[int, int]:
         weights = np.where(found.sources[:, None] == self.columns[None, :], 0.0, found.weights)
         best = weights.argmax(axis=0)
@@ -84,11 +97,11 @@ class HalfLayer:
 
 
 class Storyteller:
-    """The sentences of a machine."""
+    """The sentences of a machine. `labels` are of numbers, by the rows that hold them (`Machine.labels`)."""
 
-    def __init__(self, machine: Machine[Any, Any]) -> None:
+    def __init__(self, machine: Machine[Any, Any], labels: Mapping[str, Sequence[str]]) -> None:
         self._machine, self._layout = machine, machine.layout
-        self.bands = [StoryBand(name, block.name, slice(rows.start, rows.stop))
+        self.bands = [StoryBand(name, block.name, slice(rows.start, rows.stop), labels.get(name, ()))
                       for name, block, rows in smallest_blocks(machine.layout)]
 
     @cached_property

@@ -167,6 +167,8 @@ export class Card {
   wordText(band, number) {
     const { about } = this.view;
     if (this.pointers.has(band) && number < about.layout.columns) return columnName(about, Number(number));
+    const label = about.labels?.[band.name]?.[Number(number)];
+    if (label) return label;
     return String(this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number).replace("-", "−");
   }
 
@@ -370,7 +372,8 @@ export class Card {
     const band = this.bands.find((one) => row >= one.start && row < one.start + one.rows);
     const number = band.rows > 1 && band.rows <= WORD ? this.word(band, column) : null;
     const signed = number !== null && this.signed.has(band.start) ? BigInt.asIntN(band.rows, number) : number;
-    const meant = number !== null && this.pointers.has(band) ? `: ${this.wordText(band, number)}` : this.counted(band, column);
+    const named = number !== null && (this.pointers.has(band) || this.view.about.labels?.[band.name]);
+    const meant = named ? `: ${this.wordText(band, number)}` : this.counted(band, column);
     const word = number === null ? "" : ` · the word is ${String(signed).replace("-", "−")}${meant}`;
     const told = `${columnName(this.view.about, column)} · ${rowName(this.bands, row)} = ${pretty(this.entry(row, column))}`
       + `${changed ? ", changed" : ""}${word}`;

@@ -359,7 +359,8 @@ class Computed extends Inside {
         moves.push([i, j, weight, score, lower === -Infinity ? null : score - lower]);
       }
     }
-    return { loop, layer, head, temperature: found.temperature, columns: [...Array(n).keys()], moves, matrix };
+    return { loop, layer, head, temperature: found.temperature, columns: [...Array(n).keys()], moves, matrix,
+      near: found.near };
   }
 
   /** The weights, from the matrices that the page computes with. */

@@ -9,6 +9,7 @@ const PUNCHED = "The card before the first loop: the program and its data are pu
 const UNREADABLE = "–";
 const UNLISTED = "a word that the program does not list";
 const LEAST_WEIGHT = 0.25;
+const WHOLE = 0.99;
 const MOST_MOVES = 3;
 const MOST_BANDS = 4;
 const MOST_COLUMNS = 2;
@@ -25,15 +26,24 @@ export function taken(moves) {
   return new Map([...best].sort(([one], [other]) => one - other).map(([target, { source }]) => [target, source]));
 }
 
+/** For each column that takes from another: what it takes from, and the weights there, without small ones. */
+export function mixtures(near) {
+  const all = near.map(({ columns, weights }, target) => {
+    const least = LEAST_WEIGHT * Math.max(...weights);
+    return [target, columns.map((source, place) => [source, weights[place]]).filter(([, weight]) => weight >= least)];
+  });
+  return all.filter(([target, parts]) => parts.some(([source]) => source !== target));
+}
+
 const numberText = (number) => String(Number(number.toPrecision(6)));
 const part = (entries, { start, rows }) => entries.subarray(start, start + rows);
 
-/** ` = 5`: the number that a band's bits make, or that it holds; nothing where it is neither. */
-function held(band, entries) {
+/** ` = 5`: the number that a band's bits make, by its label if it has one, or that it holds; else nothing. */
+function held(band, entries, labels) {
   const found = part(entries, band);
   if (found.length === 1) return ` = ${numberText(found[0])}`;
   const number = found.length <= MOST_BITS ? bitsOf(found) : null;
-  return number === null ? "" : ` = ${number}`;
+  return number === null ? "" : ` = ${labels[band.name]?.[Number(number)] || number}`;
 }
 
 function listed(words) {
@@ -48,10 +58,10 @@ export function carried(bands, head, entries) {
   return bands.filter((band) => names.has(band.name) && part(entries, band).some((entry) => entry !== 0));
 }
 
-/** The sentence of one half layer. `scene` has loop, instruction, coming, before(column), after(column), taken(head). */
+/** The sentence of one half layer. `scene` has loop, instruction, coming, before(column), after(column), taken(head), mixtures(head). */
 export class Storyteller {
   constructor(about, bands, sentences) {
-    Object.assign(this, { about, bands, sentences });
+    Object.assign(this, { about, bands, sentences, labels: about.labels ?? {} });
   }
 
   tell(layer, attends, scene) {
@@ -84,17 +94,27 @@ export class Storyteller {
     return Number(text) < this.about.layout.columns ? this.name(Number(text)) : text;
   }
 
-  moves({ moves, idle, into, start, height }, scene) {
+  moves({ moves, idle, into, starts, height }, scene) {
     const within = (column, [first, last]) => column >= first && column < last;
-    const sources = new Map();
-    for (const [target, source] of scene.taken(moves)) {
-      if (idle.some((region) => within(source, region)) || (into && !within(target, into))) continue;
-      sources.set(source, [...(sources.get(source) ?? []), target]);
+    const groups = new Map();
+    for (const [target, mixture] of scene.mixtures(moves)) {
+      const parts = mixture.filter(([source]) => !idle.some((region) => within(source, region)))
+        .map(([source, weight]) => [source, weight >= WHOLE ? 1 : Number(weight.toPrecision(3))]);
+      if (!parts.length || (into && !within(target, into))) continue;
+      const key = parts.join();
+      if (!groups.has(key)) groups.set(key, { parts, targets: [] });
+      groups.get(key).targets.push(target);
     }
-    const told = [...sources].map(([source, targets]) => `${this.together(targets)} ${targets.length === 1 ? "takes" : "take"} `
-      + `${this.name(source)}${start === null ? "" : numbers(scene.before(source), start, height)}`);
+    const told = [...groups.values()].map(({ parts, targets }) => `${this.together(targets)} `
+      + `${targets.length === 1 ? "takes" : "take"} ${this.mixed(parts, starts, height, scene)}`);
     const more = told.length - MOST_MOVES;
     return (told.slice(0, MOST_MOVES).join(", ") || "nothing moves") + (more > 0 ? ` and ${more} more` : "");
+  }
+
+  mixed(parts, starts, height, scene) {
+    const sources = this.together(parts.map(([source]) => source));
+    if (parts.length === 1 && parts[0][1] < WHOLE) return `${numberText(parts[0][1])} of ${sources}`;
+    return `${parts.length === 1 ? sources : `the average of ${sources}`}${numbers(parts, starts, height, scene)}`;
   }
 
   together(columns) {
@@ -117,7 +137,7 @@ export class Storyteller {
 
   moved(head, source) {
     const found = carried(this.bands, head, source);
-    return found.length === 1 ? `${found[0].name}${held(found[0], source)}`
+    return found.length === 1 ? `${found[0].name}${held(found[0], source, this.labels)}`
       : listed(new Set(found.map((band) => band.block.name)));
   }
 
@@ -141,7 +161,7 @@ export class Storyteller {
     const [before, after] = [scene.before(column), scene.after(column)];
     const changed = this.bands.filter((band) => part(before, band).some((entry, i) => entry !== after[band.start + i]));
     const empty = (band) => part(after, band).every((entry) => entry === 0);
-    const kept = changed.filter((band) => !empty(band)).map((band) => `${band.name}${held(band, after)}`);
+    const kept = changed.filter((band) => !empty(band)).map((band) => `${band.name}${held(band, after, this.labels)}`);
     const cleared = new Set(changed.filter(empty).map((band) => band.block.name));
     const parts = [...(kept.length ? [`sets ${listed(kept)}`] : []), ...(cleared.size ? [`clears ${listed(cleared)}`] : [])];
     return [this.name(column), parts.join(" and ")];
@@ -155,8 +175,16 @@ function find([column, head, gives], scene) {
   return [...map].find(([, source]) => source === column)?.[0] ?? column;
 }
 
-function numbers(entries, start, height) {
-  const found = Array.from(entries.subarray(start, start + height));
+function numbers(parts, starts, height, scene) {
+  if (!starts.length) return "";
+  const whole = parts.reduce((total, [, weight]) => total + weight, 0);
+  const found = Array(height).fill(0);
+  for (const [source, weight] of parts) {
+    const entries = scene.before(source);
+    for (let i = 0; i < height; i++) {
+      found[i] += (weight / whole) * starts.reduce((total, start) => total + entries[start + i], 0);
+    }
+  }
   while (found.length > 1 && found.at(-1) === 0) found.pop();
   return ` = ${found.map(numberText).join(" ")}`;
 }
@@ -174,6 +202,7 @@ export function storyOf(source, teller, moment) {
     taken: (head) => {
       if (!heads.has(head)) heads.set(head, taken(source.attended(loop, layer, head).moves));
       return heads.get(head);
-    } };
+    },
+    mixtures: (head) => mixtures(source.attended(loop, layer, head).near) };
   return teller.tell(layer, stage === 0, scene);
 }

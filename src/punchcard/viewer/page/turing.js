@@ -97,11 +97,14 @@ export function runTuring(program, template, { name }) {
     columns: 1, kind: "unsigned", labels: [], offset: 0, wraps: false, scale: 1, plus: null, pending: null, ...more });
   const pending = { address: blocks.get("behind"), own: blocks.get("address"), rows: blocks.get("done.write"), column: 0 };
   const counter = { ...value("rule", "machine", "rule.symbol"), rows: s + blocks.get("rule.state")[1] };
+  const labels = { ...Object.fromEntries(["rule.state", "action.state", "next.state"].map((name) => [name, states])),
+    ...Object.fromEntries(["square", "rule.symbol", "action.write", "next.write", "done.write", "seen.left", "seen.right"]
+      .map((name) => [name, letters])) };
   const rows = [...source];
   while (rows.length > 1 && !rows.at(-1).trim()) rows.pop();
   return { kind: "computed", model, story, formulas, card: punch(program, layout), loops: {},
     halting: { column: 0, start: blocks.get("done.halt")[0], bits: [1] },
-    about: { ...about, title: `a Turing machine: ${states.length} states, ${symbols.length} symbols, ${tape.length} squares`, facts: {}, counter,
+    about: { ...about, title: `a Turing machine: ${states.length} states, ${symbols.length} symbols, ${tape.length} squares`, facts: {}, counter, labels,
       shown: [value("state", "machine", "rule.state", { labels: states }), value("symbol", "machine", "rule.symbol", { labels: letters }),
         value("head", "machine", "here"), ...tape.map((_, i) => value(`square ${i}`, "tape", "square", { column: TAPE + i, labels: letters, pending }))],
       layout: { ...layout, columns, regions: layout.regions.map((one) => ({ ...one, start: sizes[one.name][0], columns: sizes[one.name][1] })) },

@@ -34,6 +34,8 @@ class CompactDesign(FleqDesign):
     """Four layers; one head a layer, unless a soft product has more."""
 
     name: ClassVar[str] = "compact"
+    operand_rows: ClassVar[tuple[str, ...]] = ("data",)
+    """What is read of an operand; the rows are added up."""
 
     def arrange(self, size: int, memory: int, instructions: int) -> None:
         self.transports = _transports(self.blocks)
@@ -108,13 +110,13 @@ class CompactDesign(FleqDesign):
             (Sentence("The head fetches {place}: {instruction}", fetched),
              Sentence("The ReLU layer decodes it: every scratchpad column knows what to read, and where its result goes.")),
             (Sentence("Every scratchpad column reads its column of an operand: {moves}.",
-                      {"moves": HeadMoves(0, ("zero",), "scratchpad", "data", height)}),
+                      {"moves": HeadMoves(0, ("zero",), "scratchpad", self.operand_rows, height)}),
              Sentence("The ReLU layer sets to 0 what was read beyond an operand's height.")),
             (Sentence("The head brings together what the function needs: {moves}.",
-                      {"moves": HeadMoves(0, ("zero",), "scratchpad", "operand", height)}),
+                      {"moves": HeadMoves(0, ("zero",), "scratchpad", ("operand",), height)}),
              Sentence("The ReLU layer computes the function: {instruction}")),
             (Sentence("The head writes the result: {moves}.",
-                      {"moves": HeadMoves(0, ("zero",), rows="result", height=height)}),
+                      {"moves": HeadMoves(0, ("zero", "unit"), rows=("result",), height=height)}),
              Sentence("The ReLU layer erases what was there before, and tests the flag. Next is {next}.",
                       {"next": Quote(ValuePlace(0), "program_counter", names=True)})),
         )

@@ -63,6 +63,7 @@ class ThreeLayerFleqDesign(CompactDesign):
     """Three layers; one head in the first and the last, two or three more than the soft product's in the second."""
 
     name: ClassVar[str] = "three-layer"
+    operand_rows = ("data", "incoming")
 
     @property
     def pointer_functions(self) -> list[str]:
