@@ -185,10 +185,10 @@ def run_program(
     return machine.result(program, outcome, begin, host)
 
 
-def repeat(machine: AnyMachine, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
-    """Make the loops after a mark again, up to the loop `until`; a slower engine takes over where this one declines."""
+def repeat(machine: AnyMachine, engine: str, mark: Mark, loops: int, watch: Watch | None) -> Mark:
+    """Make the loops after a mark again, up to loop number `loops`; a slower engine takes over where this one declines."""
     runner = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
-    return run_parts(runner, mark, until, Controls(machine.halting, watch=watch)).mark
+    return run_parts(runner, mark, loops, Controls(machine.halting, watch=watch)).mark
 
 
 def _on_tensors(watch: Watch) -> Watch:
