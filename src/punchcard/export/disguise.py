@@ -30,7 +30,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import DisguiseError, PunchcardError
-from punchcard.export.copies import with_copies
+from punchcard.export.copies import padded, with_copies
 from punchcard.export.lockstep import interpreted
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
@@ -287,10 +287,7 @@ def widened(layer: LayerArrays, width: int, heads: int, generator: np.random.Gen
     """A layer in float64 for `width` rows, of which the last are idle, with so many idle heads if it has heads at all."""
     own = layer.w2.shape[0]
     idle = width - own
-    arrays = {name: np.asarray(getattr(layer, name), dtype=np.float64) for name in NAMES}
-    for name, axes in {"key": (2,), "query": (2,), "value": (1, 2), "w1": (1,), "w2": (0,), "b2": (0,)}.items():
-        arrays[name] = np.pad(arrays[name], [(0, idle if axis in axes else 0) for axis in range(arrays[name].ndim)])
-    found = LayerArrays(**arrays)
+    found = padded(layer, idle)
     if idle:
         found = _with_idle_formulas(found, own, generator)
     if idle and heads and layer.heads:
