@@ -9,6 +9,7 @@ that has its kind as an attribute needs no `machine`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ class Option:
             good = isinstance(value, str) and value in self.choices
         elif self.type in (int, float):
             kind = int if self.type is int else (int, float)
-            good = isinstance(value, kind) and not isinstance(value, bool) and value == value and (  # NaN is not itself
+            good = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < math.inf and (
                 (self.least is None or value >= self.least) and (self.most is None or value <= self.most))
         else:
             good = isinstance(value, self.type)

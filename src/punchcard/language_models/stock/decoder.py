@@ -100,8 +100,8 @@ def families(counts: Sequence[int]) -> tuple[AnyArray, AnyArray]:
     return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
 
 
-def embedding(layout: Layout, positional: Sequence[RowBlock], bits: Mapping[str, Array]) -> Array:
-    """A row for each token: these bits by the names of their rows, 1 in `one`, 0 where its position sets bits, blank elsewhere.
+def embedding(layout: Layout, positional: Sequence[RowBlock], bits: Mapping[str, AnyArray]) -> Array:
+    """A row for each token: these bits by the names of their rows, 1 in `one`, 0 where its position sets bits, else blank.
 
     A flag is given as a truth for each token.
     """
