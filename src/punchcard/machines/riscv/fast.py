@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import MASK, WORD_BITS, WORD_BYTES, Decoded, decode
 from punchcard.machines.riscv.oracle import RiscvInterpreter, functions_of
 from punchcard.machines.riscv.program import RiscvProgram
@@ -65,8 +66,10 @@ class _Path:
 class QuickRiscv(RiscvInterpreter):
     """The interpreter with its instructions translated to Python."""
 
-    def __init__(self, program: RiscvProgram, memory: int, *, multiply: bool = True) -> None:
-        super().__init__(program, memory, multiply=multiply)
+    def __init__(
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
+    ) -> None:
+        super().__init__(program, memory, calls, multiply=multiply)
         self.memory = list(self.memory)  # which Python reads faster than an array
         self._blocks: dict[int, tuple[Block | None, int]] = {}
         self._translated = bytearray(memory)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from punchcard.machines.in_c import CFunction
 from punchcard.machines.riscv import isa
+from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.isa import IMMEDIATES, INSTRUCTIONS, Format, Instruction
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
@@ -113,8 +114,10 @@ stop:
 class RiscvInC(RiscvInterpreter):
     """The interpreter with its inner loop in C."""
 
-    def __init__(self, program: RiscvProgram, memory: int, *, multiply: bool = True) -> None:
-        super().__init__(program, memory, multiply=multiply)
+    def __init__(
+        self, program: RiscvProgram, memory: int, calls: Calls | None = None, *, multiply: bool = True
+    ) -> None:
+        super().__init__(program, memory, calls, multiply=multiply)
         self._words, self._numbers = array("I", self.memory), array("I", self.registers)
         self.memory, self.registers = self._words, self._numbers
         self._multiply = multiply

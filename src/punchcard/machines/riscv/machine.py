@@ -198,10 +198,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
-        self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
+        self, program: RiscvProgram | None, outcome: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
-        found = super().result(program, course, begin, host, seen)
+        found = super().result(program, outcome, begin, host, seen)
         if self.sizes.privileged:
             return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
