@@ -23,7 +23,6 @@ from punchcard.cli.options import given_flags, json_option, memory_option
 from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
-from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.streams import Input, writer
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def boot(
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every)
     sizes = saved.machine.sizes
     remark(f"{printed(image, resume)}: a looped transformer of {len(saved.machine.weights.layers)} layers and "
-           f"{saved.machine.layout.columns:,} columns, {format_bytes(WORD_BYTES * sizes.memory)} of memory")
+           f"{saved.machine.layout.columns:,} columns, {format_bytes(sizes.end - sizes.base)} of memory")
     forgets = checkpoint is None and stats is None and not as_json
     report, has_left = _run(saved, checkpoint, input_=input_, silent=as_json, forgets=forgets)
 
