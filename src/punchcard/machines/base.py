@@ -23,7 +23,7 @@ from punchcard.card.layout import Card, Cards, Layout, Pattern
 from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import NO_CONTROLS, Controls, EngineCache, Watch, takes_packed
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
-from punchcard.machines import storage
+from punchcard.machines import storage, weight_cache
 from punchcard.machines.comparison import (
     Check,
     Comparison,
@@ -41,8 +41,8 @@ from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Result
 from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, RunOutcome, result_of, run_program
 from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
-from punchcard.machines.weight_cache import weights_of
 from punchcard.transformer.build import Part, compile_layers, to_weights
+from punchcard.transformer.exactness import exact_weights
 from punchcard.transformer.precision import Precision, as_precision
 from punchcard.transformer.weights import Weights
 
@@ -133,9 +133,18 @@ class Machine(ABC, Generic[Program, State]):
         self.halting = self.design.halting(sizes)
         for chosen in formats:
             self.precision = chosen
-            weights, self.needed_bits = weights_of(self.design, sizes, self.layout, chosen, cached=self.keeps_weights)
+            key = weight_cache.key_of(self.design, sizes, chosen) if self.keeps_weights else ""
+            found = weight_cache.find(key) if key else None
+            if found is None:
+                found = exact_weights(self.design.layers(sizes, self.layout, chosen), self.layout, chosen,
+                                      exact=self.design.exact)
+                if key:
+                    weight_cache.keep(key, *found)
+            weights, self.needed_bits = found
             if weights is not None:
                 self.weights = weights
+                if self.keeps_weights:
+                    weights.freeze()  # as those that come from the disk
                 break
         else:
             raise PrecisionError(
@@ -519,7 +528,8 @@ class Machine(ABC, Generic[Program, State]):
 
     def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
         """The differences between a card and the interpreter's state, in words."""
-        return state_differences(self, program, self.read(card), oracle.state)
+        found, expected = self.read(card), oracle.state
+        return [] if found == expected else state_differences(self, program, found, expected)
 
     def loop_differences(self, program: Program, oracle: Interpreter[State]) -> LoopDifferences:
         """What `differences` says, asked after every loop."""

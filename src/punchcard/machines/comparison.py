@@ -96,9 +96,7 @@ class LoopDifferences:
 
 
 def state_differences(machine: Machine[Program, State], program: Program, found: State, expected: State) -> list[str]:
-    """The differences between a state and the interpreter's, in words: see `Machine.differences`."""
-    if found == expected:
-        return []
+    """The differences between a state and the interpreter's, which differ, in words: see `Machine.differences`."""
     values, should = (machine.values(program, machine.own(program, state)) for state in (found, expected))
     wrong = [f"{name} is {values[name]}, the interpreter has {should[name]}" for name in values
              if values[name] != should[name]]

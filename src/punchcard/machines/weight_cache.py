@@ -15,9 +15,6 @@ from typing import Any
 import numpy as np
 
 import punchcard.code_cache as code_cache
-from punchcard.card.layout import Layout
-from punchcard.machines.design import Design
-from punchcard.transformer.exactness import exact_weights
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
@@ -33,24 +30,6 @@ def _sources() -> bytes:
         for source in sorted((package / room).rglob("*.py")):
             found.update(source.read_bytes())
     return found.digest()
-
-
-def weights_of(
-    design: Design[Any], sizes: Any, layout: Layout, precision: Precision, *, cached: bool
-) -> tuple[Weights | None, int]:
-    """The weights of a design, and the significand bits that they need; no weights if the number format has fewer.
-
-    `cached`: they are looked for on the disk, and kept there.
-    """
-    key = key_of(design, sizes, precision) if cached else ""
-    found = find(key) if cached else None
-    if found is None:
-        found = exact_weights(design.layers(sizes, layout, precision), layout, precision, exact=design.exact)
-        if cached:
-            keep(key, *found)
-            if found[0] is not None:
-                found[0].freeze()  # as those that come from the disk
-    return found
 
 
 def key_of(design: object, sizes: object, precision: Precision) -> str:
