@@ -7,8 +7,7 @@ A design says it once (`Design.story`), as texts with names in braces, and says 
 
 `{loop}`, `{instruction}` and `{coming}` need no quote: the number of the loop, the instruction that it executes, and in the
 last half layer the one that the next loop executes. Data only, no tensor: the page has the same rules in JavaScript. A half
-layer without a sentence is told by its formulas
-(`viewer/story.py`).
+layer without a sentence is described by its formulas (`viewer/story.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class HeadMoves(NamedTuple):
 
     idle   columns that take from these regions are left out
     into   only columns of this region take; empty: all
-    rows   what is told of the column that is taken from: its first `height` entries here, without zeros at the end
+    rows   what a text quotes of the column that is taken from: its first `height` entries here, without zeros at the end
     """
 
     head: int
@@ -122,7 +121,7 @@ WARMS_UP = Condition("loop", "==", 0)
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text with quotes. `cases` are other texts for the same half layer: the first whose condition holds is told."""
+    """A text with quotes. `cases` are other texts for the same half layer: the first whose condition holds is used."""
 
     text: str
     quotes: Mapping[str, Quote | HeadMoves] = field(default_factory=dict)

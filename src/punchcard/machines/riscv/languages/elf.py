@@ -268,7 +268,7 @@ def _texts(texts: Iterable[str]) -> tuple[bytes, list[int]]:
 
 
 def _appended(file: bytearray, data: bytes) -> int:
-    """Where the data stand that are put at the end of a file."""
+    """Put data at the end of a file; returns their place."""
     file += bytes(-len(file) % ALIGNMENT)
     place = len(file)
     file += data
