@@ -16,7 +16,7 @@ import numpy as np
 
 from punchcard.budget import require, running
 from punchcard.card.blocks import Content, Pattern, Place, Region, RowBlock, find_place, holding, kept, place_all
-from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_words, decode, unpack_bits
+from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_words, decode_bits, unpack_bits
 from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
 from punchcard.card.packed import CHUNK, PackedCard, first_mismatch
@@ -269,9 +269,9 @@ class Layout:
             self.check(card)
             return card.words(place, chosen, signed=signed)
         if isinstance(card, PackedCard):
-            return decode(card.entries(rows, region, chosen), signed=signed)
+            return decode_bits(card.entries(rows, region, chosen), signed=signed)
         self.check(card)
-        return decode(as_array(card[..., place.rows, chosen]), signed=signed)
+        return decode_bits(as_array(card[..., place.rows, chosen]), signed=signed)
 
     def number_at(self, card: Card, rows: str, column: int) -> int:
         """The number at a block's rows in one column of the card: of a packed card in about a microsecond."""

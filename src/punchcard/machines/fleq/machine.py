@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.formats import FormatName
 from punchcard.card.layout import Card, Cards
 from punchcard.engines import Watch
@@ -207,7 +207,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             memory[:, program.columns + column] = self._pointer_constant(update)
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         fields = [self._fields(instruction, number, program, constants) for number, instruction in enumerate(padded)]
-        parts = [encode_unsigned([of_one.get(name, 0) for of_one in fields], bits)
+        parts = [encode_bits([of_one.get(name, 0) for of_one in fields], bits)
                  for name, bits in sizes.instruction_parts().items()]
         code = np.zeros((sizes.data_rows, sizes.instructions))
         code[: sizes.instruction_rows] = np.concatenate(parts)
@@ -221,7 +221,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             column[rows] = 1.0
         else:
             base = self.sizes.instruction_column if update.field == "p" else self.sizes.memory_column
-            column[rows] = encode_unsigned(base + update.value, self.sizes.pointer_bits)[:, 0]
+            column[rows] = encode_bits(base + update.value, self.sizes.pointer_bits)[:, 0]
         return column
 
     def _fields(
