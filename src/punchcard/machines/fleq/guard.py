@@ -46,7 +46,7 @@ class Guard:
         self._next = design.instruction(card, self.state.program_counter)
 
     def watch(self, loop: int, card: Card) -> None:
-        """Check one loop. Nothing of the card is kept but copies, so an engine may hand out its own."""
+        """Check one loop. Nothing of the card is kept but copies, so an engine may pass its own."""
         self.loop = loop
         self.before, memory = self.state, self.design.memory(card)
         number = self.before.program_counter

@@ -12,7 +12,7 @@ from punchcard.arguments import checked
 from punchcard.card.encoding import encode_bits
 from punchcard.card.formats import FormatName
 from punchcard.card.layout import Card, Cards
-from punchcard.engines import Watch
+from punchcard.engines import NoCopyWatch, Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
@@ -184,13 +184,17 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         undoes between two checks is not noticed (see `PartGuard`).
         """
         if every_loop:
-            return Guard(self.design, program, begin.raw_card).watch, ()
+            return self._watching(program, begin), ()
 
         def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
-            return again(mark, loops, Guard(self.design, program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, self._watching(program, mark) if guarded else None)
 
         punched = self.pack(program) if begin.loops else begin.raw_card
         return None, [PeriodicAction(LOOK_EVERY, PartGuard(Guard(self.design, program, punched), begin, made_again).look)]
+
+    def _watching(self, program: FleqProgram, mark: Mark) -> Watch:
+        """A guard from a mark on. It keeps nothing of the card, so an engine need not copy it."""
+        return NoCopyWatch(Guard(self.design, program, mark.raw_card).watch)
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
         return unchecked(program, loops)
