@@ -383,7 +383,12 @@ def test_a_guard_needs_no_copies_of_cards(monkeypatch: pytest.MonkeyPatch) -> No
     watched = Controls(watch=NoCopyWatch(lambda loop, card: None))
     expected = machine.run(program, engine="lowered", controls=watched, guarded=False)
     copy = PackedCard.copy
-    monkeypatch.setattr(PackedCard, "copy", lambda card, into=None: copies.append(card) or copy(card, into))
+
+    def counted(card: PackedCard, into: PackedCard | None = None) -> PackedCard:
+        copies.append(card)
+        return copy(card, into)
+
+    monkeypatch.setattr(PackedCard, "copy", counted)
     machine.run(program, engine="lowered", controls=watched, guarded=False)
     unguarded = len(copies)
     assert machine.run(program, engine="lowered", controls=watched).memory == expected.memory

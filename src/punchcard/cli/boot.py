@@ -19,7 +19,7 @@ import click
 
 from punchcard.budget import format_bytes
 from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
-from punchcard.cli.options import given_flags, json_option, memory_option
+from punchcard.cli.options import checkpoint_option, given_flags, json_option, memory_option, resume_option, stats_option
 from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
               help="Misaligned loads and stores: the host completes them, or the kernel gets a trap.")
 @click.option("--max-steps", type=click.IntRange(0), help="Stop after this many instructions.")
 @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
-@click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+@checkpoint_option
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 500000000]")
-@click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+@resume_option
 @memory_option
 @json_option
-@click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@stats_option
 def boot(
     image: Path | None, memory: str, command_line: str | None, input_: str | None, misaligned: Misaligned,
     max_steps: int | None, engine: str | None, checkpoint: str | None, every: int | None, resume: str | None, as_json: bool,

@@ -17,10 +17,12 @@ from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywisePr
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
+from punchcard.machines.fleq.guard import unexplained
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import range_above
 from punchcard.machines.fleq.run_options import DEFAULT_HEADS, FleqRunOptions
+from punchcard.machines.kind import refuse_options
 from punchcard.machines.result import Result
 from punchcard.transformer.expression import relu
 from punchcard.transformer.precision import as_precision
@@ -64,8 +66,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     sizes = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
     machine = options.get("machine")
     if machine is not None:
-        if given := [name for name, value in sizes.items() if value is not None]:
-            raise PunchcardError(f"{', '.join(given)}: options are for building a machine, but a machine is given")
+        refuse_options(name for name, value in sizes.items() if value is not None)
         return machine
     size, needed = options.get("size"), network.size
     if size is not None and size < needed:
@@ -149,7 +150,5 @@ def run_whole(
     if not result.interrupted and result.loops != written.loops:
         # A turn that no look between the parts of the run has seen: loop by loop the guard names the instruction.
         machine.run(program, controls=Controls(watch=lambda loop, card: None), **how | {"engine": result.engine})
-        raise PunchcardError(f"the program ended after {result.loops:,} loops in place of {written.loops:,}, but loop by "
-                             f"loop no instruction breaks a promise: engine {result.engine!r} gives another card when it is "
-                             "watched")
+        raise unexplained(f"the program ended after {result.loops:,} loops in place of {written.loops:,}", result.engine)
     return result

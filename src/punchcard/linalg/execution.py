@@ -19,6 +19,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import dry_run
 from punchcard.machines.fleq.run_options import DEFAULT_HEADS, FleqRunOptions
 from punchcard.machines.fleq.text.writer import disassemble
+from punchcard.machines.kind import refuse_options
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 
@@ -82,8 +83,8 @@ def execute(
     if machine is None:
         sizes.setdefault("heads", DEFAULT_HEADS)
         machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
-    elif sizes:
-        raise PunchcardError(f"{', '.join(sizes)}: options are for building a machine, but a machine is given")
+    else:
+        refuse_options(sizes)
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
         report = resume(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))

@@ -10,7 +10,7 @@ that has its kind as an attribute needs no `machine`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,12 @@ class Option:
         words = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}
         what = words.get(self.type, f"a {self.type.__name__}")
         return f"a list, each item {what}" if self.many else what + bounds
+
+
+def refuse_options(names: Iterable[str]) -> None:
+    """Refuse options of a machine where the machine itself is given."""
+    if given := ", ".join(names):
+        raise PunchcardError(f"{given}: options are for building a machine, but a machine is given")
 
 
 @dataclass(frozen=True)
