@@ -24,6 +24,7 @@ import numpy as np
 
 from punchcard import build, load
 from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu.batch import GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
@@ -112,10 +113,10 @@ def measure(batch: Batch, device: Cuda, pool: ProcessPoolExecutor, loops: int) -
         raise SystemExit("a card does not fit the code")
     started = time.perf_counter()
     gpu = GpuBatch(compiled_model, batch.cards, device)
-    gpu.run(1, machine.halting)  # the code is compiled before anything is timed
+    gpu.run(1, Controls(machine.halting))  # the code is compiled before anything is timed
     begun = time.perf_counter() - started
     started = time.perf_counter()
-    ends = gpu.run(loops - 1, machine.halting)
+    ends = gpu.run(loops - 1, Controls(machine.halting))
     gpu.card(0)  # brings everything back
     wall = time.perf_counter() - started
     made = ends.loops + 1
@@ -123,7 +124,7 @@ def measure(batch: Batch, device: Cuda, pool: ProcessPoolExecutor, loops: int) -
     expected = batch.expected(pool, steps)
     states = machine.read_all([gpu.card(i) for i in range(len(batch.cards))])
     same = sum([*state.memory, state.program_counter] == wanted for state, wanted in zip(states, expected, strict=True))
-    long = gpu.run(LONG * loops, machine.halting)
+    long = gpu.run(LONG * loops, Controls(machine.halting))
     print(f"| {batch.name} | {len(batch.cards):,} | {'shared' if gpu.shape.shared else 'global'}, {gpu.shape.threads} | "
           f"{gpu.strips.size:,} | {int(ends.loops.sum()):.3g} | {ends.loops.sum() / ends.seconds:.3g} | "
           f"{ends.loops.sum() / wall:.3g} | {long.loops.sum() / long.seconds:.3g} | {int((ends.matched >= 0).sum()):,} | "
@@ -142,8 +143,8 @@ def explore(batch: Batch, device: Cuda, loops: int) -> None:
             if shared and gpu.strips.size * threads > device.limits.shared_of_group:
                 continue
             gpu = GpuBatch(compiled_model, batch.cards, device, LaunchShape(threads, shared))
-            gpu.run(1, machine.halting)
-            ends = gpu.run(loops, machine.halting)
+            gpu.run(1, Controls(machine.halting))
+            ends = gpu.run(loops, Controls(machine.halting))
             print(f"    {batch.name}: {'shared' if shared else 'global'}, {threads} threads: "
                   f"{ends.loops.sum() / ends.seconds:.3g}", flush=True)
 

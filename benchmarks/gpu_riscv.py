@@ -20,6 +20,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from punchcard.engines import Controls
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.engines.lowered.gpu.batch import GpuBatch
 from punchcard.engines.lowered.gpu.cuda import Cuda
@@ -86,9 +87,9 @@ def measure(name: str, programs: Sequence[RiscvProgram], words: int, loops: int,
     compiled_model = CompiledModel(machine.weights, machine.layout, cards[0])
     started = time.perf_counter()
     gpu = GpuBatch(compiled_model, cards, device)
-    gpu.run(1, machine.halting)  # the code is compiled before anything is timed
+    gpu.run(1, Controls(machine.halting))  # the code is compiled before anything is timed
     begun = time.perf_counter() - started
-    ends = gpu.run(loops - 1, machine.halting)
+    ends = gpu.run(loops - 1, Controls(machine.halting))
     steps = machine.steps(loops, ended=False)
     jobs = [(programs[at : at + CHUNK], words, steps) for at in range(0, len(programs), CHUNK)]
     wanted = (state for states in pool.map(expected, jobs) for state in states)
@@ -97,7 +98,7 @@ def measure(name: str, programs: Sequence[RiscvProgram], words: int, loops: int,
         found = machine.design.read(machine.sizes, machine.layout, gpu.card(i))
         same += (np.array_equal(found[0], registers) and np.array_equal(found[1], memory) and int(found[2]) == counter
                  and int(ends.loops[i]) == loops - 1)
-    long = gpu.run(LONG * loops, machine.halting)
+    long = gpu.run(LONG * loops, Controls(machine.halting))
     print(f"| {name} | {len(cards):,} | {len(compiled_model.known)} | {gpu.strips.size:,} | {int(ends.loops.sum()):.3g} | "
           f"{ends.loops.sum() / ends.seconds:.3g} | {long.loops.sum() / long.seconds:.3g} | {int(ends.declined.sum())} | "
           f"{same:,} | {begun:.1f} |", flush=True)

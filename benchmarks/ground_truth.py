@@ -13,7 +13,8 @@ import torch
 
 import punchcard
 from punchcard.errors import DisguiseError
-from punchcard.export.disguise import Disguise, Disguised, Rotation
+from punchcard.export.disguise import Disguise, Disguised
+from punchcard.export.disguise_options import Rotation
 
 MACHINES: list[tuple[str, dict[str, Any], int]] = [
     ("multiply.subleq", {"design": "paper"}, 100), ("multiply.subleq", {"design": "two-layer"}, 100),

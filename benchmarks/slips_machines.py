@@ -8,7 +8,7 @@ from itertools import count, product
 import numpy as np
 
 from benchmarks.slip import Slip, first, relu, shown, softmax
-from punchcard.card.encoding import encode_signed, encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.machines.subleq.designs.base import SubleqSizes
 from punchcard.machines.subleq.machine import SubleqMachine
 
@@ -32,7 +32,7 @@ def word_flag() -> Slip:
 
     def flag(x: tuple[int, int], constant: int) -> float:
         bits, value = x
-        b = encode_signed([value], bits)[:, 0]
+        b = encode_bits([value], bits, signed=True)[:, 0]
         return relu(float(b[-1])) + relu(constant - float(b.sum()))
 
     words = ((bits, value) for bits in count(2) for value in sorted(range(-(1 << bits - 1), 1 << bits - 1), key=abs))
@@ -75,7 +75,7 @@ def bit_flip() -> Slip:
 def encodings() -> Slip:
     """Two different encodings differ in a bit, which is worth 2."""
     length = 1
-    every = encode_unsigned(np.arange(2), length)
+    every = encode_bits(np.arange(2), length)
     gives, right = length - 1, int((every.T @ every)[0, 1])
     return Slip("encodings: e_i . e_j is at most log n - 1", "n = 2", f"up to {gives}", f"{right}, log n - 2")
 
@@ -83,7 +83,7 @@ def encodings() -> Slip:
 def tail() -> Slip:
     """The tail over a full cube."""
     length, temperature = 1, 1.0
-    every = encode_unsigned(np.arange(2), length)
+    every = encode_bits(np.arange(2), length)
     w = softmax(temperature * every.T @ every)[:, 0]
     return Slip("the losers of a softmax over encodings weigh n e^(-lambda)", "n = 2, lambda = 1",
                 shown(2 * math.exp(-temperature)), f"{shown(float(w[1] / w[0]))}, (1 + e^(-2 lambda))^L - 1")
@@ -91,8 +91,8 @@ def tail() -> Slip:
 
 def first_column() -> Slip:
     """Column 1, the scratchpad, has no encoding: a pointer to it is nearer to some other column."""
-    position = np.column_stack([np.zeros(2), encode_unsigned(np.array([1, 2]), 2)])
-    weights = softmax(20 * position.T @ encode_unsigned(np.array([0]), 2))
+    position = np.column_stack([np.zeros(2), encode_bits(np.array([1, 2]), 2)])
+    weights = softmax(20 * position.T @ encode_bits(np.array([0]), 2))
     taken = (np.array([[5.0, 7.0, 9.0]]) @ weights).item()
     return Slip("column 1 has an encoding of zeros", "n = 3, columns that hold 5, 7, 9, a pointer to the first",
                 shown(taken), "5")
@@ -100,7 +100,7 @@ def first_column() -> Slip:
 
 def averaging_write() -> Slip:
     """v + 2 via - 2 v, with a via that has a tail of the other cells in it, changes every cell in every loop."""
-    every = encode_unsigned(np.arange(2), 1)
+    every = encode_bits(np.arange(2), 1)
     weights, cells = softmax(4 * every.T @ every), np.array([[1.0, 0.0]])
     for _ in range(100):
         cells = cells + 2 * cells @ weights - 2 * cells

@@ -191,7 +191,7 @@ def measure(row: Row, seconds: float, patience: float) -> str:
     slow, _ = plain.rate(seconds)
     report = traced.traces
     assert report is not None
-    interpreter = in_c(machine, row.program)
+    interpreter = machine.in_c(row.program)
     native = None
     if interpreter is not None:
         started = time.process_time()
@@ -207,15 +207,6 @@ def measure(row: Row, seconds: float, patience: float) -> str:
     times = "" if native is None else f"{native / fast:6.2f} x C  {native / slow:6.2f} x C"
     return (f"{row.name:<36} {1e9 * fast:7.2f} ns {1e9 * slow:7.2f} ns  {slow / fast:6.1f}  {times}  "
             f"{report.loops / max(1, loops):4.0%} in traces, {report.states} states, {traced.compiling:.1f} s")
-
-
-def in_c(machine: AnyMachine, program: Any) -> Any:
-    """The interpreter in C; of a machine with traps the one that has them."""
-    if isinstance(machine, RiscvMachine) and machine.sizes.privileged:
-        from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
-
-        return PrivilegedInC(program, machine.sizes.memory, multiply=machine.sizes.multiply)
-    return machine.in_c(program)
 
 
 def same(one: Any, other: Any) -> bool:

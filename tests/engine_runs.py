@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Layout
 from punchcard.engines import Controls, EngineCache, Run, prepare
 from punchcard.engines.lowered import Lowered
@@ -29,7 +29,7 @@ def card_with(layout: Layout, entries: Mapping[tuple[str, str], int | list[int] 
     card = layout.blank()
     for (name, region), value in entries.items():
         layout.put(card, name, region, value if isinstance(value, float | Tensor)
-                   else encode_unsigned(value, layout.place(name).size))
+                   else encode_bits(value, layout.place(name).size))
     return card
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from punchcard.card.encoding import decode_unsigned
+from punchcard.card.encoding import decode_bits
 from punchcard.errors import ProgramError
 from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.builder import Builder
@@ -278,7 +278,7 @@ def compare(
         loop += 1
         cards, before = model(cards), memory
         memory = contents(machine, cards, "memory").double().numpy()
-        counters = decode_unsigned(layout.get(cards, "program_counter", "scratchpad"))[:, 0] - sizes.instruction_column
+        counters = decode_bits(layout.get(cards, "program_counter", "scratchpad"))[:, 0] - sizes.instruction_column
         for row, (number, program, interpreter) in enumerate(pairs):
             executed = interpreter.instructions[at := interpreter.program_counter]
             interpreter.memory[:, : program.columns] = before[row, : program.rows, : program.columns]

@@ -15,7 +15,7 @@ from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import brainfuck
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
-from punchcard.machines.von_neumann.languages.brainfuck import Cells, EndOfInput
+from punchcard.machines.von_neumann.languages.options import Cells, EndOfInput
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
 from tests.cases import EXAMPLES, ROOT
 from tests.command_line import assert_refused, invoke

@@ -541,9 +541,15 @@ def test_wide_blocks_have_the_error_they_promise() -> None:
 
 
 def test_a_long_calculation_takes_a_faster_engine_and_tells_how_far_it_is() -> None:
-    told: list[tuple[int, int]] = []
-    result = punchcard.calc("+".join(f"1/{n}.01" for n in range(1, 34)), progress=lambda done, of: told.append((done, of)))
+    told: list[int] = []
+    result = punchcard.calc("+".join(f"1/{n}.01" for n in range(1, 34)), controls=punchcard.Controls(progress=told.append))
     assert result.ok
     assert result.report.result.engine == "scratchpad"
-    assert told[-1] == (result.steps, result.steps)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told == sorted(told)
+    assert told[-1] == result.steps == result.report.result.loops - 1
+
+
+def test_an_interrupted_calculation() -> None:
+    """What has not been computed to its end has no value."""
+    with pytest.raises(punchcard.PunchcardError, match=r"interrupted after \d+ of 114 loops"):
+        punchcard.calc("+".join(f"1/{n}.01" for n in range(1, 34)), controls=punchcard.Controls(interrupted=lambda: True))

@@ -30,7 +30,7 @@ from tests.command_line import assert_refused, invoke
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 HELLO = str(EXAMPLES / "von_neumann" / "hello.asq")
-CALCULATE = "punchcard.calculator.calculation.calc"
+CALCULATE = "punchcard.calculator.calculation.run_calculation"
 
 
 def raising(error: BaseException) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import punchcard
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import decode_bits, encode_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.engines import ENGINES, Controls, EngineCache, prepare
 from punchcard.engines.dense import Stepping, threads
@@ -60,8 +60,8 @@ def test_a_machine_from_elsewhere(name: str) -> None:
         ran = run_on(name, model, card, loops, facts=layout)
         assert (ran.loops, ran.reason, ran.made) == (loops, "loops", {ran.engine: loops})
         assert ran.engine == ("dense" if name == "auto" else name)
-        assert decode_unsigned(layout.get(ran.card, "seen", "head")).item() == (loops - 1) % 4
-        assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (loops + 1) % 8
+        assert decode_bits(layout.get(ran.card, "seen", "head")).item() == (loops - 1) % 4
+        assert decode_bits(layout.get(ran.card, "counter", "head")).item() == (loops + 1) % 8
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -71,7 +71,7 @@ def test_until_a_pattern_stands_on_every_card(name: str) -> None:
     ran = run_on(name, model, card, 100, facts=layout, until=pattern)
     assert (ran.loops, ran.reason) == (4, "matched")
     later = card.clone()
-    layout.put(later, "counter", "head", encode_unsigned(2, BITS))
+    layout.put(later, "counter", "head", encode_bits(2, BITS))
     both = run_on(name, model, torch.stack([card, later]), 20, facts=layout, until=pattern)
     assert (both.loops, both.reason) == (20, "loops"), "the two counters never show it together"
 
@@ -98,7 +98,7 @@ def test_every_loop_is_the_model_applied_to_the_card(name: str) -> None:
     """Alone and in a batch; the cards that are watched stay as they were, and so does the one that was given."""
     layout, model, card = counter_machine()
     later = card.clone()
-    layout.put(later, "counter", "head", encode_unsigned(5, BITS))
+    layout.put(later, "counter", "head", encode_bits(5, BITS))
     for start in (card, torch.stack([card, later]), torch.stack([card, later, later, card]).view(2, 2, *card.shape)):
         given = start.clone()
         seen: list[torch.Tensor] = []
@@ -124,7 +124,7 @@ def test_several_patterns_and_bits_that_may_be_either(name: str) -> None:
     ran = run_on(name, model, card, 100, facts=layout, until=(six, odd_above_four))
     assert (ran.loops, ran.reason, ran.matched) == (4, "matched", odd_above_four)
     later = card.clone()
-    layout.put(later, "counter", "head", encode_unsigned(2, BITS))
+    layout.put(later, "counter", "head", encode_bits(2, BITS))
     both = run_on(name, model, torch.stack([card, later]), 20, facts=layout, until=[odd_above_four, six])
     assert (both.loops, both.reason, both.matched) == (4, "matched", six), "one card shows 5, the other 6"
 
@@ -136,14 +136,14 @@ def test_a_port_changes_the_card_and_the_run_goes_on(name: str) -> None:
 
     def leap(loop: int, now: torch.Tensor) -> bool:
         called.append(loop)
-        layout.put(now, "counter", "head", encode_unsigned(6, BITS))
+        layout.put(now, "counter", "head", encode_bits(6, BITS))
         return True
 
     ran = run_on(name, model, card, 4, facts=layout, ports={Pattern("counter", "head", (1, 1, -1)): leap})
     assert called == [2]
     assert (ran.loops, ran.reason) == (4, "loops")
-    assert decode_unsigned(layout.get(ran.card, "counter", "head")).item() == (6 + 2) % 8
-    assert decode_unsigned(layout.get(ran.card, "seen", "head")).item() == (7 - 1) % 4, "the data at position 7"
+    assert decode_bits(layout.get(ran.card, "counter", "head")).item() == (6 + 2) % 8
+    assert decode_bits(layout.get(ran.card, "seen", "head")).item() == (7 - 1) % 4, "the data at position 7"
     assert torch.equal(layout.get(ran.card, "data", "tape"), layout.get(card, "data", "tape"))
 
 

@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from punchcard.api import build
+from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls, NoCopyWatch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError
 from punchcard.machines.fleq import oracle
 from punchcard.machines.fleq.blocks.block import MatrixProduct
@@ -373,6 +375,24 @@ def test_a_run_that_nobody_watches_says_what_was_not_seen() -> None:
         "operands of inverse were not checked against its domain [0.1, 10], outside which its results mean nothing: run "
         "with --check",)
     assert not machine.run(plain, engine="lowered", max_steps=257).notes
+
+
+def test_a_guard_needs_no_copies_of_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, copies = assemble(".data\nx scalar 1\n.code\nloop: x = add(x, x); if x <= 0 goto loop\nhalt"), list[object]()
+    machine = FleqMachine.for_program(program)
+    watched = Controls(watch=NoCopyWatch(lambda loop, card: None))
+    expected = machine.run(program, engine="lowered", controls=watched, guarded=False)
+    copy = PackedCard.copy
+
+    def counted(card: PackedCard, into: PackedCard | None = None) -> PackedCard:
+        copies.append(card)
+        return copy(card, into)
+
+    monkeypatch.setattr(PackedCard, "copy", counted)
+    machine.run(program, engine="lowered", controls=watched, guarded=False)
+    unguarded = len(copies)
+    assert machine.run(program, engine="lowered", controls=watched).memory == expected.memory
+    assert len(copies) == 2 * unguarded
 
 
 @pytest.mark.parametrize(("design", "every"), [("compact", 4), *(soaked(design, 1) for design in DESIGNS)])

@@ -15,6 +15,7 @@ from llvmlite import ir
 
 import punchcard
 from punchcard.card.packed import PackedCard
+from punchcard.engines import Controls
 from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.card_state import CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
@@ -105,12 +106,12 @@ def test_the_ptx(design: str) -> None:
 def test_every_machine_is_the_interpreters(design: str, shape: LaunchShape | None, device: HostDevice) -> None:
     machine, given = MACHINES[design], programs(70)
     batch = batch_of(machine, given, device, shape)
-    ends = batch.run(300, machine.halting)
+    ends = batch.run(300, Controls(machine.halting))
     assert_the_interpreter(machine, given, batch, ends)
     assert not ends.declined.any()
     assert 0 < (ends.matched == 0).sum() < 70
     assert all(ends.loops[ends.matched < 0] == 300)
-    more = batch.run(50, machine.halting)
+    more = batch.run(50, Controls(machine.halting))
     assert all(more.loops[ends.matched < 0] <= 50)
 
 
@@ -121,11 +122,11 @@ def test_machines_that_have_ended_cost_nothing(device: HostDevice, monkeypatch: 
     machine, given = MACHINES["two-layer"], [stops] * 40 + [goes_on] + [stops] * 40
     batch = batch_of(machine, given, device, LaunchShape(32, True))
     asked = iter([False, False, True])
-    ends = batch.run(10_000, machine.halting, interrupted=lambda: next(asked))
+    ends = batch.run(10_000, Controls(machine.halting, interrupted=lambda: next(asked)))
     assert device.launches[0] == [0, 1, 2]
     assert device.launches[1:] == [[1], [1]]
     assert 4 < ends.loops[40] < 10_000
-    batch.run(10_000, machine.halting, progress=ends)
+    batch.run(10_000, Controls(machine.halting), begin=ends)
     assert ends.loops[40] == 10_000
     assert list(ends.loops[:2]) == [1, 1]
 

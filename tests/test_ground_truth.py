@@ -101,8 +101,9 @@ def test_noise_that_breaks_the_behaviour_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("given", "match"), [
-    ({"idle_heads": 2}, "idle_heads=2 have no rows to write to"), ({"idle_rows": -1}, "idle_rows=-1: it must be 0 to"),
-    ({"noise": -1.0}, "noise=-1.0: it must be 0 or more"), ({"seed": -1}, "seed=-1")])
+    ({"idle_heads": 2}, "idle_heads=2 have no rows to write to"), ({"idle_rows": -1}, "idle_rows=-1: it must be an integer"),
+    ({"noise": -1.0}, "noise=-1.0: it must be a number, at least 0"), ({"seed": -1}, "seed=-1"),
+    ({"noise": float("inf")}, "noise=inf"), ({"copies": 1.5}, "copies=1.5: it must be a number, at least 0, at most 1")])
 def test_disguises_that_are_none(given: dict[str, Any], match: str) -> None:
     with pytest.raises(DisguiseError, match=match):
         Disguise(**given)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punchcard.api import build
-from punchcard.card.encoding import decode_unsigned, encode_unsigned
+from punchcard.card.encoding import decode_bits, encode_bits
 from punchcard.machines.fleq import oracle as fleq_oracle
 from punchcard.machines.fleq.fast import DecodedFleq
 from punchcard.machines.fleq.machine import FleqMachine
@@ -155,7 +155,7 @@ def test_turing_machines(cells: int, bits: int, dtype: torch.dtype) -> None:
 
 def of_turing_machine(machine: Machine, card: torch.Tensor) -> tuple[list[int], int, int]:
     """Tape, place and state."""
-    numbers = [decode_unsigned(machine.layout.get(card, rows, region)).tolist()
+    numbers = [decode_bits(machine.layout.get(card, rows, region)).tolist()
                for rows, region in (("symbol", "tape"), ("place", "head"), ("state", "head"))]
     return numbers[0], numbers[1][0], numbers[2][0]
 
@@ -166,9 +166,9 @@ def test_any_tape_on_one_turing_machine(rng: random.Random) -> None:
     """Also a place that is beyond the tape, where the head finds nothing."""
     machine = turing_machine(random_rules(random.Random(3)), [0] * 12, 0, 4)
     layout, card = machine.layout, machine.card.clone()
-    layout.put(card, "symbol", "tape", encode_unsigned([rng.randrange(2) for _ in range(12)], 1))
-    layout.put(card, "place", "head", encode_unsigned(rng.randrange(16), 4))
-    layout.put(card, "state", "head", encode_unsigned(rng.randrange(4), 2))
+    layout.put(card, "symbol", "tape", encode_bits([rng.randrange(2) for _ in range(12)], 1))
+    layout.put(card, "place", "head", encode_bits(rng.randrange(16), 4))
+    layout.put(card, "state", "head", encode_bits(rng.randrange(4), 2))
     assert_the_equation(machine.model, card, layout, 20, notes=None)
 
 

@@ -20,7 +20,7 @@ import torch
 from llvmlite import ir
 
 from punchcard import code_cache
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.engines.lowered.codegen.objects import load_or_compile
 from punchcard.engines.lowered.compiled_model import CompiledModel
 from punchcard.machines.fleq.machine import FleqMachine
@@ -322,7 +322,7 @@ def test_names_tell_apart_what_code_depends_on(folder: Path) -> None:
     rules, tape = random_rules(random.Random(3)), [0] * 16
     base = turing_machine(rules, tape, 3, 4)
     moved = base.card.clone()
-    base.layout.put(moved, "position", "tape", encode_unsigned(list(range(15, -1, -1)), 4))
+    base.layout.put(moved, "position", "tape", encode_bits(list(range(15, -1, -1)), 4))
     names = [compiled_model_of(m.model, m.card, m.layout).name for m in (
         base, turing_machine(rules, tape, 3, 4, torch.float32), turing_machine(random_rules(random.Random(4)), tape, 3, 4),
         turing_machine(rules, tape[:12], 3, 4),

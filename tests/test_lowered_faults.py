@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, prepare
@@ -178,7 +178,7 @@ def test_a_card_of_a_batch_that_declines(until: tuple[Pattern, ...]) -> None:
     """All cards stop where the first one does, whatever they had done before that is known."""
     machine = painters(16, 4)
     other = machine.card.clone()
-    machine.layout.put(other, "place", "heads", encode_unsigned([6, 12], 4))
+    machine.layout.put(other, "place", "heads", encode_bits([6, 12], 4))
     for batch in (torch.stack([machine.card, other]), torch.stack([other, machine.card, other])):
         ran = prepare("lowered", machine.model, machine.layout, batch).run(40, Controls(until=until))
         assert (ran.reason, ran.loops, ran.notes) == ("declined", 3, (FAILED,))
@@ -314,7 +314,7 @@ def test_a_pointer_to_any_column_or_none(design: str, part: str) -> None:
     missing = 0
     for column in (0, 1, 2, 10, machine.sizes.columns - 1, machine.sizes.columns, 25, 31):
         card = machine.punch(program)
-        layout.get(card, f"command.{part}", "instructions")[:, :2] = encode_unsigned(torch.tensor([column]), length)
+        layout.get(card, f"command.{part}", "instructions")[:, :2] = encode_bits(torch.tensor([column]), length)
         ran = assert_the_equation(machine.model, card, layout, 10, notes=None)
         missing += any("a pointer matched no column" in note for note in ran.notes)
     assert missing >= 3
@@ -374,7 +374,7 @@ def test_a_store_to_a_column_that_should_not_change() -> None:
     for column in range(1 << sizes.pointer_bits):
         card = machine.punch(assemble(STORES))
         code = layout.get(card, "data", "instructions")
-        code[sizes.field_rows("c"), 0] = encode_unsigned(torch.tensor([column]), sizes.pointer_bits)[:, 0]
+        code[sizes.field_rows("c"), 0] = encode_bits(torch.tensor([column]), sizes.pointer_bits)[:, 0]
         notes |= {note.split(": ")[1] for note in assert_the_equation(machine.model, card, layout, 5, notes=None).notes}
     assert "a pointer led to a column that should not change (layer 4, head 1)" in notes
 
@@ -433,7 +433,7 @@ def test_ports_and_patterns_in_loops_of_another_engine(monkeypatch: pytest.Monke
 
         def count_down(loop: int, card: Tensor, called: list[int] = called) -> bool:
             called.append(loop)
-            layout.put(card, "number", "head", encode_unsigned(1, 4))
+            layout.put(card, "number", "head", encode_bits(1, 4))
             return len(called) < 9
 
         ran = run(machine.model, machine.card, 500, facts=layout, until=(), ports={ten: count_down})

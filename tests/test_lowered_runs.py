@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Pattern
 from punchcard.engines.base import Run
 from punchcard.engines.controls import Port
@@ -83,8 +83,8 @@ def test_ports_change_the_same_cards(wanted: list[Pattern], until: list[Pattern]
         def port_of(number: int, rng: random.Random = rng, calls: list[tuple[int, int]] = calls) -> Port:
             def port(loop: int, card: Tensor) -> bool:
                 calls.append((number, loop))
-                MACHINE.layout.put(card, "place", "head", encode_unsigned(rng.randrange(CELLS), BITS))
-                MACHINE.layout.put(card, "state", "head", encode_unsigned(rng.randrange(4), 2))
+                MACHINE.layout.put(card, "place", "head", encode_bits(rng.randrange(CELLS), BITS))
+                MACHINE.layout.put(card, "state", "head", encode_bits(rng.randrange(4), 2))
                 MACHINE.layout.get(card, "symbol", "tape")[0, rng.randrange(CELLS)] *= -1
                 return len(calls) < 12
 
@@ -105,14 +105,14 @@ def test_ports_of_a_machine_change_cells_and_the_program_counter(design: str, co
     code: list[Instruction] = [Subleq(0, 1, 1), Subleq(2, 1, 2), Subleq(0, 1, 3), Halt()]
     machine = SubleqMachine(word_bits=8, memory=9, instructions=4, design=design)
     layout, length, first = machine.layout, machine.sizes.pointer_bits, machine.sizes.instruction_column
-    pattern = Pattern(counter, "scratchpad", tuple(int(b) for b in encode_unsigned(first + 2, length)[:, 0]))
+    pattern = Pattern(counter, "scratchpad", tuple(int(b) for b in encode_bits(first + 2, length)[:, 0]))
     ends = []
     for run in (run_dense, run_lowered):
         called: list[int] = []
 
         def back(loop: int, card: Tensor, called: list[int] = called) -> bool:
             called.append(loop)
-            layout.put(card, counter, "scratchpad", encode_unsigned(first + 1, length))
+            layout.put(card, counter, "scratchpad", encode_bits(first + 1, length))
             layout.get(card, "memory", "memory")[1:3, 2] *= -1
             return len(called) < 5
 
@@ -163,7 +163,7 @@ def test_batches_of_any_shape() -> None:
     strange = MACHINE.card.clone()
     order = list(range(CELLS))
     random.Random(1).shuffle(order)
-    MACHINE.layout.put(strange, "position", "tape", encode_unsigned(order, BITS))
+    MACHINE.layout.put(strange, "position", "tape", encode_bits(order, BITS))
     batch = torch.stack([MACHINE.card, strange, *OTHERS]).view(2, 2, *strange.shape)
     seen: list[Tensor] = []
     ran = run_lowered(MACHINE.model, batch, 25, facts=MACHINE.layout, watch=lambda _, now: seen.append(now))

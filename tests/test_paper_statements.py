@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Layout, Region, RowBlock
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, MatrixProduct
 from punchcard.machines.fleq.functions import Function, product_shape, same_shape
@@ -40,7 +40,7 @@ def entries_card(size: int, values: Tensor) -> tuple[Layout, Tensor]:
     layout = Layout([RowBlock("entry", 1), RowBlock("position", 2 * bits), RowBlock("target", 2 * bits)],
                     [Region("entries", size * size)])
     card = layout.blank()
-    row, column = (torch.tensor(encode_unsigned(index.ravel(), bits)) for index in np.indices((size, size)))
+    row, column = (torch.tensor(encode_bits(index.ravel(), bits)) for index in np.indices((size, size)))
     layout.put(card, "entry", "entries", values.reshape(1, -1))
     layout.put(card, "position", "entries", torch.cat([row, column]))
     layout.put(card, "target", "entries", torch.cat([column, row]))
@@ -98,7 +98,7 @@ def test_the_print_leaves_the_residual() -> None:
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0, 8.0])
 def test_the_tail_over_a_full_cube(length: int, temperature: float) -> None:
     """The losers' weights, over the winner's, add up to (1 + e^(-2 lambda))^L - 1, and not to n e^(-lambda)."""
-    every = torch.tensor(encode_unsigned(np.arange(1 << length), length))
+    every = torch.tensor(encode_bits(np.arange(1 << length), length))
     weights = torch.softmax(temperature * every.T @ every, dim=0)
     tail = (1 + math.exp(-2 * temperature)) ** length - 1
     assert torch.allclose(weights.diagonal(), torch.tensor(1 / (1 + tail), dtype=F64), rtol=1e-12, atol=0)

@@ -6,16 +6,15 @@ A primitive is built into a model of one layer and run on cards that hold all ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from punchcard.card.encoding import (
-    decode_signed,
-    decode_unsigned,
-    encode_signed,
-    encode_unsigned,
+    decode_bits,
+    encode_bits,
     pointer_bits,
     signed_range,
 )
@@ -67,7 +66,7 @@ def pairs(bits: int) -> tuple[list[int], list[int]]:
 
 def check_words(
     formulas: Callable[[dict[str, Rows]], Part], hidden: int, expected: dict[str, list[int]],
-    *empty: str, decode: Callable[[Tensor], Tensor] = decode_unsigned, **inputs: Tensor,
+    *empty: str, decode: Callable[[Tensor], Tensor] = decode_bits, **inputs: Tensor,
 ) -> None:
     """A layer of so many hidden units makes these words, a case a column; a column without the indicator stays 0."""
     layout, card, r = word_card(next(iter(inputs.values())).shape[1], **{name: len(word) for name, word in inputs.items()},
@@ -84,7 +83,7 @@ def check_words(
 
 
 def unsigned(numbers: list[int], bits: int) -> Tensor:
-    return torch.as_tensor(encode_unsigned(numbers, bits))
+    return torch.as_tensor(encode_bits(numbers, bits))
 
 
 def every_signed(n: int) -> list[int]:
@@ -119,12 +118,12 @@ def test_increment(d: int, increment: Callable[..., Rows], units: int) -> None:
 def test_flip_and_increment_negate(n: int) -> None:
     numbers = every_signed(n)
     layout, card, r = word_card(len(numbers), a=n)
-    layout.put(card, "a", "cases", encode_signed(numbers, n))
+    layout.put(card, "a", "cases", encode_bits(numbers, n, signed=True))
     flip = assign(r["a"], flip_bits(r["a"]))
     model = build([flip, assign(r["a"], increment_bits(r["a"], r["one"]))], layout.width, Precision())
     assert model.shapes[0].hidden == 2 * n
     after = model(card)
-    assert decode_signed(layout.get(after, "a", "cases")).tolist() == [wrap(-x, n) for x in numbers]
+    assert decode_bits(layout.get(after, "a", "cases"), signed=True).tolist() == [wrap(-x, n) for x in numbers]
     assert not after[:, -1].any()
 
 
@@ -132,7 +131,7 @@ def test_flip_and_increment_negate(n: int) -> None:
 def test_word_flag(n: int) -> None:
     numbers = every_signed(n)
     check_words(lambda r: assign(r["flag"], r["flag"] + word_flag(r["b"], r["one"])), 2,
-                {"flag": [int(x <= 0) for x in numbers]}, "flag", b=torch.as_tensor(encode_signed(numbers, n)))
+                {"flag": [int(x <= 0) for x in numbers]}, "flag", b=torch.as_tensor(encode_bits(numbers, n, signed=True)))
 
 
 def test_integer_flag() -> None:
@@ -171,10 +170,10 @@ def test_subtraction_in_one_layer(n: int) -> None:
     words = every_signed(n)
     a, b = [x for x in words for _ in words], [y for _ in words for y in words]
     difference = [wrap(y - x, n) for x, y in zip(a, b, strict=True)]
-    taken = torch.as_tensor(encode_signed(b, n)) - torch.as_tensor(encode_signed(a, n))
+    taken = torch.as_tensor(encode_bits(b, n, signed=True)) - torch.as_tensor(encode_bits(a, n, signed=True))
     check_words(lambda r: (assign(r["s"], difference_bits(r["s"], r["one"]))
                            + assign(r["no"], branch(r["s"], r["yes"], r["no"], r["one"]))), 8 * n + 12 * 2,
-                {"s": difference, "no": [-2 if d <= 0 else 1 for d in difference]}, decode=decode_signed,
+                {"s": difference, "no": [-2 if d <= 0 else 1 for d in difference]}, decode=partial(decode_bits, signed=True),
                 s=taken, yes=unsigned([2] * len(a), 2), no=unsigned([1] * len(a), 2))
 
 
@@ -183,11 +182,11 @@ def test_subtraction_in_one_layer(n: int) -> None:
 def test_offset_of_every_value(d: int, offset: int) -> None:
     layout, card, row = word_card(2**d, a=d, b=d)
     every = list(range(2**d))
-    layout.put(card, "a", "cases", encode_unsigned(every, d))
+    layout.put(card, "a", "cases", encode_bits(every, d))
     layout.put(card, "a", "outside", -1.0)
     model = one_layer(assign(row["b"], offset_bits(row["a"], offset, row["one"])), layout)
     after = model(card)
-    assert decode_unsigned(layout.get(after, "b", "cases")).tolist() == [(a + offset) % 2**d for a in every]
+    assert decode_bits(layout.get(after, "b", "cases")).tolist() == [(a + offset) % 2**d for a in every]
     assert not layout.get(after, "b", "outside").any()
     assert model.shapes[0].hidden <= 4 * d + 2 * d, "four units a bit, and two for the old value"
 
@@ -196,7 +195,7 @@ def test_offset_of_every_value(d: int, offset: int) -> None:
 def test_every_value_against_every_threshold(d: int) -> None:
     thresholds = range(2**d + 2)
     layout, card, row = word_card(2**d, a=d, b=len(thresholds))
-    layout.put(card, "a", "cases", encode_unsigned(list(range(2**d)), d))
+    layout.put(card, "a", "cases", encode_bits(list(range(2**d)), d))
     layout.put(card, "a", "outside", 1.0)
     noisy = card.clone()
     noisy[layout.rows("a")] += 0.2 / 2**d
@@ -256,8 +255,8 @@ def memory_card(values: Tensor, scratchpad: Tensor, pointer: int) -> tuple[Layou
     card = layout.blank()
     layout.put(card, "v0", "memory", values)
     layout.put(card, "v1", "scratchpad", scratchpad)
-    layout.put(card, "pointer", "scratchpad", encode_unsigned(pointer, length))
-    layout.put(card, "position", "memory", encode_unsigned(list(range(1, cells + 1)), length))
+    layout.put(card, "pointer", "scratchpad", encode_bits(pointer, length))
+    layout.put(card, "position", "memory", encode_bits(list(range(1, cells + 1)), length))
     layout.put(card, "inside", "scratchpad", 1.0)
     return layout, card, {name: rows(layout, name) for name in sizes}
 
@@ -306,7 +305,7 @@ class TestThePrint:
         """Wrong for every word of four bits."""
         numbers = list(range(-8, 8))
         layout, card, r = word_card(16, b=4, flag=1)
-        layout.put(card, "b", "cases", encode_signed(numbers, 4))
+        layout.put(card, "b", "cases", encode_bits(numbers, 4, signed=True))
         printed = relu(r["b"][-1]) + relu(5.0 - r["b"].total())
         after = layout.get(one_layer(assign(r["flag"], printed), layout)(card), "flag", "cases").flatten()
         assert not any(float(after[i]) == float(x <= 0) for i, x in enumerate(numbers))

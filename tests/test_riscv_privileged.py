@@ -13,8 +13,10 @@ from punchcard.machines.riscv import csrs
 from punchcard.machines.riscv.csrs import CSRS, ROWS
 from punchcard.machines.riscv.isa import MASK, decode, encode
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
+from punchcard.machines.streams import reader
 from tests.riscv_cases import CORNERS, program_of
 from tests.riscv_privileged_cases import DevicesOfATest, interrupted_program
 from tests.riscv_privileged_reference import PrivilegedReference
@@ -36,6 +38,17 @@ def after(
     run.run(steps)
     assert run.steps == steps
     return run
+
+
+@needs_c
+def test_the_interpreters_of_bench_know_control_registers() -> None:
+    program = assemble("csrr a0, misa\ncsrw mscratch, a0\nloop: j loop", "test.s")
+    machine = RiscvMachine(memory=MEMORY, privileged=True)
+    runs = machine.oracle(program, reader(b""), lambda byte: None), machine.quickest(program), machine.in_c(program)
+    for run in runs:
+        run.run(10)
+        assert run.registers[A0]
+        assert run.state == runs[0].state
 
 
 # Control registers

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import decode_unsigned
+from punchcard.card.encoding import decode_bits
 from punchcard.card.layout import Layout, Pattern, Region, RowBlock, holding
 from punchcard.card.packed import PackedCard
 from punchcard.engines import prepare
@@ -344,7 +344,7 @@ def test_keys_that_change_outside_the_active_columns(counting: bool) -> None:
         assert torch.equal(found, card)
         wanted = (2 + loop * counting) % 8
         tag = wanted if loop % 2 == 0 else 7 - wanted
-        assert decode_unsigned(layout.get(found, "seen", "head")).item() == (3 * tag) % 8 % 4  # 3 is its own inverse
+        assert decode_bits(layout.get(found, "seen", "head")).item() == (3 * tag) % 8 % 4  # 3 is its own inverse
     assert notes == ("layer 2, head 1: keys or queries change outside the active columns; full softmax",)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import punchcard
-from punchcard.card.encoding import decode_signed, decode_unsigned
+from punchcard.card.encoding import decode_bits
 from punchcard.errors import UnknownNameError
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.trace import Snapshot, observe
@@ -24,14 +24,14 @@ def test_the_steps_of_the_proof_can_be_watched() -> None:
         machine.run(PROGRAM, max_steps=2)
     assert [(s.loop, s.layer) for s in seen] == [(loop, layer) for loop in (0, 1) for layer in range(9)]
     read_instruction, read_data, flip, add_one, add, write, flag, select, _ = seen[9:]  # subleq minus_a, product
-    assert decode_unsigned(read_instruction["pointer.a", "scratchpad"]).item() == sizes.memory_column + 3
-    assert decode_signed(read_data["read_a", "scratchpad"]).item() == -7
-    assert decode_signed(flip["read_a", "scratchpad"]).item() == 6
-    assert decode_signed(add_one["read_a", "scratchpad"]).item() == 7
-    assert decode_signed(add["read_b", "scratchpad"]).item() == 7
-    assert decode_signed(write["memory", "memory"])[2].item() == 7
+    assert decode_bits(read_instruction["pointer.a", "scratchpad"]).item() == sizes.memory_column + 3
+    assert decode_bits(read_data["read_a", "scratchpad"], signed=True).item() == -7
+    assert decode_bits(flip["read_a", "scratchpad"], signed=True).item() == 6
+    assert decode_bits(add_one["read_a", "scratchpad"], signed=True).item() == 7
+    assert decode_bits(add["read_b", "scratchpad"], signed=True).item() == 7
+    assert decode_bits(write["memory", "memory"], signed=True)[2].item() == 7
     assert flag["read_b", "scratchpad"][0].item() == 0
-    assert decode_unsigned(select["program_counter", "scratchpad"]).item() == sizes.instruction_column + 2
+    assert decode_bits(select["program_counter", "scratchpad"]).item() == sizes.instruction_column + 2
     assert read_instruction.changed() == [("pointer", "scratchpad")]
     assert write.changed() == [("memory", "memory")]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.engines.scratchpad import winners
 from punchcard.transformer.softmax import hard_product
 
@@ -52,7 +52,7 @@ def test_codes_are_looked_up_and_not_compared(monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("all scores were computed")
 
     monkeypatch.setattr(winners, "_by_score", refuse)
-    keys = encode_unsigned(torch.arange(1 << 16), 16)
+    keys = encode_bits(torch.arange(1 << 16), 16)
     nearly = keys.clone()
     nearly[2] += 0.0625 * keys[9]  # as one wrong weight makes it
     for held, reach in ((keys, 1.7), (nearly, 1.5)):
@@ -62,7 +62,7 @@ def test_codes_are_looked_up_and_not_compared(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_reach_of_a_hard_head_is_that_of_the_number_format() -> None:
-    bits = encode_unsigned(torch.arange(8), 3)
+    bits = encode_bits(torch.arange(8), 3)
     for name in ("float32", "float64", "bfloat16"):
         dtype = getattr(torch, name)
         exact = winners.reach_of(bits.to(dtype), 0.875 * bits.to(dtype), 512.0, 100)

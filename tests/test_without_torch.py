@@ -45,6 +45,10 @@ for name in ("multiply.subleq", "newton.fleq", "von_neumann/sort.asq"):
     assert told.exit_code == 0, told.output
     ran = CliRunner().invoke(punchcard.cli.command_line(), ["run", "examples/" + name], input="3 1 2")
     assert ran.exit_code == 0, ran.output
+    if name == "multiply.subleq":  # other machines are declared, and nothing else of them is imported
+        others = {module for module in sys.modules if module.startswith("punchcard.machines.")
+                  and module.split(".")[2] in ("fleq", "riscv", "von_neumann") and module.count(".") > 2}
+        assert {module.split(".")[-1] for module in others} == {"kind", "isa", "languages", "options"}, others
 assert "torch" not in sys.modules
 print("done")
 """

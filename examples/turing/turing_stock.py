@@ -33,9 +33,9 @@ from punchcard.language_models.stock.decoder import (
     ContextHead,
     DecoderLayer,
     StockDecoder,
-    columns,
+    embedding,
+    families,
     number_bits,
-    signs,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, set_bits
@@ -191,21 +191,17 @@ def _decoder(sizes: TuringText, positions: Positions) -> StockDecoder:
 
 
 def _families(sizes: TuringText) -> tuple[AnyArray, AnyArray]:
-    counts = [len(some) for some in sizes.words().values()]
-    return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+    return families([len(some) for some in sizes.words().values()])
 
 
 def _embedding(sizes: TuringText, layout: kit.Layout, positions: Positions, n: int) -> Any:
     family, number = _families(sizes)
     moves = family == FAMILIES.index("move")
-    found = columns(layout, len(family), {
-        **{name: signs(family == i)[:, None] for i, name in enumerate(FAMILIES)},
-        "ends": signs(np.isin(family, [FAMILIES.index("goal"), FAMILIES.index("halt")]))[:, None],
+    return embedding(layout, positions.blocks(), {
+        **{name: family == i for i, name in enumerate(FAMILIES)},
+        "ends": np.isin(family, [FAMILIES.index("goal"), FAMILIES.index("halt")]),
         "own": number_bits(number, n), "up": number_bits(number + 1, n), "down": number_bits(number - 1, n),
-        "left": signs(moves & (number == 0))[:, None], "right": signs(moves & (number == 2))[:, None]})
-    for block in positions.blocks():
-        found[:, layout.rows(block.name)] = 0.0
-    return found
+        "left": moves & (number == 0), "right": moves & (number == 2)})
 
 
 def _readout(sizes: TuringText, layout: kit.Layout, n: int) -> Any:

@@ -15,6 +15,7 @@ from punchcard.machines import checkpoint as checkpoints
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.checkpoint import DEFAULT_EVERY, Checkpoint
 from punchcard.machines.comparison import Check
+from punchcard.machines.kind import refuse_options
 from punchcard.machines.registry import Registry, installed
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
@@ -175,8 +176,8 @@ def run(
 
     Returns a `Report`.
     """
-    if machine is not None and options:
-        raise PunchcardError(f"{', '.join(options)}: options are for building a machine, but a machine is given")
+    if machine is not None:
+        refuse_options(options)
     if every is not None and checkpoint is None:
         raise PunchcardError(f"every={every}: checkpoint, the file to write, is missing")
     start = checkpoints.begin(program, machine or build(program, machines=machines, **options), engine=engine,

@@ -51,15 +51,14 @@ def read_at_most(file: BinaryIO, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def read_json(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError
-              ) -> dict[str, Any]:
-    """The object in a JSON file; anything else is an `error` that names the path and `what` it should be."""
+def read_json(path: str | Path, what: str) -> dict[str, Any]:
+    """The object in a JSON file; anything else is a `StorageError` that names the path and `what` it should be."""
     try:
-        found = json.loads(read_whole(path, what, limit=limit, error=error))
+        found = json.loads(read_whole(path, what, error=StorageError))
     except (ValueError, RecursionError) as reason:
-        raise error(f"{str(path)!r} is not JSON: {reason}; it should be a {what}") from None
+        raise StorageError(f"{str(path)!r} is not JSON: {reason}; it should be a {what}") from None
     if not isinstance(found, dict):
-        raise error(f"{str(path)!r} is not a JSON object: it should be a {what}")
+        raise StorageError(f"{str(path)!r} is not a JSON object: it should be a {what}")
     return found
 
 

@@ -12,11 +12,11 @@ weights. Fitted functions, abs, min, max, real powers, and wide declared ranges 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from punchcard.calculator.compiler import CompiledExpression, compile_expression
 from punchcard.calculator.exact import Exact
 from punchcard.calculator.expression import quotient
 from punchcard.calculator.functions import STANDARD, base_name
-from punchcard.engines import Controls, Watch
+from punchcard.engines import NO_CONTROLS, Controls
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.catalogue import TERMS
@@ -95,10 +95,8 @@ def calc(
     precision: str = "float64",
     design: str = "compact",
     newton: int | None = None,
-    engine: str | None = None,
-    watch: Watch | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    interrupted: Callable[[], bool] | None = None,
+    engine: str = ENGINE,
+    controls: Controls = NO_CONTROLS,
     **named: Number,
 ) -> Calculation:
     """Compute an expression on a looped transformer: compile it to a FLEQ program, and run the program.
@@ -112,21 +110,27 @@ def calc(
     precision     "float64" or "float32";  design   a design of the FLEQ machine
     newton        Newton steps that refine 1/x and sqrt(x), default: as many as needed
     engine        the engine that applies the model, default: "scratchpad"
-    watch         called after every loop with the number of loops and the card
-    progress      called after every loop with the number of executed instructions and the total
-    interrupted   called from time to time; the run stops when it returns True
+    controls      functions to call between loops: see `Controls`
 
     Returns a `Calculation`. Raises `ProgramError` for a wrong expression.
     """
     compiled, blocks = compile_calculation(expression, {**(variables or {}), **named}, ranges=ranges, heads=heads,
                                            terms=terms, precision=precision, newton=newton)
+    return run_calculation(expression, compiled, blocks, design=design, engine=engine, controls=controls)
+
+
+def run_calculation(
+    expression: str, compiled: CompiledExpression, blocks: Blocks, *, design: str = "compact", engine: str = ENGINE,
+    controls: Controls = NO_CONTROLS,
+) -> Calculation:
+    """Run the program of an expression on a machine with the function blocks that it was compiled for."""
     program = compiled.program
     machine = calculator_machine(
         blocks, compiled.extra_functions, design,
         memory=_room(program.columns, MEMORY), instructions=_room(len(program.instructions), INSTRUCTIONS))
-    start = begin(program, machine, engine=engine or ENGINE)
-    each_loop = None if progress is None else partial(_count_instructions, progress, len(program.instructions) - 1)
-    report = resume(start, controls=Controls(watch=watch, interrupted=interrupted, progress=each_loop))
+    report = resume(begin(program, machine, engine=engine), controls=controls)
+    if report.result.interrupted:
+        raise PunchcardError(f"interrupted after {report.result.loops} of {len(program.instructions)} loops")
     value = float(report.result.memory[compiled.result][0, 0])
     error = float(abs(Fraction(value) - compiled.exact)) if math.isfinite(value) else math.inf
     # one rounding more, for those who compare with `exact`, which is a float64 too
@@ -176,11 +180,6 @@ def program_text(expression: str, program: FleqProgram) -> str:
             low, high = function.domain
             notes.append(f"# {name}: {base_name(function)} of {low:g} to {high:g} as a sum of sigmoids")
     return "\n".join([*notes, disassemble(program)])
-
-
-def _count_instructions(progress: Callable[[int, int], None], instructions: int, loops: int) -> None:
-    """A program without branches executes an instruction a loop, and in one loop more reads its halt."""
-    progress(min(loops, instructions), instructions)
 
 
 def _room(needed: int, least: int) -> int:

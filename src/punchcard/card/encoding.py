@@ -36,37 +36,27 @@ def signed_range(bits: int) -> tuple[int, int]:
 
 
 @overload
-def encode_unsigned(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
+def encode_bits(values: AnyArray | Sequence[int] | int, bits: int, *, signed: bool = False) -> AnyArray: ...
 @overload
-def encode_unsigned(values: Tensor, bits: int) -> Tensor: ...
-def encode_unsigned(values: AnyArray | Tensor | Sequence[int] | int, bits: int) -> AnyArray | Tensor:
-    """±1 bits of non-negative integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1).
+def encode_bits(values: Tensor, bits: int, *, signed: bool = False) -> Tensor: ...
+def encode_bits(
+    values: AnyArray | Tensor | Sequence[int] | int, bits: int, *, signed: bool = False
+) -> AnyArray | Tensor:
+    """±1 bits of integers: shape (..., k) becomes (..., bits, k); a single integer gives (bits, 1).
 
-    Of a tensor a tensor, else an array.
+    `signed`: two's complement. Otherwise none may be below 0. Of a tensor a tensor, else an array.
     """
-    found: AnyArray | Tensor = _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=False), bits) - 1)
+    found: AnyArray | Tensor = _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=signed), bits) - 1)
     return found
 
 
-@overload
-def encode_signed(values: AnyArray | Sequence[int] | int, bits: int) -> AnyArray: ...
-@overload
-def encode_signed(values: Tensor, bits: int) -> Tensor: ...
-def encode_signed(values: AnyArray | Tensor | Sequence[int] | int, bits: int) -> AnyArray | Tensor:
-    """±1 bits of integers in two's complement: shape (..., k) becomes (..., bits, k)."""
-    found: AnyArray | Tensor = _like(values, 2.0 * unpack_bits(checked_words(values, bits, signed=True), bits) - 1)
-    return found
-
-
-def decode_unsigned(card: Either) -> Either:
-    """The inverse of `encode_unsigned`: (..., bits, k) becomes (..., k) of int64."""
-    found: Either = _like(card, decode(as_array(card)))
-    return found
-
-
-def decode_signed(card: Either) -> Either:
-    """The inverse of `encode_signed`: the most significant bit counts -2^(bits - 1)."""
-    found: Either = _like(card, decode(as_array(card), signed=True))
+def decode_bits(card: Either, *, signed: bool = False) -> Either:
+    """The inverse of `encode_bits`: (..., bits, k) becomes (..., k) of int64."""
+    entries = as_array(card)
+    bits = entries.shape[-2]
+    if bits > MOST_BITS:
+        raise EncodingError(f"{bits} rows: a number that is read has at most {MOST_BITS} bits")
+    found: Either = _like(card, as_numbers(pack_bits(as_binary(entries)), bits, signed=signed))
     return found
 
 
@@ -94,14 +84,6 @@ def checked_words(values: Any, bits: int, *, signed: bool) -> Words:
                             f"the range is {least} to {greatest}")
     words = found.astype(np.int64, copy=False).view(np.uint64) if found.dtype != np.uint64 else found
     return words & np.uint64((1 << bits) - 1) if signed else words
-
-
-def decode(card: AnyArray, *, signed: bool = False) -> Numbers:
-    """The integers of ±1 bits: (..., bits, k) becomes (..., k)."""
-    bits = card.shape[-2]
-    if bits > MOST_BITS:
-        raise EncodingError(f"{bits} rows: a number that is read has at most {MOST_BITS} bits")
-    return as_numbers(pack_bits(as_binary(card)), bits, signed=signed)
 
 
 def as_numbers(words: Words, bits: int, *, signed: bool = False) -> Numbers:

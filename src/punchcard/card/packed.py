@@ -24,7 +24,8 @@ from punchcard.errors import EncodingError, LayoutError, PrecisionError, SizeErr
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from punchcard.card.layout import Layout, Place, RowBlock
+    from punchcard.card.blocks import Place, RowBlock
+    from punchcard.card.layout import Layout
 
 PART = 1 << 15
 """Columns that are written at a time."""

@@ -12,7 +12,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard, insert_bits, pieces_of, word_mask
 
 if TYPE_CHECKING:
-    from punchcard.card.layout import Place
+    from punchcard.card.blocks import Place
 
 
 class PackedStack:

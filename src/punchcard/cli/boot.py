@@ -19,11 +19,10 @@ import click
 
 from punchcard.budget import format_bytes
 from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
-from punchcard.cli.options import given_flags, json_option, memory_option
+from punchcard.cli.options import checkpoint_option, given_flags, json_option, memory_option, resume_option, stats_option
 from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
-from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.streams import Input, writer
 
 if TYPE_CHECKING:
@@ -43,12 +42,12 @@ if TYPE_CHECKING:
               help="Misaligned loads and stores: the host completes them, or the kernel gets a trap.")
 @click.option("--max-steps", type=click.IntRange(0), help="Stop after this many instructions.")
 @click.option("--engine", metavar="NAME", help="The engine that applies the model.  [default: auto]")
-@click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+@checkpoint_option
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 500000000]")
-@click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+@resume_option
 @memory_option
 @json_option
-@click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@stats_option
 def boot(
     image: Path | None, memory: str, command_line: str | None, input_: str | None, misaligned: Misaligned,
     max_steps: int | None, engine: str | None, checkpoint: str | None, every: int | None, resume: str | None, as_json: bool,
@@ -65,7 +64,7 @@ def boot(
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every)
     sizes = saved.machine.sizes
     remark(f"{printed(image, resume)}: a looped transformer of {len(saved.machine.weights.layers)} layers and "
-           f"{saved.machine.layout.columns:,} columns, {format_bytes(WORD_BYTES * sizes.memory)} of memory")
+           f"{saved.machine.layout.columns:,} columns, {format_bytes(sizes.end - sizes.base)} of memory")
     forgets = checkpoint is None and stats is None and not as_json
     report, has_left = _run(saved, checkpoint, input_=input_, silent=as_json, forgets=forgets)
 

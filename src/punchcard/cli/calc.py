@@ -62,29 +62,29 @@ def calc(
         raise ProgramError(f"--range {' --range '.join(ranges)}: a variable has two ranges")
     declared = {name: _ends(name, text) for name, text in intervals.items()}
 
-    from punchcard.calculator.calculation import calc as calculate
-    from punchcard.calculator.calculation import compile_calculation, program_text
+    from punchcard.calculator.calculation import compile_calculation, program_text, run_calculation
+    from punchcard.engines import Controls
 
+    compiled, blocks = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
+                                           newton=newton)
     if show_program and not as_json:
-        compiled, _ = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
-                                          newton=newton)
         write_output(program_text(expression, compiled.program), None)
         return 0
-    result = calculate(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype, design=design,
-                       newton=newton, progress=_progress())
+    result = run_calculation(expression, compiled, blocks, design=design,
+                             controls=Controls(progress=_progress(len(compiled.program.instructions) - 1)))
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     return 0 if result.ok else 1
 
 
-def _progress() -> Callable[[int, int], None]:
-    """Says now and then how far a long run has come."""
+def _progress(instructions: int) -> Callable[[int], None]:
+    """Says now and then how far a long run has come: it executes an instruction a loop, and then makes a loop to halt."""
     last = time.monotonic()
 
-    def tell(done: int, instructions: int) -> None:
+    def tell(loops: int) -> None:
         nonlocal last
         if time.monotonic() > last + REMARK_EVERY:
             last = time.monotonic()
-            remark(f"{done} of {instructions} instructions")
+            remark(f"{min(loops, instructions)} of {instructions} instructions")
 
     return tell
 

@@ -125,7 +125,7 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
         if each.token in writer.ends:
             break
         said += each.text
-        if card:  # the lines about tokens have it, and would stand in the middle of it
+        if card:  # the lines about tokens have it, and this would be in the middle of it
             continue
         shown = printable(each.text, keep="\n\t")
         click.echo(click.style(shown, underline=True) if styled and each.opinion == "says" else shown, nl=False)

@@ -42,6 +42,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 set_option = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                           help="Initial value of a cell, variable or label; may be repeated.")
 
+checkpoint_option = click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+resume_option = click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+stats_option = click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+stock_option = click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
 overwrite_option = click.option(OVERWRITE, is_flag=True,
                                 help="Replace files in a folder that has others than those of an export.")
 arguments_option = click.option("--argument", "arguments", multiple=True, metavar="TEXT",

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from punchcard.cli.options import given_options, json_option, kind_option, language_options, machine_options, program_command
+from punchcard.cli.options import (
+    given_options,
+    json_option,
+    kind_option,
+    language_options,
+    machine_options,
+    program_command,
+    stock_option,
+)
 from punchcard.cli.run import open_machine
 from punchcard.cli.stock import check_not_model, prove_stock
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
@@ -38,7 +46,7 @@ FAILED = 1
               help="Timeout of one solver query; the proof stops at the first timeout.")
 @workers_option("1, with --ray one a core")
 @ray_option
-@click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
+@stock_option
 @json_option
 def prove(
     registry: Registry, file: Path | None, kind_name: str | None, output: str | None, certificate: Path | None,

@@ -21,11 +21,15 @@ from punchcard.cli.keyboard import polled_input
 from punchcard.cli.options import (
     TRACES,
     arguments_option,
+    checkpoint_option,
     given_flags,
     given_options,
     json_option,
     program_command,
+    resume_option,
     set_option,
+    stats_option,
+    stock_option,
 )
 from punchcard.cli.stock import check_not_model, run_stock
 from punchcard.cli.terminal import check_run_files, input_file, interruptible, print_json, remark
@@ -53,17 +57,17 @@ TRACED_DENSELY = 512
 @click.option("--engine", metavar="NAME",
               help="The engine that applies the model: auto, dense, scratchpad or lowered.  [default: auto]")
 @click.option("--input", "input_", metavar="FILE", help="The program's input.  [default: standard input]")
-@click.option("--checkpoint", metavar="FILE", help="Save the run to this file, for --resume.")
+@checkpoint_option
 @click.option("--every", type=click.IntRange(1), metavar="K", help="Loops between two checkpoints.  [default: 1000000]")
-@click.option("--resume", metavar="FILE", help="Continue the run in this checkpoint, and save it there.")
+@resume_option
 @click.option("--trace", type=click.Choice(TRACES), metavar="[=story]",
               help="Print on standard error what each loop does; --trace=story: each half layer, in sentences.")
 @json_option
-@click.option("--stats", metavar="FILE", help="Write the JSON object of --json to a file.")
+@stats_option
 @click.option("--no-traces", is_flag=True, help="Do not compile hot paths of a long run to code of their own.")
 @click.option("--check", is_flag=True, help="Compare with the interpreter after every loop.")
 @click.option("--no-check", is_flag=True, help="Do not compare with the interpreter.")
-@click.option("--on", type=click.Choice(["stock"]), help="stock: FILE is the folder of a stock checkpoint.")
+@stock_option
 def run(
     registry: Registry, file: Path | None, settings: tuple[str, ...], arguments: tuple[str, ...], max_steps: int | None,
     engine: str | None, input_: str | None, checkpoint: str | None, every: int | None, resume: str | None, trace: str | None,

@@ -150,8 +150,7 @@ class Stops:
     @classmethod
     def of(cls, shape: tuple[int, ...], layout: Layout | None, controls: Controls) -> Stops:
         """The patterns of controls, for a card, or a batch of cards, of a shape."""
-        until, ports = controls.until, controls.ports
-        found = (until,) if isinstance(until, Pattern) else tuple(until)
+        found, ports = controls.patterns, controls.ports
         if (found or ports) and layout is None:
             raise LayoutError("`until` and `ports` name rows of the card: they need the card's layout")
         if ports and len(shape) != 2:

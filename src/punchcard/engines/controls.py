@@ -172,6 +172,11 @@ class Controls:
         if self.traces is not None and not self.traces >= 0:
             raise PunchcardError(f"traces={self.traces}: it must be 0 seconds or more, or None for no traces")
 
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns of `until`."""
+        return (self.until,) if isinstance(self.until, Pattern) else tuple(self.until)
+
     def after(self, loops: int) -> Controls:
         """The controls for the rest of a run, after `loops` loops. Functions still get loops counted from the start."""
         return self if loops == 0 else replace(

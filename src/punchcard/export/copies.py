@@ -64,10 +64,7 @@ def _families(layers: Sequence[LayerArrays]) -> list[set[int]]:
 
 def _copied(layer: LayerArrays, rows: AnyArray) -> tuple[LayerArrays, AnyArray, AnyArray]:
     width, idle = layer.w2.shape[0], len(rows)
-    arrays = {name: np.asarray(getattr(layer, name), dtype=np.float64) for name in NAMES}
-    for name, axes in {"key": (2,), "query": (2,), "value": (1, 2), "w1": (1,), "w2": (0,), "b2": (0,)}.items():
-        arrays[name] = np.pad(arrays[name], [(0, idle if axis in axes else 0) for axis in range(arrays[name].ndim)])
-    wide = LayerArrays(**arrays)
+    wide = padded(layer, idle)
     heads = np.array([h for h in range(layer.heads) if layer.value[h][rows].any()], dtype=np.intp)
     units = np.flatnonzero(layer.w2[rows].any(axis=0))
     value, outer, constant = _beside(wide.value[heads], rows), wide.w2[:, units].copy(), wide.b2.copy()
@@ -80,6 +77,14 @@ def _copied(layer: LayerArrays, rows: AnyArray) -> tuple[LayerArrays, AnyArray, 
         value=np.concatenate([wide.value, value]), temperature=np.concatenate([wide.temperature, wide.temperature[heads]]),
         w1=np.vstack([wide.w1, _beside(wide.w1[units], rows)]), b1=np.vstack([wide.b1, wide.b1[units]]),
         w2=np.hstack([wide.w2, outer]), b2=constant), heads, units
+
+
+def padded(layer: LayerArrays, idle: int) -> LayerArrays:
+    """A layer in float64 with so many idle rows behind its own: nothing reads or writes them."""
+    arrays = {name: np.asarray(getattr(layer, name), dtype=np.float64) for name in NAMES}
+    for name, axes in {"key": (2,), "query": (2,), "value": (1, 2), "w1": (1,), "w2": (0,), "b2": (0,)}.items():
+        arrays[name] = np.pad(arrays[name], [(0, idle if axis in axes else 0) for axis in range(arrays[name].ndim)])
+    return LayerArrays(**arrays)
 
 
 def _beside(matrices: AnyArray, rows: AnyArray) -> AnyArray:

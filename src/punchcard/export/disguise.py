@@ -23,14 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray, name_of
-from punchcard.errors import DisguiseError, PunchcardError
-from punchcard.export.copies import with_copies
+from punchcard.errors import DisguiseError, PunchcardError, SizeError
+from punchcard.export.copies import padded, with_copies
+from punchcard.export.disguise_options import DISGUISE, Rotation
 from punchcard.export.lockstep import interpreted
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from punchcard.transformer.model import LoopedTransformer
 
 DTYPE = "float64"
-MOST_IDLE = 1 << 12
-Rotation: TypeAlias = Literal["none", "permuted", "exact", "random"]
 ROUNDS = 3
 """After three rounds up to 64 rows are mixed, and entries are multiples of 2^-3."""
 MIXING = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
@@ -73,17 +72,13 @@ class Disguise:
     copies: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("idle_rows", "idle_heads"):
-            if not 0 <= getattr(self, name) <= MOST_IDLE:
-                raise DisguiseError(f"{name}={getattr(self, name)}: it must be 0 to {MOST_IDLE}")
+        for option in DISGUISE:
+            try:
+                option.check(getattr(self, option.name))
+            except SizeError as error:
+                raise DisguiseError(str(error)) from None
         if self.idle_heads and not self.idle_rows:
             raise DisguiseError(f"idle_heads={self.idle_heads} have no rows to write to: ask for idle_rows as well")
-        if not 0 <= self.noise < float("inf"):
-            raise DisguiseError(f"noise={self.noise}: it must be 0 or more")
-        if not 0 <= self.copies <= 1:
-            raise DisguiseError(f"copies={self.copies}: it must be a share, 0 to 1")
-        if self.seed < 0:
-            raise DisguiseError(f"seed={self.seed}: it must be 0 or more")
 
     @property
     def is_none(self) -> bool:
@@ -287,10 +282,7 @@ def widened(layer: LayerArrays, width: int, heads: int, generator: np.random.Gen
     """A layer in float64 for `width` rows, of which the last are idle, with so many idle heads if it has heads at all."""
     own = layer.w2.shape[0]
     idle = width - own
-    arrays = {name: np.asarray(getattr(layer, name), dtype=np.float64) for name in NAMES}
-    for name, axes in {"key": (2,), "query": (2,), "value": (1, 2), "w1": (1,), "w2": (0,), "b2": (0,)}.items():
-        arrays[name] = np.pad(arrays[name], [(0, idle if axis in axes else 0) for axis in range(arrays[name].ndim)])
-    found = LayerArrays(**arrays)
+    found = padded(layer, idle)
     if idle:
         found = _with_idle_formulas(found, own, generator)
     if idle and heads and layer.heads:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from punchcard.errors import PunchcardError, did_you_mean
+from punchcard.export.disguise_options import DISGUISE
 from punchcard.machines.kind import Option
 
 
@@ -38,12 +39,7 @@ class Target:
 
 
 GROUND_TRUTH = (
-    Option("rotation", "how the basis is hidden", str, choices=("none", "permuted", "exact", "random")),
-    Option("idle_rows", "rows that do nothing", least=0, most=4096),
-    Option("idle_heads", "heads that do nothing, in each layer with heads", least=0, most=4096),
-    Option("copies", "share of the rows that have idle copies, with the parts that write them", float, least=0, most=1),
-    Option("noise", "standard deviation of the noise added to a weight w, relative to max(1, |w|)", float, least=0),
-    Option("seed", "seed of all random choices", least=0),
+    *DISGUISE,
     Option("pairs", "pairs of clean and corrupt cards", least=1, most=10_000),
     Option("runs", "runs of the program with one thing changed", least=1, most=10_000),
     Option("loops", "the largest number of loops of a run", least=1, most=1_000_000),

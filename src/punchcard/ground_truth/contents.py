@@ -172,7 +172,6 @@ class ModelContents:
 
 
 def network_of(layers: Sequence[LayerArrays], groups: Groups) -> ScoredNetwork:
-    """The network of some layers."""
     arrays = {f"layers.{n}.{name}": getattr(layer, name) for n, layer in enumerate(layers) for name in NAMES}
     return ScoredNetwork(arrays, groups)
 

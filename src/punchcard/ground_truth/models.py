@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from punchcard.export.disguise import Disguise, Rotation
+from punchcard.export.disguise import Disguise
+from punchcard.export.disguise_options import Rotation
 
 COPIES = 1.0
 VARIANTS: Mapping[str, tuple[Rotation, float]] = {

@@ -81,7 +81,7 @@ def plan(
 ) -> LearningPlan:
     """The program that learns from these points; `plan(...).program` is it.
 
-    `rehearsing` is told now and then how many epochs NumPy has finished.
+    `rehearsing` is called now and then with the number of epochs that NumPy has finished.
     """
     x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
     loss = named("loss", task.get("loss", "squared"), LOSSES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import Any
 
 from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Controls, Port
@@ -13,19 +13,20 @@ from punchcard.errors import PrecisionError, PunchcardError
 from punchcard.learning.programs.network import Network
 from punchcard.learning.programs.rules import STEP, STEP_SLOPE, Entrywise
 from punchcard.learning.programs.sgd import Written
-from punchcard.machines.base import AsPrecision
 from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywiseProduct, FittedFunction, MatrixProduct
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
+from punchcard.machines.fleq.guard import unexplained
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import range_above
+from punchcard.machines.fleq.run_options import DEFAULT_HEADS, FleqRunOptions
+from punchcard.machines.kind import refuse_options
 from punchcard.machines.result import Result
 from punchcard.transformer.expression import relu
 from punchcard.transformer.precision import as_precision
 
-DEFAULT_HEADS = 3
 MARGIN = 1.01
 """The range is at least so much of the largest value of the same algorithm in NumPy: the machine's own errors must fit in
 between."""
@@ -35,25 +36,16 @@ NEAR_ENOUGH = 1e-10
 """A sum that is off by less than this, or by a few units of roundoff, needs no more terms."""
 
 
-class RunOptions(TypedDict, total=False):
-    """How a program is run.
+class RunOptions(FleqRunOptions, total=False):
+    """How a program is run: see `FleqRunOptions`.
 
-    machine        a FLEQ machine, default: built for the program
-    heads          heads of a product, default: 3
-    precision      "float64" or "float32";  design   a design of the FLEQ machine
     size           d of the machine, default: the least that is large enough for the network
-    engine         the engine that applies the model, default: the fastest
     range          every value must stay within ±range. Default: the power of two above all values that occur in NumPy
     terms          sigmoids in a sum that approximates a function, default: as few as are accurate enough
     interrupted    called from time to time; the run stops when it returns True
     """
 
-    machine: FleqMachine | None
-    heads: int | None
-    precision: AsPrecision | None
-    design: str | None
     size: int | None
-    engine: str | None
     range: float | None
     terms: int | None
     interrupted: Callable[[], bool] | None
@@ -74,8 +66,7 @@ def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> 
     sizes = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
     machine = options.get("machine")
     if machine is not None:
-        if given := [name for name, value in sizes.items() if value is not None]:
-            raise PunchcardError(f"{', '.join(given)}: options are for building a machine, but a machine is given")
+        refuse_options(name for name, value in sizes.items() if value is not None)
         return machine
     size, needed = options.get("size"), network.size
     if size is not None and size < needed:
@@ -159,7 +150,5 @@ def run_whole(
     if not result.interrupted and result.loops != written.loops:
         # A turn that no look between the parts of the run has seen: loop by loop the guard names the instruction.
         machine.run(program, controls=Controls(watch=lambda loop, card: None), **how | {"engine": result.engine})
-        raise PunchcardError(f"the program ended after {result.loops:,} loops in place of {written.loops:,}, but loop by "
-                             f"loop no instruction breaks a promise: engine {result.engine!r} gives another card when it is "
-                             "watched")
+        raise unexplained(f"the program ended after {result.loops:,} loops in place of {written.loops:,}", result.engine)
     return result

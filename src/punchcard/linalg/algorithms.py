@@ -188,7 +188,6 @@ def gauss_seidel_start(matrix: Array, right: Array, sweeps: int, steps: int) -> 
 
 
 def gauss_seidel_program(matrix: Array, right: Array, sweeps: int, steps: int) -> FleqProgram:
-    """The program of `gauss_seidel`."""
     return _fitting(gauss_seidel, *gauss_seidel_start(matrix, right, sweeps, steps))
 
 

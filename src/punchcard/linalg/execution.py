@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from punchcard.errors import ConvergenceError, MatrixError, ProgramError, PunchcardError
-from punchcard.machines.base import AsPrecision
 from punchcard.machines.checkpoint import begin, resume
 from punchcard.machines.fleq.blocks.block import MatrixProduct
 from punchcard.machines.fleq.designs.base import check_room
@@ -18,29 +17,22 @@ from punchcard.machines.fleq.functions import MUL
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import dry_run
+from punchcard.machines.fleq.run_options import DEFAULT_HEADS, FleqRunOptions
 from punchcard.machines.fleq.text.writer import disassemble
+from punchcard.machines.kind import refuse_options
 from punchcard.machines.result import Report
 from punchcard.machines.running import DEFAULT_ENGINE
 
-DEFAULT_HEADS = MOST_HEADS = 3
+MOST_HEADS = 3
 MOST_ENTRY = 1e60
 
 
-class AlgebraOptions(TypedDict, total=False):
-    """How a program is run.
+class AlgebraOptions(FleqRunOptions, total=False):
+    """How a program is run: see `FleqRunOptions`.
 
-    machine        a FLEQ machine, default: built for the program
-    heads          heads of a product, default: 3
-    precision      "float64" or "float32";  design   a design of the FLEQ machine
-    engine         the engine that applies the model
     check          whether each instruction is compared with the exact function, as `punchcard.run` does
     """
 
-    machine: FleqMachine | None
-    heads: int
-    precision: AsPrecision
-    design: str
-    engine: str
     check: bool
 
 
@@ -87,11 +79,12 @@ def execute(
     promise, and the room of sqrt d that products have otherwise would cost as much in accuracy.
     """
     ran = dry_run(program)
+    sizes = {name: value for name, value in sizes.items() if value is not None}
     if machine is None:
         sizes.setdefault("heads", DEFAULT_HEADS)
         machine = FleqMachine.for_program(program, blocks=[MatrixProduct(MUL, sizes["heads"], program.range)], **sizes)
-    elif sizes:
-        raise PunchcardError(f"{', '.join(sizes)}: options are for building a machine, but a machine is given")
+    else:
+        refuse_options(sizes)
     machine.punch(program)  # refuses a program that does not fit, before the run
     try:
         report = resume(begin(program, machine, engine=engine or DEFAULT_ENGINE, check=check, max_steps=ran.steps + 1))

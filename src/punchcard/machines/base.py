@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
@@ -24,15 +24,22 @@ from punchcard.card.packed import PackedCard, packed_bytes
 from punchcard.engines import NO_CONTROLS, Controls, EngineCache, Watch, takes_packed
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines import storage, weight_cache
-from punchcard.machines.comparison import Check, Comparison, EndComparison, LockstepComparison, LoopDifferences
+from punchcard.machines.comparison import (
+    Check,
+    Comparison,
+    EndComparison,
+    LockstepComparison,
+    LoopDifferences,
+    state_differences,
+)
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Listing, RealVariable, lines_of, values_of_layout
 from punchcard.machines.interpreter import Interpreter, Quick
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Batch, Readout, Reason, Result
-from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, RunOutcome, run_program
+from punchcard.machines.result import Batch, Readout, Result
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, RunOutcome, result_of, run_program
 from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
 from punchcard.transformer.build import Part, compile_layers, to_weights
 from punchcard.transformer.exactness import exact_weights
@@ -494,28 +501,10 @@ class Machine(ABC, Generic[Program, State]):
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
     def result(
-        self, program: Program | None, course: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
+        self, program: Program | None, outcome: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
     ) -> Result[State]:
         """The `Result` of a run. `program` is None if the run was given a card. `seen`: what it reports, if known."""
-        mark = course.mark
-        if seen is None:
-            seen = Readout({}) if program is None else self.readout(program, mark.raw_card)
-        reason: Reason = course.reason if course.reason in ("interrupted", "stopped") else "steps"
-        if mark.ended or seen.at_halt:
-            reason = "halted"
-        if host is not None and host.ended is not None:
-            reason = host.ended
-        reading = partial(self.read, mark.raw_card) if program is None else partial(self.read_own, program, mark.raw_card)
-        return Result(
-            reading=reading, memory=seen.values, reason=reason,
-            steps=self.steps(mark.loops, ended=mark.ended),
-            loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=course.notes,
-            seconds=course.seconds, compile_seconds=course.compile_seconds, begun=begin.loops, traces=course.traces,
-            output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
-            fault=None if host is None else host.fault,
-            program_counter=seen.program_counter, status=None if host is None else host.status,
-            errors=b"" if host is None else host.errors, layout=self.layout,
-            names=lambda column: self.column_name(column, program))
+        return result_of(self, program, outcome, begin, host, seen)
 
     # Comparing
 
@@ -540,15 +529,7 @@ class Machine(ABC, Generic[Program, State]):
     def differences(self, program: Program, card: Card, oracle: Interpreter[State]) -> list[str]:
         """The differences between a card and the interpreter's state, in words."""
         found, expected = self.read(card), oracle.state
-        if found == expected:
-            return []
-        values, should = (self.values(program, self.own(program, state)) for state in (found, expected))
-        wrong = [f"{name} is {values[name]}, the interpreter has {should[name]}" for name in values
-                 if values[name] != should[name]]
-        counters = [getattr(state, "program_counter", None) for state in (found, expected)]
-        if counters[0] != counters[1]:
-            wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
-        return wrong or [f"the state is {found}, the interpreter's {expected}"]
+        return [] if found == expected else state_differences(self, program, found, expected)
 
     def loop_differences(self, program: Program, oracle: Interpreter[State]) -> LoopDifferences:
         """What `differences` says, asked after every loop."""

@@ -151,10 +151,10 @@ class ProgramBatch:
 
     def _result(self, entry: BatchEntry, seen: Readout | None) -> Result[Any]:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
-        course = RunOutcome(entry.mark, entry.reason or "loops")
+        outcome = RunOutcome(entry.mark, entry.reason or "loops")
         if entry.error is None:
-            return self.machine.result(entry.program, course, entry.begin, entry.host, seen)
-        found = self.machine.result(None, course, entry.begin, entry.host)
+            return self.machine.result(entry.program, outcome, entry.begin, entry.host, seen)
+        found = self.machine.result(None, outcome, entry.begin, entry.host)
         return replace(found, reason="fault", fault=entry.error)
 
 

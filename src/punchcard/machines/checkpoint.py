@@ -195,7 +195,7 @@ def load(
 
 
 def _identity(path: str | Path) -> tuple[int, ...] | None:
-    """Which file is at a path now: each that is written is another. None: there is none."""
+    """Which file is at a path now, or None: each that is written is another."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

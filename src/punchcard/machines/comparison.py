@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from punchcard.card.layout import Card
 from punchcard.machines.interpreter import Interpreter
@@ -14,9 +14,11 @@ from punchcard.machines.result import Report, Result
 from punchcard.machines.streams import END_OF_INPUT, Read, Write, writer
 
 if TYPE_CHECKING:
-    from punchcard.machines.base import AnyMachine
+    from punchcard.machines.base import AnyMachine, Machine
     from punchcard.machines.running import Mark
 
+Program = TypeVar("Program")
+State = TypeVar("State")
 Check: TypeAlias = Literal["end", "lockstep"]
 """When a run is compared: once at its end, or after every loop."""
 
@@ -91,6 +93,17 @@ class LoopDifferences:
 
     def everywhere(self, card: Card) -> list[str]:
         return self.machine.differences(self.program, card, self.oracle)
+
+
+def state_differences(machine: Machine[Program, State], program: Program, found: State, expected: State) -> list[str]:
+    """The differences between a state and the interpreter's, which differ, in words: see `Machine.differences`."""
+    values, should = (machine.values(program, machine.own(program, state)) for state in (found, expected))
+    wrong = [f"{name} is {values[name]}, the interpreter has {should[name]}" for name in values
+             if values[name] != should[name]]
+    counters = [getattr(state, "program_counter", None) for state in (found, expected)]
+    if counters[0] != counters[1]:
+        wrong.append(f"the program counter is {counters[0]}, the interpreter's {counters[1]}")
+    return wrong or [f"the state is {found}, the interpreter's {expected}"]
 
 
 class LockstepComparison(Comparison):

@@ -9,7 +9,8 @@ that has its kind as an attribute needs no `machine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ class Option:
             good = isinstance(value, str) and value in self.choices
         elif self.type in (int, float):
             kind = int if self.type is int else (int, float)
-            good = isinstance(value, kind) and not isinstance(value, bool) and value == value and (  # NaN is not itself
+            good = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < math.inf and (
                 (self.least is None or value >= self.least) and (self.most is None or value <= self.most))
         else:
             good = isinstance(value, self.type)
@@ -72,6 +73,12 @@ class Option:
         words = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}
         what = words.get(self.type, f"a {self.type.__name__}")
         return f"a list, each item {what}" if self.many else what + bounds
+
+
+def refuse_options(names: Iterable[str]) -> None:
+    """Refuse options of a machine where the machine itself is given."""
+    if given := ", ".join(names):
+        raise PunchcardError(f"{given}: options are for building a machine, but a machine is given")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from punchcard.engines.base import TraceReport
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
-from punchcard.machines.result import Result
+from punchcard.machines.result import Readout, Reason, Result
 from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
 
 if TYPE_CHECKING:
@@ -185,10 +185,35 @@ def run_program(
     return machine.result(program, outcome, begin, host)
 
 
-def repeat(machine: AnyMachine, engine: str, mark: Mark, until: int, watch: Watch | None) -> Mark:
-    """Make the loops after a mark again, up to the loop `until`; a slower engine takes over where this one declines."""
+def result_of(
+    machine: Machine[Program, State], program: Program | None, outcome: RunOutcome, begin: Mark, host: Host | None,
+    seen: Readout | None,
+) -> Result[State]:
+    """See `Machine.result`."""
+    mark = outcome.mark
+    if seen is None:
+        seen = Readout({}) if program is None else machine.readout(program, mark.raw_card)
+    reason: Reason = outcome.reason if outcome.reason in ("interrupted", "stopped") else "steps"
+    if mark.ended or seen.at_halt:
+        reason = "halted"
+    if host is not None and host.ended is not None:
+        reason = host.ended
+    reading = partial(machine.read, mark.raw_card) if program is None else partial(machine.read_own, program, mark.raw_card)
+    return Result(
+        reading=reading, memory=seen.values, reason=reason, steps=machine.steps(mark.loops, ended=mark.ended),
+        loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=outcome.notes,
+        seconds=outcome.seconds, compile_seconds=outcome.compile_seconds, begun=begin.loops, traces=outcome.traces,
+        output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
+        fault=None if host is None else host.fault,
+        program_counter=seen.program_counter, status=None if host is None else host.status,
+        errors=b"" if host is None else host.errors, layout=machine.layout,
+        names=lambda column: machine.column_name(column, program))
+
+
+def repeat(machine: AnyMachine, engine: str, mark: Mark, loops: int, watch: Watch | None) -> Mark:
+    """Make the loops after a mark again, up to loop number `loops`; a slower engine takes over where this one declines."""
     runner = prepare(engine, machine.weights, machine.layout, mark.raw_card, fall_back=True, cache=machine.engine_cache)
-    return run_parts(runner, mark, until, Controls(machine.halting, watch=watch)).mark
+    return run_parts(runner, mark, loops, Controls(machine.halting, watch=watch)).mark
 
 
 def _on_tensors(watch: Watch) -> Watch:

@@ -7,8 +7,7 @@ A design says it once (`Design.story`), as texts with names in braces, and says 
 
 `{loop}`, `{instruction}` and `{coming}` need no quote: the number of the loop, the instruction that it executes, and in the
 last half layer the one that the next loop executes. Data only, no tensor: the page has the same rules in JavaScript. A half
-layer without a sentence is told by its formulas
-(`viewer/story.py`).
+layer without a sentence is described by its formulas (`viewer/story.py`).
 """
 
 from __future__ import annotations
@@ -85,7 +84,8 @@ class HeadMoves(NamedTuple):
 
     idle   regions that nothing is taken from: what a head finds there is left out
     into   only columns of this region take; empty: all
-    rows   what is told of what is taken: its first `height` entries in these row blocks, added up, without zeros at the end
+    rows   what a text quotes of what is taken: its first `height` entries in these row blocks, added up, without zeros at
+           the end
     """
 
     head: int
@@ -124,7 +124,7 @@ WARMS_UP = Condition("loop", "==", 0)
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text with quotes. `cases` are other texts for the same half layer: the first whose condition holds is told."""
+    """A text with quotes. `cases` are other texts for the same half layer: the first whose condition holds is used."""
 
     text: str
     quotes: Mapping[str, Quote | HeadMoves] = field(default_factory=dict)

@@ -48,7 +48,7 @@ class Variation(ABC):
 
     @abstractmethod
     def changed(self, program: Any, kind: str, state: Any) -> ChangedProgram | None:
-        """The program after a change that matters for the instruction that is next in a state; None: there is none."""
+        """The program after a change that matters for the instruction that is next in a state, or None."""
 
     def below(self, high: int) -> int:
         """A number from 0 on."""

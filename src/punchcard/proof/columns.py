@@ -322,7 +322,6 @@ class Columns:
         return self._pools[region]
 
     def constants(self, column: Column, rows: str) -> list[float]:
-        """The constants of a column."""
         values = self._constants.get((column.region, rows))
         if values is None:
             raise ProofError(f"{rows!r} in {column.region} holds no constants")
@@ -389,7 +388,6 @@ class Columns:
         column.rows[self.layout.rows(first.name)] = [form - other for form, other in zip(held, there, strict=True)]
 
     def contents_of(self, column: Column) -> list[Form]:
-        """The contents of a column."""
         if column not in self._contents_of:
             raise ProofError(f"{column.region} holds no contents")
         return self._contents_of[column]

@@ -227,7 +227,6 @@ def weighted(weights: Iterable[tuple[int, Fraction]], rows: Sequence[Form]) -> F
 
 
 def settings(bits: list[int]) -> Iterator[dict[int, int]]:
-    """All settings of some bits."""
     for values in product((0, 1), repeat=len(bits)):
         yield dict(zip(bits, values, strict=True))
 

@@ -45,7 +45,7 @@ from punchcard.transformer.weights import Weights
 
 
 class Proof:
-    """The claims about one machine. `run` raises `Failed` at the first that does not hold; `part` is where it stands.
+    """The claims about one machine. `run` raises `Failed` at the first that does not hold; `part` says how far it is.
 
     `only` names cases: then the others are left out, and what is shown holds for cards of these cases.
     """

@@ -37,7 +37,6 @@ class Relus:
         self._products: dict[object, Form] = {}
 
     def is_integer(self, form: Form) -> Term:
-        """Whether the form is an integer."""
         if form.is_whole:
             return z3.BoolVal(True)
         scale = unit([form, Form(ONE)])

@@ -135,8 +135,8 @@ def check_entries(entries: int, what: str) -> None:
 def _parts(value: object) -> Iterator[tuple[int, int, int]]:
     """The entries of a value and of all that is inside it, the bits of integers, and how deep it is.
 
-    A list that is there twice counts twice, and an empty one as an entry. The depth is told on the way in: a list that holds
-    itself is refused too.
+    A list that is there twice counts twice, and an empty one as an entry. The depth is checked on the way in: a list
+    that holds itself is refused too.
     """
     ahead = [iter((value,))]
     while ahead:

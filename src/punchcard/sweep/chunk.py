@@ -57,7 +57,6 @@ def run_chunk(work: str, jobs: Sequence[Any], limit: float) -> list[dict[str, An
 
 
 def run_job(function: Callable[[Job], dict[str, Any]], job: Job, limit: float) -> dict[str, Any]:
-    """One job."""
     began = time.perf_counter()
     try:
         with time_limit(limit):

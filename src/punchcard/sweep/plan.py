@@ -135,7 +135,7 @@ class Sweep:
 
     @cached_property
     def jobs(self) -> list[SweepJob]:
-        """All jobs, each once: those of one machine stand together."""
+        """All jobs, each once: those of one machine follow each other."""
         found: dict[str, SweepJob] = {}
         changes = [change for some in self.changes for change in some.made] or [Change()]
         for build in self.builds:

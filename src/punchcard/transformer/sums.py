@@ -205,7 +205,6 @@ class LayerSums:
         return Bounds(low, high, *self._attended_grid(card), card.eps)
 
     def units(self, attended: Bounds) -> HiddenUnits:
-        """The hidden units."""
         with np.errstate(over="ignore", invalid="ignore"):
             totals = self.w1.totals(attended.size).max(axis=1) + np.abs(self.b1)
             high = self.w1.ends(attended.low, attended.high)[1] + self.b1[:, None]

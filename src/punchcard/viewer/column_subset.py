@@ -161,7 +161,6 @@ class ColumnSubset:
         self._card = card
 
     def _rows(self, card: Card, rows: Columns) -> AnyArray:
-        """Some rows of all columns."""
         if not isinstance(card, PackedCard):
             return entries_of(card)[rows]
         found = np.zeros((len(rows), self.layout.columns), FORMATS[card.dtype].array)

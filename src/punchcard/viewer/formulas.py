@@ -40,7 +40,6 @@ class Formulas:
         return self._worded[layer]
 
     def layer(self, layer: int) -> FormulasReply:
-        """All formulas of a layer."""
         worded = self.worded(layer)
         temperatures = self._machine.weights.layers[layer].temperature
         each_head = enumerate(zip(self.parts[layer].heads, temperatures, strict=True))

@@ -43,7 +43,6 @@ KINDS = {".subleq": ("subleq", "SUBLEQ"), ".asq": ("asq", "asq"), ".bf": ("brain
 
 
 def gallery_file(name: str) -> bytes:
-    """A file of the gallery."""
     return resources.files("punchcard.viewer").joinpath("gallery").joinpath(name).read_bytes()
 
 

@@ -358,7 +358,6 @@ class Session:
                 "before": encoded(before[:, None]), "after": encoded(after[:, None]), "formulas": formulas, "host": host}
 
     def formulas(self, layer: int) -> FormulasReply:
-        """The formulas of a layer."""
         self._loop(0, layer)
         return self.formula_texts.layer(layer)
 

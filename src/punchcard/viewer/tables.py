@@ -23,6 +23,7 @@ MOST = 16
 """Values of a program that are shown."""
 MOST_OUTPUT = 400
 """Characters of an output that is shown."""
+MOST_CARD_COLUMNS = 32
 ALIGNED = "style='text-align:left;vertical-align:top'"
 WIDE, HIGH, GAP, LEFT, TOP, BELOW = 22, 5, 8, 120, 30, 84
 """Pixels: of a column and a row, between two regions, and around the card for names."""
@@ -82,9 +83,9 @@ def table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 # The card, without matplotlib
 
 
-def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None = None, columns: int = 32) -> str:
+def card_svg(layout: Layout, card: Card, *, names: Callable[[int], str] | None = None) -> str:
     """A cream card with the names of its blocks, regions and columns: +1 is a punched mark, -1 a faint dash."""
-    shown = excerpt(layout, card, most=columns)
+    shown = excerpt(layout, card, most=MOST_CARD_COLUMNS)
     lefts, right = {}, float(LEFT)
     for group in shown.groups:
         lefts[group.region.name] = right

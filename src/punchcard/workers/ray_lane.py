@@ -34,7 +34,6 @@ class Actor:
         return True
 
     def call(self, function: Callable[..., Value], arguments: tuple[Any, ...]) -> Value:
-        """The value of a call."""
         return function(*arguments)
 
 

@@ -54,7 +54,7 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 class CompiledModel:
     """Code and tables for a model and all cards with the same static rows.
 
-    `digest`: that of the weights, if it is known. `count` is told what is compiled.
+    `digest`: that of the weights, if it is known. `count` is called with what is compiled.
     """
 
     def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None,

@@ -10,8 +10,8 @@ from punchcard.errors import ProgramError
 from punchcard.export.folder import events, pattern_places
 from punchcard.language_models.fusion.embedding import BYTES, HEIGHT, STEP
 from punchcard.language_models.fusion.skill import TOKENS, Skill
+from punchcard.machines.riscv.languages.options import LEAST_STACK
 from punchcard.machines.riscv.machine import RiscvMachine
-from punchcard.machines.riscv.program import LEAST_STACK
 from punchcard.transformer.weights import active_columns
 
 LEAST_MEMORY, MOST_MEMORY = 1 << 11, 1 << 16

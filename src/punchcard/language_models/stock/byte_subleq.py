@@ -24,9 +24,9 @@ from punchcard.language_models.stock.decoder import (
     ContextHead,
     DecoderLayer,
     StockDecoder,
-    columns,
+    embedding,
+    families,
     number_bits,
-    signs,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, set_bits
@@ -97,9 +97,7 @@ def pointer_size(sizes: SubleqByteText) -> int:
 
 
 def _families(sizes: SubleqByteText) -> tuple[AnyArray, AnyArray]:
-    """For each token its family, and its number in it."""
-    counts = (sizes.instructions, sizes.memory, sizes.operands, *[1 << BYTE] * sizes.places, 1)
-    return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+    return families((sizes.instructions, sizes.memory, sizes.operands, *[1 << BYTE] * sizes.places, 1))
 
 
 def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, n: int, m: int) -> Array:
@@ -108,17 +106,13 @@ def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, n: i
     is_byte, is_last = (place >= 0) & (place < k), place == k - 1
     is_address = family == ADDRESS
     middle = is_byte & ~is_last
-    flags = {"label": family == LABEL, "address": is_address, "operand": family == OPERANDS, "byte": is_byte,
-             "middle": middle, "last": is_last, "halt": place == k, "zero": is_byte & (numbers == 0),
-             "sign": is_last & (numbers >= HALF), "asks": is_address | middle,
-             **{f"then{i}": is_address if i == 0 else place == i - 1 for i in range(k)}}
-    found = columns(layout, len(family), {
-        **{name: signs(truth)[:, None] for name, truth in flags.items()},
+    return embedding(layout, positions.blocks(), {
+        "label": family == LABEL, "address": is_address, "operand": family == OPERANDS, "byte": is_byte,
+        "middle": middle, "last": is_last, "halt": place == k, "zero": is_byte & (numbers == 0),
+        "sign": is_last & (numbers >= HALF), "asks": is_address | middle,
+        **{f"then{i}": is_address if i == 0 else place == i - 1 for i in range(k)},
         "own": number_bits(numbers, n), "next": number_bits(numbers + 1, n),
         "place": number_bits(np.where(is_byte, place, 0), m), "want": number_bits(np.where(middle, place + 1, 0), m)})
-    for block in positions.blocks():
-        found[:, layout.rows(block.name)] = 0.0
-    return found
 
 
 def _readout(sizes: SubleqByteText, layout: Layout, n: int) -> Array:

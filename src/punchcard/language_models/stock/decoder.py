@@ -95,13 +95,22 @@ def number_bits(numbers: AnyArray, size: int) -> Array:
     return signs(numbers[:, None] >> np.arange(size) & 1)
 
 
-def columns(layout: Layout, count: int, values: Mapping[str, Array], blank: float = -1.0) -> Array:
-    """So many columns, one a row of the result: these bits by the names of their rows, 1 in `one`, and blank elsewhere."""
-    found = np.full((count, layout.width), blank)
-    if blank:
-        found[:, layout.rows(ONE)] = 1.0
-    for name, bits in values.items():
-        found[:, layout.rows(name)] = bits
+def families(counts: Sequence[int]) -> tuple[AnyArray, AnyArray]:
+    """Of a vocabulary with so many tokens of each family: for each token its family, and its number in it."""
+    return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+
+
+def embedding(layout: Layout, positional: Sequence[RowBlock], bits: Mapping[str, AnyArray]) -> Array:
+    """A row for each token: these bits by the names of their rows, 1 in `one`, 0 where its position sets bits, else blank.
+
+    A flag is given as a truth for each token.
+    """
+    found = np.full((len(next(iter(bits.values()))), layout.width), -1.0)
+    found[:, layout.rows(ONE)] = 1.0
+    for name, values in bits.items():
+        found[:, layout.rows(name)] = signs(values)[:, None] if values.dtype == bool else values
+    for block in positional:
+        found[:, layout.rows(block.name)] = 0.0
     return found
 
 

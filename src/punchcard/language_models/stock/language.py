@@ -72,7 +72,6 @@ class Words:
         return _integer(word[1:], word, range(self.addresses), f"addresses are @0 to @{self.addresses - 1}")
 
     def number(self, word: str) -> int:
-        """A number."""
         half = 1 << self.word_bits - 1
         return _integer(word, word, range(-half, half), f"numbers are {-half} to {half - 1}")
 
@@ -183,11 +182,9 @@ class SubleqText:
         return self.words.number(words[0])
 
     def operand_word(self, operand: int) -> str:
-        """The word of an operand."""
         return str(operand)
 
     def operand_of(self, word: str) -> int:
-        """The operand of a word."""
         return self.words.number(word)
 
     def decoder(self, positions: Positions) -> StockDecoder:

@@ -24,9 +24,9 @@ from punchcard.language_models.stock.decoder import (
     ContextHead,
     DecoderLayer,
     StockDecoder,
-    columns,
+    embedding,
+    families,
     number_bits,
-    signs,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers
@@ -35,12 +35,14 @@ from punchcard.language_models.stock.positions import Positions
 from punchcard.transformer.build import assign
 from punchcard.transformer.expression import Array, rows, stack
 
+FAMILIES = ("label", "address", "number", "halt")
+
 
 def decoder(sizes: SubleqText, positions: Positions) -> StockDecoder:
     """The decoder of these sizes."""
     n = sizes.word_bits
     layout = stream_layout({
-        "label": 1, "address": 1, "number": 1, "halt": 1, "own": n, "next": n, "low": 1,  # what the token is
+        **dict.fromkeys(FAMILIES, 1), "own": n, "next": n, "low": 1,                       # what the token is
         "pc": n, "following": n, "key": n, "value": 1, "a": 1, "b": 1, "c": 1,             # layer 1
         "operand": n, "stop": 1, "x": n, "y": n, "carry": max(1, len(chunks(n)) - 1), "out": n,
     }, positions.blocks(), positions.count)
@@ -72,21 +74,15 @@ def decoder(sizes: SubleqText, positions: Positions) -> StockDecoder:
 
 
 def _families(sizes: SubleqText) -> tuple[AnyArray, AnyArray]:
-    """For each token its family (0 label, 1 address, 2 number, 3 halt), and its number in it."""
-    counts = (sizes.instructions, sizes.memory, 1 << sizes.word_bits, 1)
-    return np.repeat(np.arange(4), counts), np.concatenate([np.arange(count) for count in counts])
+    return families((sizes.instructions, sizes.memory, 1 << sizes.word_bits, 1))
 
 
 def _embedding(sizes: SubleqText, layout: Layout, positions: Positions) -> Array:
     family, number = _families(sizes)
     signed = number - (number >> sizes.word_bits - 1 << sizes.word_bits)
-    found = columns(layout, len(family), {
-        **{name: signs(family == i)[:, None] for i, name in enumerate(("label", "address", "number", "halt"))},
-        "own": number_bits(number, sizes.word_bits), "next": number_bits(number + 1, sizes.word_bits),
-        "low": signs(signed <= 0)[:, None]})
-    for block in positions.blocks():
-        found[:, layout.rows(block.name)] = 0.0
-    return found
+    return embedding(layout, positions.blocks(), {
+        **{name: family == i for i, name in enumerate(FAMILIES)},
+        "own": number_bits(number, sizes.word_bits), "next": number_bits(number + 1, sizes.word_bits), "low": signed <= 0})
 
 
 def _readout(sizes: SubleqText, layout: Layout) -> Array:

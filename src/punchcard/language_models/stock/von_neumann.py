@@ -22,9 +22,9 @@ from punchcard.language_models.stock.decoder import (
     ContextHead,
     DecoderLayer,
     StockDecoder,
-    columns,
+    embedding,
+    families,
     number_bits,
-    signs,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers, set_bits
@@ -88,9 +88,7 @@ def decoder(sizes: VonNeumannText, positions: Positions) -> StockDecoder:
 
 
 def _families(sizes: VonNeumannText) -> tuple[AnyArray, AnyArray]:
-    """For each token its family, and its number in it."""
-    counts = (sizes.memory, sizes.memory, 1 << sizes.word_bits, 1, 256, sizes.inputs + 2, sizes.inputs + 1, 1)
-    return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+    return families((sizes.memory, sizes.memory, 1 << sizes.word_bits, 1, 256, sizes.inputs + 2, sizes.inputs + 1, 1))
 
 
 def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions) -> Array:
@@ -98,14 +96,10 @@ def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions) -> A
     family, number = _families(sizes)
     n, is_count = sizes.word_bits, family == FAMILIES.index("count")
     signed = number - (number >> n - 1 << n)
-    found = columns(layout, len(family), {
-        **{name: signs(family == i)[:, None] for i, name in enumerate(FAMILIES)},
-        "asks": signs(np.isin(family, [0, 5]))[:, None], "ends": signs(np.isin(family, [2, 4]))[:, None],
-        "own": number_bits(number - is_count, n), **{f"own{k}": number_bits(number + k, n) for k in (1, 2, 3)},
-        "low": signs(signed <= 0)[:, None]})
-    for block in positions.blocks():
-        found[:, layout.rows(block.name)] = 0.0
-    return found
+    return embedding(layout, positions.blocks(), {
+        **{name: family == i for i, name in enumerate(FAMILIES)},
+        "asks": np.isin(family, [0, 5]), "ends": np.isin(family, [2, 4]), "low": signed <= 0,
+        "own": number_bits(number - is_count, n), **{f"own{k}": number_bits(number + k, n) for k in (1, 2, 3)}})
 
 
 def _readout(sizes: VonNeumannText, layout: Layout) -> Array:

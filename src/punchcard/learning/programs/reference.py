@@ -52,7 +52,7 @@ def descend(
 ) -> Reference:
     """Gradient descent point by point, or with `at_once` by the sum over all points after each epoch.
 
-    `progress` is told now and then how many epochs are finished.
+    `progress` is called now and then with the number of finished epochs.
     """
     seen = Largest()
     seen.see(features, labels, np.array(rate), *weights.values())

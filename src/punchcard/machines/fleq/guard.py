@@ -25,6 +25,12 @@ MOST_TOLERANCE = 3 / 64
 the grid that flags are rounded to (`designs.base.flag_grid`), which is 1/64 at most."""
 
 
+def unexplained(what: str, engine: str) -> PunchcardError:
+    """The error of a run that went wrong, where the guard finds nothing wrong in any loop of it."""
+    return PunchcardError(f"{what}, but loop by loop no instruction breaks a promise: engine {engine!r} gives another card "
+                          "when it is watched")
+
+
 class Guard:
     """Follows a run; `before` is the state that the last loop began with, `pointers` those of its instruction.
 
@@ -46,7 +52,7 @@ class Guard:
         self._next = design.instruction(card, self.state.program_counter)
 
     def watch(self, loop: int, card: Card) -> None:
-        """Check one loop. Nothing of the card is kept but copies, so an engine may hand out its own."""
+        """Check one loop. Nothing of the card is kept but copies, so an engine may pass its own."""
         self.loop = loop
         self.before, memory = self.state, self.design.memory(card)
         number = self.before.program_counter
@@ -177,8 +183,7 @@ class PartGuard:
             good, bad = (good, middle) if self._broken(middle.raw_card) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
             self.again(start, end.loops, True)
-        raise PunchcardError(f"in loops {good.loops + 1} to {bad.loops} {found}, but loop by loop no instruction breaks a "
-                             f"promise: engine {mark.engine!r} gives another card when it is watched")
+        raise unexplained(f"in loops {good.loops + 1} to {bad.loops} {found}", mark.engine)
 
     def _broken(self, card: Card) -> str | None:
         """What is wrong with a card, in words."""

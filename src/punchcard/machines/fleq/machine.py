@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from punchcard.arguments import checked
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.formats import FormatName
 from punchcard.card.layout import Card, Cards
-from punchcard.engines import Watch
+from punchcard.engines import NoCopyWatch, Watch
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, did_you_mean
 from punchcard.machines.base import AsPrecision, Machine
 from punchcard.machines.comparison import Check
@@ -184,13 +184,17 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         undoes between two checks is not noticed (see `PartGuard`).
         """
         if every_loop:
-            return Guard(self.design, program, begin.raw_card).watch, ()
+            return self._watching(program, begin), ()
 
         def made_again(mark: Mark, loops: int, guarded: bool) -> Mark:
-            return again(mark, loops, Guard(self.design, program, mark.raw_card).watch if guarded else None)
+            return again(mark, loops, self._watching(program, mark) if guarded else None)
 
         punched = self.pack(program) if begin.loops else begin.raw_card
         return None, [PeriodicAction(LOOK_EVERY, PartGuard(Guard(self.design, program, punched), begin, made_again).look)]
+
+    def _watching(self, program: FleqProgram, mark: Mark) -> Watch:
+        """A guard from a mark on. It keeps nothing of the card, so an engine need not copy it."""
+        return NoCopyWatch(Guard(self.design, program, mark.raw_card).watch)
 
     def unchecked(self, program: FleqProgram, loops: int) -> tuple[str, ...]:
         return unchecked(program, loops)
@@ -207,7 +211,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             memory[:, program.columns + column] = self._pointer_constant(update)
         padded = [*program.instructions, *[None] * (sizes.instructions - len(program.instructions))]
         fields = [self._fields(instruction, number, program, constants) for number, instruction in enumerate(padded)]
-        parts = [encode_unsigned([of_one.get(name, 0) for of_one in fields], bits)
+        parts = [encode_bits([of_one.get(name, 0) for of_one in fields], bits)
                  for name, bits in sizes.instruction_parts().items()]
         code = np.zeros((sizes.data_rows, sizes.instructions))
         code[: sizes.instruction_rows] = np.concatenate(parts)
@@ -221,7 +225,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
             column[rows] = 1.0
         else:
             base = self.sizes.instruction_column if update.field == "p" else self.sizes.memory_column
-            column[rows] = encode_unsigned(base + update.value, self.sizes.pointer_bits)[:, 0]
+            column[rows] = encode_bits(base + update.value, self.sizes.pointer_bits)[:, 0]
         return column
 
     def _fields(

@@ -31,6 +31,7 @@ from punchcard.machines.interpreter import Interpreter
 
 MARGIN = 1e-6
 """A value that an interpreter computes may be this much larger, relatively, on the machine."""
+MOST_DRY_STEPS = 100_000
 
 
 class FleqInterpreter(Interpreter[FleqState]):
@@ -141,11 +142,11 @@ class DryRun:
     steps: int
 
 
-def dry_run(program: FleqProgram, max_steps: int = 100_000) -> DryRun:
+def dry_run(program: FleqProgram) -> DryRun:
     """Run a program before the machine does, whatever its range, to learn how large values get."""
     interpreter = FleqInterpreter(program, check_range=False)
     given = largest = float(np.abs(interpreter.memory).max())
-    while not interpreter.halted and interpreter.steps < max_steps:
+    while not interpreter.halted and interpreter.steps < MOST_DRY_STEPS:
         interpreter.step()
         largest = max(largest, float(np.abs(interpreter.memory).max()))
         if not math.isfinite(largest):

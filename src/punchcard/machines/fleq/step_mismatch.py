@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Card
 from punchcard.errors import PunchcardError
 from punchcard.machines.fleq.functions import Shape, ShapeMismatch
@@ -53,7 +53,7 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
     following = has["p"] if flag <= 0 else sizes.instruction_column + min(at + 1, sizes.instructions - 1)
     for rows, wanted in (("program_counter", following), ("halted", has["halt"])):
         entries = layout.array(after, rows, "scratchpad")
-        if not (entries == encode_unsigned(wanted, len(entries))).all():
+        if not (entries == encode_bits(wanted, len(entries))).all():
             yield rows, name, str(wanted), _told(entries[:, 0])
 
 

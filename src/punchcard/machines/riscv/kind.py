@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from punchcard.lazy import call_name
 from punchcard.machines.kind import Kind, Language, Option, Timing
-from punchcard.machines.riscv.languages import c, disassembler, elf, flat, intel_hex, preprocessed
-from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.languages.options import C_OPTIONS, ELF_MAGIC, REFUSED
 from punchcard.machines.source import parse_integer
 
 DESIGNS = ("three-layer", "two-layer")
 
 RISCV = Kind(
-    "riscv", "RV32I: C programs, with system calls", RiscvProgram,
+    "riscv", "RV32I: C programs, with system calls", "punchcard.machines.riscv.program:RiscvProgram",
     languages=(
-        Language("RISC-V assembly", (".s",), preprocessed.assemble, takes=("base", "folder")),
-        Language("RISC-V executable", (".elf",), elf.load, takes=("base", "privileged"), binary=True, magic=elf.MAGIC),
-        Language("C", (".c",), c.assemble, options=c.OPTIONS, takes=("base", "folder", "memory")),
-        Language("Intel hex", (".hex", ".ihex"), intel_hex.assemble, takes=("base",)),
-        Language("flat binary", (".bin",), flat.load, takes=("base",), binary=True),
+        Language("RISC-V assembly", (".s",), partial(call_name, "punchcard.machines.riscv.languages.preprocessed:assemble"),
+                 takes=("base", "folder")),
+        Language("RISC-V executable", (".elf",), partial(call_name, "punchcard.machines.riscv.languages.elf:load"),
+                 takes=("base", "privileged"), binary=True, magic=ELF_MAGIC),
+        Language("C", (".c",), partial(call_name, "punchcard.machines.riscv.languages.c:assemble"), options=C_OPTIONS,
+                 takes=("base", "folder", "memory")),
+        Language("Intel hex", (".hex", ".ihex"), partial(call_name, "punchcard.machines.riscv.languages.intel_hex:assemble"),
+                 takes=("base",)),
+        Language("flat binary", (".bin",), partial(call_name, "punchcard.machines.riscv.languages.flat:load"),
+                 takes=("base",), binary=True),
     ),
-    disassemble=disassembler.disassemble,
-    writers={".elf": elf.write, ".hex": intel_hex.write, ".bin": flat.write},
+    disassemble=partial(call_name, "punchcard.machines.riscv.languages.disassembler:disassemble"),
+    writers={".elf": partial(call_name, "punchcard.machines.riscv.languages.elf:write"),
+             ".hex": partial(call_name, "punchcard.machines.riscv.languages.intel_hex:write"),
+             ".bin": partial(call_name, "punchcard.machines.riscv.languages.flat:write")},
     options=(
         Option("memory", "memory words of the machine", least=1),
         Option("base", "address of the memory's first word"),
@@ -31,7 +40,7 @@ RISCV = Kind(
     timing=Timing("RISC-V, one thread: a sieve of primes; python translates blocks of the program first",
                   "punchcard.machines.riscv.workloads:workloads", columns=(163, 4131, 65571), designs=DESIGNS,
                   quick="three-layer"),
-    refused=c.REFUSED,
+    refused=REFUSED,
     arguments=True,
     machine="punchcard.machines.riscv.machine:RiscvMachine",
     variation="punchcard.machines.riscv.variation:RiscvVariation",

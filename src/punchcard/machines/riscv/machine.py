@@ -48,6 +48,7 @@ from punchcard.machines.riscv.loop_differences import (
 )
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter, RiscvState
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter, PrivilegedState
+from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
 from punchcard.machines.riscv.program import DEFAULT_MEMORY, END_OF_ADDRESSES, RiscvProgram, Segment, SourceLine
 from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.riscv.system.bus import Bus
@@ -197,10 +198,10 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
     def result(
-        self, program: RiscvProgram | None, course: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
+        self, program: RiscvProgram | None, outcome: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
     ) -> Result[RiscvState]:
         """An instruction that was refused in the last loop does not count."""
-        found = super().result(program, course, begin, host, seen)
+        found = super().result(program, outcome, begin, host, seen)
         if self.sizes.privileged:
             return found
         refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
@@ -214,11 +215,13 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         interpreter = LaggingInterpreter if self.design.lags else RiscvInterpreter
         return interpreter(program, self.sizes.memory, calls, multiply=self.sizes.multiply)
 
-    def quickest(self, program: RiscvProgram) -> QuickRiscv:
-        return QuickRiscv(program, self.sizes.memory, multiply=self.sizes.multiply)
+    def quickest(self, program: RiscvProgram) -> RiscvInterpreter:
+        interpreter = PrivilegedInterpreter if self.sizes.privileged else QuickRiscv
+        return interpreter(program, self.sizes.memory, multiply=self.sizes.multiply)
 
-    def in_c(self, program: RiscvProgram) -> RiscvInC:
-        return RiscvInC(program, self.sizes.memory, multiply=self.sizes.multiply)
+    def in_c(self, program: RiscvProgram) -> RiscvInterpreter:
+        interpreter = PrivilegedInC if self.sizes.privileged else RiscvInC
+        return interpreter(program, self.sizes.memory, multiply=self.sizes.multiply)
 
     def differences(self, program: RiscvProgram, card: Card, oracle: Interpreter[RiscvState]) -> list[str]:
         """As arrays: a memory of 65,536 words is compared after every loop (see `RiscvLoopDifferences`)."""

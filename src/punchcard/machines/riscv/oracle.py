@@ -103,7 +103,6 @@ class InstructionFunctions(NamedTuple):
 
 @cache
 def functions_of(name: str) -> InstructionFunctions:
-    """The instruction with this name."""
     outcome = isa.BY_NAME[name].semantics(OPERANDS)
     results, updates = ([] if word is None else [word] for word in (outcome.result, outcome.update))
     return InstructionFunctions(*(python_function(NAMES, words)

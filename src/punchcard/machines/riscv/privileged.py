@@ -33,7 +33,7 @@ class Bus(Protocol):
         """Whether the machine is "on": an access may switch it off, or ask for a new start."""
 
     def serve(self, word: int, guest: Guest) -> int | None:
-        """Do the access of an instruction: what rd becomes, or 0 for a store. None: it is refused, and the program traps."""
+        """Do the access of an instruction: what rd becomes, or 0 for a store; or None if it is refused: a trap."""
 
     def switches(self, word: int, guest: Guest) -> bool:
         """Whether the access of an instruction would end the run. Nothing is changed."""
@@ -114,7 +114,7 @@ def csr_functions(number: int, multiply: bool) -> tuple[Callable[[Rows], int], C
 class PrivilegedInterpreter(RiscvInterpreter):
     """Executes a program with traps, from machine mode on. It halts when the bus switches it off, or it writes to `tohost`.
 
-    word        the instruction of the next step, fetched at the end of the one before. None: it would be outside the memory
+    word        the instruction of the next step, fetched at the end of the one before; None if it is outside the memory
     requested   whether the last step asks the bus. The bus answers with the next step, or before, by `serve`
     trapped     the cause of the trap that the last step has taken, or None
     """

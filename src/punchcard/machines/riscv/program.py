@@ -17,6 +17,7 @@ from punchcard.formatting import plural
 from punchcard.machines.riscv import argument_vector
 from punchcard.machines.riscv.argument_vector import STACK_ALIGNMENT, aligned
 from punchcard.machines.riscv.isa import MASK, REGISTERS, WORD_BYTES
+from punchcard.machines.riscv.languages.options import LEAST_STACK
 
 if TYPE_CHECKING:
     SourceLines: TypeAlias = Mapping[int, "SourceLine"]
@@ -30,7 +31,6 @@ PAGE = 1 << 12
 STACK_POINTER, ARGUMENT_VECTOR = 2, 11
 TO_HOST = "tohost"
 """The symbol of a word by which a program on a machine with traps ends its run: 1 is success, 2 n + 1 the status n."""
-LEAST_STACK = 1024
 """Bytes for a stack, without which the end of the memory is not the place for it."""
 
 

@@ -50,8 +50,8 @@ AT_BYTES = replace(OPERANDS, address=ZERO)
 class InstructionOutcome:
     """What an instruction comes to.
 
-    result   goes to the register rd, or for a store to the word of the memory that the address is in. None: it has no result
-    update   what the memory's word becomes, or for a csr instruction the control register. None: it has no second result
+    result   goes to the register rd, or for a store to the word of the memory that the address is in; None if there is none
+    update   what the memory's word becomes, or for a csr instruction the control register; None if nothing
     taken    whether it goes on at the target, and not at the next instruction
     """
 

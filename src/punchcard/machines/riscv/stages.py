@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 from punchcard.card.facts import ColumnWords, Fact
@@ -54,10 +53,7 @@ class ThreeLayerStages:
         self.sizes, self.layout, self.layers = sizes, layout, layers
         self._cases = instruction_cases(sizes)
         self.middle = middle(layout, sizes, ("fetched",), [
-            facts.aligned_fact(), facts.aligned_fact("next", facts.is_fault),
-            Fact("scratchpad", partial(facts.goes_to_a_cell, "goal"),
-                 "the result goes to a word, to a register but x0, or to the sink"),
-            facts.lost_fact("goal")])
+            facts.aligned_fact(), facts.aligned_fact("next", facts.is_fault), facts.result_fact(), facts.lost_fact("goal")])
 
     @property
     def stages(self) -> tuple[Stage, ...]:

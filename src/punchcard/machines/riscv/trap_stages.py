@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 
 from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout
@@ -271,9 +271,7 @@ class PrivilegedStages:
             return column["called"].equals(column["mie.software"] & column["mip.software"])
 
         self.middle = middle(layout, sizes, ("fetched",), [
-            facts.aligned_fact(), facts.aligned_fact("next"),
-            Fact("scratchpad", partial(facts.goes_to_a_cell, "goal"),
-                 "the result goes to a word, to a register but x0, or to the sink"),
+            facts.aligned_fact(), facts.aligned_fact("next"), facts.result_fact(),
             Fact("scratchpad", is_due, "due.now: the low half of mtime is not below that of mtimecmp"),
             Fact("scratchpad", is_called, "called: a software interrupt is pending that mie has")])
 

@@ -10,12 +10,12 @@ from punchcard.lazy import call_name
 from punchcard.machines.kind import Kind, Language, Option, Timing
 from punchcard.machines.source import parse_integer
 from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
-from punchcard.machines.von_neumann.languages import brainfuck, images
-from punchcard.machines.von_neumann.languages.asq import assembler as asq
-from punchcard.machines.von_neumann.languages.asq import writer
-from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
+from punchcard.machines.von_neumann.languages.options import CELLS, ENDS_OF_INPUT, IMAGE_EXTENSIONS, MAX_CELLS
 
 DESIGNS = ("two-layer",)
+
+disassemble = partial(call_name, "punchcard.machines.von_neumann.languages.asq.writer:disassemble")
+write_words = partial(call_name, "punchcard.machines.von_neumann.languages.images:write")
 
 
 def resolve(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -27,11 +27,15 @@ def resolve(given: Mapping[str, Any]) -> Mapping[str, Any]:
 VON_NEUMANN = Kind(
     "von-neumann", "SUBLEQ with one memory for code and data, input and output", Image,
     languages=(
-        Language("SUBLEQ assembly, one memory", (".asq",), asq.assemble, takes=("word_bits", "dialect")),
-        Language("memory image, decimal words", images.EXTENSIONS, images.parse, takes=("word_bits", "memory", "dialect")),
-        Language("Brainfuck", (".bf",), brainfuck.assemble, options=(
-            Option("cells", "size of a cell", str, choices=brainfuck.CELLS),
-            Option("eof", "what `,` stores at the end of the input", str, choices=brainfuck.ENDS_OF_INPUT),
+        Language("SUBLEQ assembly, one memory", (".asq",),
+                 partial(call_name, "punchcard.machines.von_neumann.languages.asq.assembler:assemble"),
+                 takes=("word_bits", "dialect")),
+        Language("memory image, decimal words", IMAGE_EXTENSIONS,
+                 partial(call_name, "punchcard.machines.von_neumann.languages.images:parse"),
+                 takes=("word_bits", "memory", "dialect")),
+        Language("Brainfuck", (".bf",), partial(call_name, "punchcard.machines.von_neumann.languages.brainfuck:assemble"), (
+            Option("cells", "size of a cell", str, choices=CELLS),
+            Option("eof", "what `,` stores at the end of the input", str, choices=ENDS_OF_INPUT),
             Option("tape", "number of cells of the tape", least=1, most=MAX_CELLS),
         ), takes=("word_bits", "memory", "dialect")),
         Language("Python (integers)", (".py",), partial(call_name, "punchcard.python.files:assemble"), options=(
@@ -40,10 +44,9 @@ VON_NEUMANN = Kind(
         ), takes=("word_bits", "memory"), owns=partial(call_name, "punchcard.python.files:is_for_integers"),
             sizes_itself=True),
     ),
-    disassemble=writer.disassemble,
-    write=lambda image: image.listing or images.write(image),
-    writers={".asq": lambda image: image.listing or writer.disassemble(image),
-             **dict.fromkeys(images.EXTENSIONS, images.write)},
+    disassemble=disassemble,
+    write=lambda image: image.listing or write_words(image),
+    writers={".asq": lambda image: image.listing or disassemble(image), **dict.fromkeys(IMAGE_EXTENSIONS, write_words)},
     options=(
         Option("word_bits", "bits of a word", flag="--bits"),
         Option("memory", "memory cells of the machine", least=1),

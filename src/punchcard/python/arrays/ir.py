@@ -24,8 +24,6 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A place in the source."""
-
     source: FunctionSource = field(repr=False)
     node: ast.AST = field(repr=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar, cast
 
@@ -60,6 +60,13 @@ class KeyHelp(ModalScreen[None]):
         self.dismiss()
 
 
+MOVES: Mapping[str, Callable[[Debugger], None]] = {
+    "step": Debugger.step, "back": Debugger.back, "layer": Debugger.next_layer, "half": Debugger.half,
+    "half back": partial(Debugger.half, forward=False),
+}
+CHOICES: Mapping[str, Callable[[Debugger], None]] = {"head": Debugger.next_head, "layer": Debugger.choose_next_layer}
+
+
 class DebugApp(App[None]):
     """One screen. Every key is in the footer, and nothing needs a mouse."""
 
@@ -84,12 +91,12 @@ class DebugApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         # How to leave, and where all keys are, come before what a narrow terminal cuts off.
         ("s", "go('step')", "step"), ("b", "go('back')", "back"), ("q", "quit", "quit"), ("question_mark", "keys", "keys"),
-        ("l", "go('next_layer')", "layer"), ("full_stop", "go('half', True)", "half"),
-        Binding("comma", "go('half', False)", "half back", show=False), ("t", "breakpoint", "breakpoint"),
+        ("l", "go('layer')", "layer"), ("full_stop", "go('half')", "half"),
+        Binding("comma", "go('half back')", "half back", show=False), ("t", "breakpoint", "breakpoint"),
         ("r", "seek('breakpoint')", "run"),
         ("e", "seek('halt')", "to the end"), ("j", "seek('branch')", "branch"), ("p", "seek('port')", "port"),
         ("w", "ask('watch')", "watch"), ("c", "seek('change')", "change"), ("g", "ask('loop')", "go to loop"),
-        ("h", "choose('next_head')", "head"), Binding("H", "choose('choose_next_layer')", "its layer", show=False),
+        ("h", "choose('head')", "head"), Binding("H", "choose('layer')", "its layer", show=False),
         Binding("escape", "stop", "stop", show=False),
     ]
 
@@ -190,13 +197,13 @@ class DebugApp(App[None]):
     def action_keys(self) -> None:
         self.push_screen(KeyHelp())
 
-    def action_go(self, move: str, *given: bool) -> None:
-        """One of the debugger's moves."""
-        self._do(partial(getattr(self.debugger, move), *given))
+    def action_go(self, move: str) -> None:
+        """One of `MOVES`."""
+        self._do(partial(MOVES[move], self.debugger))
 
     def action_choose(self, what: str) -> None:
-        """Another head, without moving."""
-        getattr(self.debugger, what)()
+        """Another head, without moving: one of `CHOICES`."""
+        CHOICES[what](self.debugger)
         self._show_attention()
 
     def action_breakpoint(self) -> None:

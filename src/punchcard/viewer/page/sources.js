@@ -293,7 +293,7 @@ class Computed extends Inside {
     return card;
   }
 
-  /** What stands on the card at the beginning of a loop, beside what was written down for it. */
+  /** What is on the card at the beginning of a loop, beside what was written down for it. */
   fact(loop) {
     const { counter, program } = this.data.about;
     const card = this.card(2 * this.layers * loop);

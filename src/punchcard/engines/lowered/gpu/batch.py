@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -122,13 +122,15 @@ class GpuBatch:
         made_for = repr((sorted(self._parts.cases), self.strips, shape, patterns)).encode()
         return self.device.compile([*self.compiled_model.names, made_for], build)
 
-    def run(self, loops: int, until: Sequence[Pattern] = (), *, progress: BatchProgress | None = None,
-            interrupted: Callable[[], bool] | None = None) -> BatchProgress:
-        """Make up to `loops` loops on every machine, each until a pattern is on its card. `progress`: a run to continue."""
-        if tuple(until) != self._until:
-            self.prepare(until)
-        progress = progress or BatchProgress.begin(len(self._cards))
-        while self._advance(loops, progress, interrupted):
+    def run(self, loops: int, controls: Controls = NO_CONTROLS, *, begin: BatchProgress | None = None) -> BatchProgress:
+        """Make up to `loops` loops on every machine, each until a pattern of `controls.until` is on its card.
+
+        `begin`: the run to continue, which is changed. The controls are asked between two launches.
+        """
+        if controls.patterns != self._until:
+            self.prepare(controls.patterns)
+        progress = begin or BatchProgress.begin(len(self._cards))
+        while self._advance(loops, progress, controls):
             if self._learn(progress):
                 continue
             failed = np.flatnonzero(progress.declined)
@@ -204,7 +206,7 @@ class GpuBatch:
         progress.recovered += 1
         return True
 
-    def _advance(self, loops: int, progress: BatchProgress, interrupted: Callable[[], bool] | None) -> bool:
+    def _advance(self, loops: int, progress: BatchProgress, controls: Controls) -> bool:
         """Launch until every machine has stopped; False if interrupted."""
         made, status, threads = progress.loops, progress.status, self.shape.threads
         data, states = self._bring()
@@ -223,7 +225,8 @@ class GpuBatch:
             self.device.get(status, status_at)
             self._autotuner.took(took, int(made.sum()) - before)
             progress.seconds += took
-            if interrupted is not None and interrupted():
+            controls.report(int(made.sum()))
+            if controls.is_interrupted():
                 return False
         return True
 
@@ -300,8 +303,6 @@ class GpuBatchRunner(CompiledBatchRunner):
                          [number for number, _ in members]) for compiled_model, members in found]
         self.places = {number: (which, row) for which, (_, numbers) in enumerate(self.batches)
                        for row, number in enumerate(numbers)}
-        self.kernel_seconds = 0.0
-        """The time that the GPU itself has worked."""
         self.compile_seconds = time.perf_counter() - started
 
     def take_packed(self, number: int, card: Card) -> None:
@@ -324,7 +325,6 @@ class GpuBatchRunner(CompiledBatchRunner):
             now = BatchProgress.begin(len(members), rows)
             self._run(batch, members, now, loops, stops, ports, controls.of_card(None, before))
             before += int(now.loops.sum())
-            self.kernel_seconds += now.seconds
             if now.recovered:
                 self.notes = tuple(dict.fromkeys((*self.notes, f"gpu: the CPU made {now.recovered} loops, after which the "
                                                               "code assumed less")))
@@ -334,12 +334,9 @@ class GpuBatchRunner(CompiledBatchRunner):
     def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
              ports: Ports | None, controls: Controls) -> None:
         """One batch to its end; machines that wait at a port are served together."""
-        def asked() -> bool:
-            controls.report(int(now.loops.sum()))
-            return controls.is_interrupted()
-
+        controls = replace(controls, until=(*stops.until, *stops.ports))
         while True:
-            batch.run(loops, (*stops.until, *stops.ports), progress=now, interrupted=asked)
+            batch.run(loops, controls, begin=now)
             waiting = np.flatnonzero(now.status >= MATCHED + len(stops.until)).tolist()
             for row in waiting:
                 card = batch.card(row)

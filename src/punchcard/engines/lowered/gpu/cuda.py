@@ -28,11 +28,11 @@ LOG_BYTES = 1 << 12
 class Cuda:
     """One GPU; see `Device`. Other users of the device in this process, such as torch, share its context."""
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self) -> None:
         self._library = _library()
         self._call("cuInit", 0)
         device, context = c_int(), c_void_p()
-        self._call("cuDeviceGet", byref(device), number)
+        self._call("cuDeviceGet", byref(device), 0)
         self._device = device.value
         self._call("cuDevicePrimaryCtxRetain", byref(context), self._device)
         self._context = context

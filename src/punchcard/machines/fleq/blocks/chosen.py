@@ -170,7 +170,7 @@ class ChosenHeadsLemma(Lemma):
 
 
 def kept_choice(work: LemmaWorkspace, sums: Several) -> Expression:
-    """The indicator, in column d alone: in part b the other columns are 0, in part a stands x."""
+    """The indicator, in column d alone: in part b the other columns are 0, in part a they hold x."""
     return gated(work.own("x")[: sums.choices], work.not_called + work.rows("not_b"), work.gate)
 
 

@@ -158,7 +158,6 @@ class Attempt(NamedTuple):
     solution: Array
 
     def total(self, low: float, high: float, terms: int) -> SigmoidSum:
-        """The sum of sigmoids."""
         if not math.isfinite(self.score):
             raise FitError(f"range [{low}, {high}] with {terms} terms: no layout of sigmoids gave finite coefficients")
         return SigmoidSum(*affine(self.layout), self.solution[1:], float(self.solution[0]), low, high)

@@ -115,10 +115,8 @@ def _enclosure(table: Table, smooth: Smooth, unit: float) -> Enclosure:
     return enclose(difference, units, table.low, table.high, unit, columns)
 
 
-def tabulate(
-    function: Callable[..., object], low: float, high: float, *, rounding: float = ROUNDING, terms: int | None = None
-) -> Table:
-    """A table for `function` on [low, high], of as few values as are near enough, or of `terms`."""
+def tabulate(function: Callable[..., object], low: float, high: float, *, rounding: float = ROUNDING) -> Table:
+    """A table for `function` on [low, high], of as few values as are near enough."""
     check_range(low, high)
     evaluate = checked(function, low, high)
     fresh = np.concatenate([spread.points(2000, phase=(math.sqrt(5) - 1) / 2) for spread in _spreads(low, high)])
@@ -127,7 +125,7 @@ def tabulate(
     nothing = np.zeros(1)
     best, best_score = Table(nothing, nothing, nothing, low, high), math.inf
     with threadpool_limits(1):
-        for size, spread in product(SIZES if terms is None else (terms,), _spreads(low, high)):
+        for size, spread in product(SIZES, _spreads(low, high)):
             for width, beyond in product(WIDTHS, BEYOND):
                 if best_score > enough and 2 * beyond + 2 <= size:
                     score, table = _fitted(evaluate, spread, *spread.tangents(size, width, beyond), rounding)

@@ -92,7 +92,7 @@ def copies_of(count: int, d: int) -> tuple[ScratchColumn, ...]:
 
 
 def outputs(d: int) -> tuple[ScratchColumn, ...]:
-    """The columns of b, where results stand."""
+    """The columns of b, which hold results."""
     return tuple(ScratchColumn("output", i, i) for i in range(d))
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from punchcard.budget import PACKED, building, require
-from punchcard.card.encoding import Numbers, decode_unsigned, encode_unsigned, pointer_bits
+from punchcard.card.encoding import Numbers, decode_bits, encode_bits, pointer_bits
 from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
@@ -261,7 +261,7 @@ class FleqDesign(Design[FleqSizes]):
 
     def fields(self, instruction: Array, names: Iterable[str] | None = None) -> dict[str, int]:
         """The fields in an instruction's column, or some of them, as numbers."""
-        return {name: int(decode_unsigned(instruction[self.sizes.field_rows(name), None])[0])
+        return {name: int(decode_bits(instruction[self.sizes.field_rows(name), None])[0])
                 for name in names or self.sizes.instruction_parts()}
 
     def pointers(self, instruction: Array) -> dict[str, int]:
@@ -272,7 +272,7 @@ class FleqDesign(Design[FleqSizes]):
 
     def next_is(self, instruction: int) -> Pattern:
         """What is on the card when an instruction is next."""
-        bits = encode_unsigned(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
+        bits = encode_bits(self.sizes.instruction_column + instruction, self.sizes.pointer_bits)[:, 0]
         return Pattern("program_counter", "scratchpad", tuple(int(bit) for bit in bits))
 
     def halting(self, sizes: FleqSizes) -> tuple[Pattern, ...]:

@@ -43,7 +43,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from punchcard.card.encoding import encode_unsigned
+from punchcard.card.encoding import encode_bits
 from punchcard.card.layout import Card, Layout, RowBlock, holding
 from punchcard.machines.fleq.blocks.workspace import Workspace
 from punchcard.machines.fleq.designs.base import GATE, FleqContent, FleqSizes
@@ -130,7 +130,7 @@ class ThreeLayerFleqDesign(CompactDesign):
         """Read the operands, prepare them; where to write, and what follows; merge what was written before."""
         data, incoming, one, pc, halted = self.rows("data", "incoming", "scratch", "program_counter", "halted")
         last = self.sizes.columns - 1
-        stays = encode_unsigned(last, pc.size)[:, 0] - encode_unsigned((last + 1) % (1 << pc.size), pc.size)[:, 0]
+        stays = encode_bits(last, pc.size)[:, 0] - encode_bits((last + 1) % (1 << pc.size), pc.size)[:, 0]
         at_end = step(number(pc, one) - last * one, one)
         part = (
             self._operands(work, data + incoming)

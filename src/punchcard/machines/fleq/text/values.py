@@ -33,7 +33,7 @@ _SIZE = re.compile(r"([0-9]{1,18})x([0-9]{1,18})")
 
 @dataclass(frozen=True)
 class Declaration:
-    """A variable as declared: where its name stands, its shape and its initial value."""
+    """A variable as declared: the place of its name, its shape and its initial value."""
 
     name: Token
     shape: Shape

@@ -273,7 +273,7 @@ class Finish(NextCounter, ResultPlace):
         return self.total(self._result_sort, lambda name, gate: self._result_of(name, gate + self._unlawful()))
 
     def _result_sort(self, instruction: Instruction) -> str | None:
-        """How the result of an instruction is made. None: it has none."""
+        """How the result of an instruction is made, or None if it has none."""
         operation = arithmetic(instruction)
         if operation is not None:
             return operation if operation in ("add", "sub", "compare") else "arithmetic"

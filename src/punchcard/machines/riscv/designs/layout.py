@@ -93,6 +93,11 @@ def goes_to_a_cell(rows: str, column: ColumnWords) -> Word:
     return column[f"{rows}.space"].equals(0) | position.differs(0) & position.less(SINK + 1)
 
 
+def result_fact() -> Fact:
+    """The result of an instruction goes somewhere."""
+    return _goes_fact("goal", "the result")
+
+
 def lost_fact(rows: str) -> Fact:
     """A refused instruction changes nothing: its result goes to the sink."""
     def is_lost(column: ColumnWords) -> Word:
@@ -104,8 +109,11 @@ def lost_fact(rows: str) -> Fact:
 
 def pending_fact() -> Fact:
     """What is pending goes somewhere."""
-    return Fact("scratchpad", partial(goes_to_a_cell, PENDING),
-                "what is pending goes to a word, to a register but x0, or to the sink")
+    return _goes_fact(PENDING, "what is pending")
+
+
+def _goes_fact(rows: str, what: str) -> Fact:
+    return Fact("scratchpad", partial(goes_to_a_cell, rows), f"{what} goes to a word, to a register but x0, or to the sink")
 
 
 def following_fact(unless: Predicate | None = None) -> Fact:

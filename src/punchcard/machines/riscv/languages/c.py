@@ -14,30 +14,22 @@ from pathlib import Path
 
 from punchcard.errors import CompilerError, ProgramError, printable
 from punchcard.files import read_whole
-from punchcard.machines.kind import Option
 from punchcard.machines.riscv.argument_vector import aligned
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages import elf, toolchain
 from punchcard.machines.riscv.languages.compiler_errors import error_of, first_line
-from punchcard.machines.riscv.languages.toolchain import ARCHITECTURES, LIBRARIES, RUNTIME, Toolchain
-from punchcard.machines.riscv.program import DEFAULT_MEMORY, LEAST_STACK, RiscvProgram
+from punchcard.machines.riscv.languages.options import ARCHITECTURES, LEAST_STACK, REFUSED
+from punchcard.machines.riscv.languages.toolchain import RUNTIME, Toolchain
+from punchcard.machines.riscv.program import DEFAULT_MEMORY, RiscvProgram
 from punchcard.machines.source import read_text, where
 
 OPTIMISATION = ("-O2", "-g")
 """What comes before the caller's own options."""
 BASE = 1 << 16
 """Where a program is linked: above the first page, so that a null pointer is a fault."""
-STACK_SHARE, MOST_STACK = 4, 1 << 25
+STACK_SHARE = 4
 """A stack has this share of the memory, unless it is given in bytes."""
 DEFAULT_STACK = DEFAULT_MEMORY * WORD_BYTES // STACK_SHARE
-OPTIONS = (
-    Option("cc", "the compiler: gcc, clang or a command", str),
-    Option("cflags", "options for the compiler, such as '-O0 -DN=8'", str),
-    Option("march", "instructions that the compiler may use", str, choices=ARCHITECTURES),
-    Option("libc", "the C library; default: picolibc if it is installed", str, choices=LIBRARIES),
-    Option("files", "further files of the program", str, flag="a second FILE", many=True, positional=True),
-    Option("stack", "bytes of the stack; default: a quarter of the memory", least=LEAST_STACK, most=MOST_STACK),
-)
 
 LINKING = ("-static", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--discard-locals", "-Wl,--build-id=none",
            f"-Wl,-T,{RUNTIME / 'link.ld'}")
@@ -45,9 +37,6 @@ LINKED = ("-lm", "-lc")
 """What is linked in any case, and is in other folders than those that a linker looks at."""
 FURTHER = (".c", ".s", ".S")
 """Extensions of the files that a program may have beside the first."""
-REFUSED = dict.fromkeys((".cpp", ".cc", ".cxx", ".c++", ".hpp"), "C++ is not supported: there is no library for it. Write "
-                        "it in C (.c), or link an executable for rv32i yourself (.elf)")
-"""Files that look like programs and are none, by extension."""
 
 
 def assemble(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from punchcard.errors import ProgramError, shortened
 from punchcard.machines.riscv.isa import SYSTEM, WORD_BYTES
+from punchcard.machines.riscv.languages.options import ELF_MAGIC
 from punchcard.machines.riscv.program import PAGE, TO_HOST, RiscvProgram, Segment, SourceLine, base_for
 from punchcard.machines.source import where
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.elf.elffile import ELFFile
 
-MAGIC = b"\x7fELF"
 RISCV = 243
 ADVICE = "compile with -march=rv32im -mabi=ilp32"
 WITH_TRAPS = f"use a machine with traps (--privileged), or {ADVICE}"
@@ -75,7 +75,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
 
 def _check_ident(data: bytes) -> None:
     """The first bytes, which say how to read the others."""
-    if not data.startswith(MAGIC):
+    if not data.startswith(ELF_MAGIC):
         raise ProgramError(f"the file does not begin as an ELF file does ({shortened(data[:4])})")
     if len(data) < 52:
         raise ProgramError(f"the ELF file is cut off: it has {len(data)} bytes, and the header alone 52")
@@ -212,7 +212,7 @@ def _code(elf: ELFFile) -> Iterator[tuple[int, int, int]]:
             yield int(header["p_offset"]), int(header["p_filesz"]), int(header["p_vaddr"])
 
 
-IDENT = MAGIC + bytes([1, 1, 1]) + bytes(9)  # 32 bits, little-endian, version 1
+IDENT = ELF_MAGIC + bytes([1, 1, 1]) + bytes(9)  # 32 bits, little-endian, version 1
 HEADER, PROGRAM_HEADER, SECTION_HEADER, SYMBOL = (struct.Struct(f"<{form}") for form in (
     "16sHHIIIIIHHHHHH", "8I", "10I", "IIIBBH"))
 EXECUTABLE, LOAD, ALL_RIGHTS = 2, 1, 7
@@ -268,7 +268,7 @@ def _texts(texts: Iterable[str]) -> tuple[bytes, list[int]]:
 
 
 def _appended(file: bytearray, data: bytes) -> int:
-    """Where the data stand that are put at the end of a file."""
+    """Put data at the end of a file; returns their place."""
     file += bytes(-len(file) % ALIGNMENT)
     place = len(file)
     file += data

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from punchcard.errors import ProgramError
 from punchcard.machines.riscv.isa import MASK, WORD_BYTES
-from punchcard.machines.riscv.languages.elf import MAGIC
+from punchcard.machines.riscv.languages.options import ELF_MAGIC
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.source import where
 
 
 def load(data: bytes, source: str = "", *, base: int = 0) -> RiscvProgram:
     """The program in the bytes of a file."""
-    if data.startswith(MAGIC):
+    if data.startswith(ELF_MAGIC):
         raise ProgramError(f"{where(source)}this is an ELF file, not a flat binary: give it the extension .elf")
     if not data:
         raise ProgramError(f"{where(source)}the file is empty: a flat binary has at least one instruction")

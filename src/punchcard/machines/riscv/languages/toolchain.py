@@ -29,8 +29,6 @@ LINKER = "ld.lld"
 FOR_CLANG = ("--target=riscv32-unknown-elf", "-fuse-ld=lld", "-nostdlibinc", "-Wno-unused-command-line-argument")
 """Headers of this computer's own C library are not for the program."""
 ABI = "ilp32"
-ARCHITECTURES = ("rv32i", "rv32im")
-LIBRARIES = ("picolibc", "own")
 PICOLIBC = ("/usr/lib/picolibc/riscv64-unknown-elf", "/usr/local/lib/picolibc/riscv64-unknown-elf",
             "/usr/picolibc/riscv64-unknown-elf", "/usr/local/picolibc/riscv64-unknown-elf")
 """Where distributions have it."""

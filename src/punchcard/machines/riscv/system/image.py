@@ -16,6 +16,7 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, shortened
 from punchcard.files import read_whole
 from punchcard.machines.riscv.isa import WORD_BYTES, decode
 from punchcard.machines.riscv.languages import elf
+from punchcard.machines.riscv.languages.options import ELF_MAGIC
 from punchcard.machines.riscv.program import PAGE, RiscvProgram, Segment
 from punchcard.machines.riscv.system.bus import Misaligned
 from punchcard.machines.riscv.system.platform import COMMAND_LINE, RAM, device_tree
@@ -56,7 +57,7 @@ def load_image(
     tree = Segment(tree_at, device_tree(tree_at - base, base, multiply=multiply, command_line=text))
     if tree_at <= base:
         raise SizeError(f"memory={memory}: it has no room beside the device tree of {format_bytes(tree_size)}")
-    program = _elf(data, source, base) if data.startswith(elf.MAGIC) else _flat(data, source, base)
+    program = _elf(data, source, base) if data.startswith(ELF_MAGIC) else _flat(data, source, base)
     last = max(program.end, base + _size_in_header(data))
     if last > tree_at or program.segments[0].address < base:
         raise ProgramError(
@@ -136,5 +137,5 @@ def _has_header(data: bytes) -> bool:
 
 def _size_in_header(data: bytes) -> int:
     """The bytes of memory that a kernel says it takes, its variables included."""
-    size: int = struct.unpack_from("<Q", data, 16)[0] if _has_header(data) and not data.startswith(elf.MAGIC) else 0
+    size: int = struct.unpack_from("<Q", data, 16)[0] if _has_header(data) and not data.startswith(ELF_MAGIC) else 0
     return size

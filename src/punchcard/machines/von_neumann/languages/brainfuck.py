@@ -16,18 +16,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.source import where
 from punchcard.machines.von_neumann.isa import STANDARD, Dialect, Image, find_dialect
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
-from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
+from punchcard.machines.von_neumann.languages.options import CELLS, ENDS_OF_INPUT, MAX_CELLS, Cells, EndOfInput
 
-Cells: TypeAlias = Literal["byte", "word"]
-EndOfInput: TypeAlias = Literal["0", "-1", "unchanged"]
-CELLS: tuple[Cells, ...] = ("byte", "word")
-ENDS_OF_INPUT: tuple[EndOfInput, ...] = ("0", "-1", "unchanged")
 DEFAULT_TAPE = 100
 LEAST_WORD_BITS = 10  # 256 is a positive number, and more than that of code has an address
 INSTRUCTION = 3

@@ -18,7 +18,6 @@ from punchcard.errors import ProgramError, SourceError, shortened
 from punchcard.machines.source import MAX_DIGITS, Token, numbered_lines, where
 from punchcard.machines.von_neumann.isa import MAX_MEMORY, STANDARD, Dialect, Image, find_dialect, misfit
 
-EXTENSIONS = (".dec", ".sq", ".slq")
 WORDS_ON_A_LINE = 3  # an instruction
 
 _PIECE = re.compile(r"#.*|,|[^\s,#]+")

@@ -274,7 +274,7 @@ class _Assembly:
     # Remarks after a semicolon
 
     def _check_rests(self, rests: list[Token]) -> None:
-        """Refuse what other assemblers would execute: after a semicolon, which begins a remark, stands an instruction."""
+        """Refuse what other assemblers would execute: an instruction after a semicolon, which begins a remark."""
         for rest in rests:
             text = _LABELS.sub("", rest.text, count=1)
             word = text.split(maxsplit=1)[0].lower() if text.strip() else ""

@@ -36,8 +36,8 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     collected,
     number,
 )
-from punchcard.machines.von_neumann.languages.asq.parser import MAX_CELLS
 from punchcard.machines.von_neumann.languages.images import check_word
+from punchcard.machines.von_neumann.languages.options import MAX_CELLS
 
 MAX_USES = 1 << 18
 """Macros within macros grow fast, so what they make is limited: cells, uses, depth, and the terms of all sums together."""

@@ -22,6 +22,7 @@ from punchcard.machines.von_neumann.languages.asq.items import (
     constant,
     number,
 )
+from punchcard.machines.von_neumann.languages.options import MAX_CELLS
 
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
@@ -42,7 +43,6 @@ _STRETCH = re.compile(r"""
 """, re.VERBOSE)
 
 MAX_DEPTH = 100  # of parentheses
-MAX_CELLS = 1 << 18  # of a program
 OPERANDS = 3
 
 
