@@ -6,6 +6,7 @@ import random
 from datetime import date
 from math import gcd
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from punchcard.language_models.fusion.skill import load_skill, shipped
 from tests.cases import EXAMPLES
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer
 from tests.fusion_negatives import NEGATIVES
+from tests.fusion_ordinary import ORDINARY
 from tests.riscv_runs import GCC
 
 pytest.importorskip("transformers")
@@ -129,9 +131,10 @@ def test_random_dates() -> None:
         assert said(f"Is {one.year} a leap year?\nA:", *shipped()) == (" Yes" if leap else " No")
 
 
-def test_no_opinion_on_what_only_looks_like_a_question() -> None:
-    assert len(NEGATIVES) == len(set(NEGATIVES)) >= 650
-    assert [text for text in NEGATIVES if said(text, *shipped()) is not None] == []
+@pytest.mark.parametrize(("texts", "least"), [(NEGATIVES, 650), (ORDINARY, 750)], ids=["negatives", "ordinary"])
+def test_no_opinion_on_what_only_looks_like_a_question(texts: list[str], least: int) -> None:
+    assert len(texts) == len(set(texts)) >= least
+    assert [text for text in texts if said(text, *shipped()) is not None] == []
 
 
 def test_the_first_skill_with_an_opinion_is_heard() -> None:
@@ -156,10 +159,11 @@ def test_an_answer_is_not_changed_by_what_follows_at_once() -> None:
 
 def test_ordinary_text_is_left_after_few_loops() -> None:
     """Most of a text cannot be the beginning of an answer: what is before it is not read."""
-    text = (DOCS / "language-models.md").read_text()[:1500].rsplit(" ", 1)[0]
-    for name, most in (("sums", 1_500), ("letters", 900), ("dates", 900)):
-        heard = opinion(text, name)
-        assert (heard.kind, heard.loops < most) == (0, True), (name, heard.loops)
+    text = (DOCS / "language-models.md").read_text()[:1500]
+    for name, most in (("sums", 1_400), ("letters", 1_000), ("dates", 1_000)):
+        heard = [opinion(text[:end], name) for end in range(300, 1500, 12)]
+        assert all(each.kind == 0 for each in heard)
+        assert mean(each.loops for each in heard) < most, name
 
 
 CHANGED = (
@@ -191,6 +195,23 @@ def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> No
     ("Spell the word it.\nA:", " i-t"), ("x = 3 + 4 =", " 7")])
 def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> None:
     assert said(text, *shipped()) == answer
+
+
+def test_what_is_written_like_a_span_and_is_a_sum() -> None:
+    """A span has no space and goes up, a score has words before it; what is asked for is a sum."""
+    cases = {
+        "12-5 =": " 7", "100-1=": "99", "2024-1999 =": " 25", "2000-50 =": " 1950", "3 - 10 =": " -7", "1939 - 1945 =": " -6",
+        "Calculate 3-10 =": " -7", "What is 1939-1945?\nA:": " -6", "10-20 = ?\nA:": " -10", "3/4=": "0.75",
+        "1/2-1/4 =": " 0.25", "5 * (10-20) =": " -50", "(10-4) / 2 =": " 3", "10-(3 + 4) =": " 3", "12-5*2 =": " 2",
+        "x = 12-5 =": " 7", "1 + 1 = 2\n12-5 =": " 7", "555 - 1234 =": " -679", "What is 90210-1234?\nA:": " 88976",
+        "10 - 2 - 3 =": " 5", "What is 10-2-3?\nA:": " 5", "Great! 3 + 4 =": " 7", "The students' sum: 3 + 4 =": " 7",
+        "'Hi' so 3 + 4 =": " 7", "‘Hi’ so 3 + 4 =": " 7", "« Oui » so 3 + 4 =": " 7", "17 mod 5 = 2, 3 + 4 =": " 7",
+        "$3 + 4 =": " 7", "# 3 + 4 =": " 7", "Price: 4 + 2 =": " 6", "\t3 + 4 =": " 7", "x=3+4=": "7",
+        "Is 5-3 > 1?\nA:": " Yes", "Is 3 - 5 > 1?\nA:": " No", "Which is larger, 1/2 or 1/3?\nA:": " 1/2",
+        "Reverse the word psychology.\nA:": " ygolohcysp", "How many e's are in 'here'?\nA:": " 2",
+        "What day of the week is 2026-11-08?\nA:": " Sunday", f"Please execute the following{PROGRAM[8:]}\nOutput:": " Hi",
+    }
+    assert {text: said(text, *shipped()) for text in cases} == cases
 
 
 # Skills in Python and in assembly
