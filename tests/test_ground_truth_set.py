@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -251,6 +252,22 @@ def test_the_scoring_program_needs_no_punchcard(made: Path, tmp_path: Path) -> N
     assert command.exit_code == 0, command.stderr
     assert command.stdout == ran.stdout
     assert "| nodes | all | 1 | 1.00 | 1.00 |" in ran.stdout
+
+
+def test_a_figure_that_there_is_none_of_is_missing_in_json(made: Path, tmp_path: Path) -> None:
+    """Without a false label there is no area under a curve. JSON has no NaN."""
+    name = next(name for name in names(made) if (made / "models" / name / "truth.json").exists())
+    shutil.copytree(made / "models" / name, tmp_path / name)
+    truth = truth_of(made, name)
+    truth["nodes"] = {task: dict.fromkeys(labels, True) for task, labels in truth["nodes"].items()}
+    (tmp_path / name / "truth.json").write_text(json.dumps(truth))
+    (tmp_path / "answers.json").write_text('{"nodes": {}}')
+    ran = invoke("ground-truth", "score", tmp_path / name, "--answers", tmp_path / "answers.json", "--json")
+    assert ran.exit_code == 0, ran.stderr
+    rows = json.loads(ran.stdout, parse_constant=pytest.fail)
+    assert rows
+    assert not any("roc" in row for row in rows)
+    assert all(row["recall"] == 0 for row in rows)
 
 
 def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:

@@ -310,6 +310,10 @@ def test_a_file_is_parsed_and_never_executed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "call", "said"), [
     ("def f(:\n", None, "prog.py:1:7: this is not Python"),
     ("x = 1\n", None, r"there is neither main\(\) nor"),
+    ("x = 1\nasync def main():\n    return 1\n", None, "prog.py:2:1: main is not a function that is defined by a"),
+    ("if x:\n    def f(a: int):\n        return a\n", "f 1", "prog.py:2:5: f is not a function that is defined by"),
+    ("def f(a: int):\n    a, *b = 1, 2, 3\n    return a\n", "f 1", r"prog.py:2:8: \* in a target is not in the integer"),
+    ("def f(a: int):\n    (a, *b), c = (1, 2), 3\n    return a\n", "f 1", r"prog.py:2:9: \* in a target"),
     ("def f(a: int):\n    return a\n", "g 1", "there is no function 'g'"),
     ("def f(a: int):\n    return a\n", "f(x)", r"call='f\(x\)'"),
     ("def f(a: int):\n    return a\n", "f x", "a='x': it must be an integer"),

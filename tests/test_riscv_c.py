@@ -249,6 +249,16 @@ def test_a_handler_of_signals_that_python_does_not_know(monkeypatch: pytest.Monk
 
 
 @needs_gcc
+def test_abort_with_picolibc() -> None:
+    """Its abort raises a signal, which asks for the process that there is."""
+    if toolchain.find("gcc").picolibc is None:
+        pytest.skip("needs picolibc")
+    text = '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { printf("last"); abort(); }'
+    ran = interpret(c.assemble(text, "program.c", libc="picolibc"))
+    assert (ran.status, ran.output) == (134, b"last")
+
+
+@needs_gcc
 def test_abort_and_assert() -> None:
     text = '#include <assert.h>\nint main(int n) { assert(n == 7); return 0; }'
     ran = interpret(c.assemble(text, "program.c", libc="own"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,6 +43,11 @@ def format_value(value: Any, most: int = LONGEST) -> str:
     text = " ; ".join(" ".join(f"{float(number):.4g}" for number in row[:most]) for row in rows[:most])
     size = " by ".join(map(str, value.shape))
     return f"[{text}]" if len(text) <= most else f"[{text[:most]}...] ({size})"
+
+
+def json_text(value: object) -> str:
+    """Plain data as JSON, which has no word for NaN and infinity."""
+    return json.dumps(plain_data(value), allow_nan=False)
 
 
 def plain_data(value: object) -> Any:

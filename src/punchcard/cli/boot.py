@@ -6,7 +6,6 @@ switched off, or left by Ctrl-A x; 1 when the run ended otherwise; 2 for bad inp
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ from punchcard.cli.options import checkpoint_option, given_flags, json_option, m
 from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
 from punchcard.files import write_whole
+from punchcard.formatting import json_text
 from punchcard.machines.streams import Input, writer
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def boot(
 
     fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
     if stats is not None:
-        write_whole(stats, json.dumps(fields) + "\n")
+        write_whole(stats, json_text(fields) + "\n")
     if as_json:
         print_json(fields)
     status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,

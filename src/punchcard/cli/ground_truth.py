@@ -76,6 +76,6 @@ def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> No
 
         write_whole(output, score_page(folder.name, answers.name, rows))
     if as_json:
-        print_json(rows)
+        print_json([{name: value for name, value in row.items() if value == value} for row in rows])  # no NaN
     else:
         out(summary(rows))

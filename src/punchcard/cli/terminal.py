@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ import click
 from punchcard.cli.exit_status import end
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import check_apart, check_regular, check_writable, write_whole
+from punchcard.formatting import json_text
 from punchcard.machines.streams import END_OF_INPUT
 
 DEBUG = "--debug"
@@ -116,7 +116,7 @@ def remark(text: str) -> None:
 
 
 def print_json(data: object) -> None:
-    out(json.dumps(data))
+    out(json_text(data))
 
 
 def write_output(content: str | bytes, output: str | None) -> None:

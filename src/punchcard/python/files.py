@@ -105,6 +105,7 @@ def find_entry(text: str, source: str, call: str | None) -> EntryPoint:
         return EntryPoint(found, [], file.decorated.get(found.name) or {})
     name, arguments = split_call(call)
     if name not in file.functions:
+        file.check_read(name)
         raise ProgramError(f"{source}: there is no function {shortened(name)}{did_you_mean(name, file.functions)}: the file "
                            f"has {', '.join(list(file.functions)[:20]) or 'none'}")
     return EntryPoint(file.functions[name], arguments, file.decorated.get(name) or {})
@@ -147,6 +148,8 @@ class PythonFile:
         self.names: dict[str, object] = {}
         self.functions: dict[str, FunctionSource] = {}
         self.decorated: dict[str, dict[str, object]] = {}
+        self.unread: dict[str, ast.AST] = {}
+        self.lines = lines
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 found = FunctionSource.parsed(node, source or NAME, lines, self.names)
@@ -171,6 +174,7 @@ class PythonFile:
                         self._lose(name)
             elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self._lose(inner.name)
+                self.unread[inner.name] = inner
             elif isinstance(inner, ast.alias):
                 name = (inner.asname or inner.name).partition(".")[0]
                 self._lose(name)
@@ -217,12 +221,19 @@ class PythonFile:
         """main(), or the one decorated function without parameters."""
         if "main" in self.functions:
             return self.functions["main"]
+        self.check_read("main")
         ready = [name for name in self.decorated if not _required(self.functions[name])]
         if len(ready) == 1:
             return self.functions[ready[0]]
         there = f"the file has {', '.join(list(self.functions)[:20])}" if self.functions else "the file has no functions"
         raise ProgramError(f"{self.source}: there is neither main() nor exactly one decorated function without parameters: "
                            f"name the function to run, such as --call NAME 1 2; {there}")
+
+    def check_read(self, name: str) -> None:
+        """Refuse a function that the file has, and that is not one which can be read here."""
+        if name in self.unread:
+            raise error_at(self.unread[name], f"{name} is not a function that is defined by a plain `def`, outside of "
+                           "everything else", file=short_name(self.source or NAME), lines=self.lines)
 
     def _decorators(self, node: ast.FunctionDef, found: FunctionSource) -> None:
         for decorator in node.decorator_list:

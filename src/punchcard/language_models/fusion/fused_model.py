@@ -111,6 +111,19 @@ class CardLayer(nn.Module):
         """The feed-forward part."""
         return columns + self.w2 @ torch.relu(self.w1 @ columns + self.b1) + self.b2
 
+    def totals(self, sizes: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """What no sum exceeds, in whatever order it is added, and no entry afterwards, for entries up to these sizes."""
+        key, query, value, w1, w2 = (each.double().abs() for each in (self.key, self.query, self.value, self.w1, self.w2))
+        keys, queries, values = key @ sizes, query @ sizes, value @ sizes
+        scores = (keys * queries).sum(-1)
+        attended = sizes + values.sum(0)
+        units = w1 @ attended + self.b1[:, 0].double().abs()
+        outputs = attended + w2 @ units + self.b2[:, 0].double().abs()
+        found = {"a key": keys, "a query": queries, "a score": scores, "a score times the temperature":
+                 scores * self.temperature.double().abs(), "a row after the attention": attended, "a hidden unit": units,
+                 "a row of the output": outputs}
+        return found, outputs
+
 
 @dataclass
 class Opinion:
@@ -166,7 +179,7 @@ class CardStream(nn.Module):
         self.observers: list[Callable[[Opinion], None]] = []
         self._by_byte: tuple[Any, list[Tensor], Tensor] | None = None
         self._has_warned = False
-        self._sums: tuple[float, ...] = ()
+        self._sums: tuple[object, ...] = ()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CardStream:
         """Stay on the CPU in float32, whatever the base is moved or cast to: another format would drop bits of weights."""
@@ -183,11 +196,12 @@ class CardStream(nn.Module):
         """The layers of the machine."""
         return [layer for layer in self.layers if isinstance(layer, CardLayer)]
 
-    def renew(self) -> None:
+    def renew(self, logits: torch.dtype = FORMAT) -> None:
         """Before a text: weights may have been changed in a way that leaves no trace, as by `.data`. Then prepare anew."""
         self.check_finite()
-        sums = tuple(float(each.sum()) + float(each.abs().sum()) for each in self.layers.parameters())
+        sums = (logits, *(float(each.sum()) + float(each.abs().sum()) for each in self.parameters()))
         if sums != self._sums:
+            self.check_sums(logits)
             self._sums, self.looped = sums, None
 
     def check_finite(self) -> None:
@@ -197,6 +211,24 @@ class CardStream(nn.Module):
                 raise ValueError(f"{name} has an entry that is not finite: the card needs finite weights")
         if not torch.isfinite(self.temperature * self.sizes["position_bits"]):
             raise ValueError(f"temperature is {float(self.temperature):.3g}: times a score it is beyond float32")
+
+    def check_sums(self, logits: torch.dtype = FORMAT) -> None:
+        """Refuse weights with which a sum of a loop, or what is added to a logit in this format, may overflow."""
+
+        def check(name: str, found: Tensor, dtype: torch.dtype = FORMAT) -> None:
+            most, limit = float(found.max()), torch.finfo(dtype).max
+            if not most <= limit:
+                raise ValueError(f"{name} may reach {most:.3g}, {name_of(dtype)} holds {limit:.3g}")
+
+        tokens = self.tokens.double().abs()
+        check("tokens: what the head brings", 2 * tokens)
+        sizes = torch.ones(self.sizes["width"], dtype=torch.float64) * (self.cards.abs().max() + 2 * tokens.max())
+        for number, layer in enumerate(self.looped_layers):
+            sums, sizes = layer.totals(sizes)
+            for name, found in sums.items():
+                check(f"layers.{number}: {name}", found)
+        beyond = torch.relu(tokens.sum(1) - self.threshold.double())
+        check("reward: what is added to a logit", self.reward.double().abs() * beyond, logits)
 
     # The head
 
@@ -300,6 +332,18 @@ class CardStream(nn.Module):
             first[(bits == 0).all(1)] = 256
             self._by_byte = version, [torch.where(first == byte)[0] for byte in range(256)] if whole else [], first
         return self._by_byte[1], self._by_byte[2]
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """A number format's name, such as "float32"."""
+    return str(dtype).removeprefix("torch.")
+
+
+def check_card(loop: int, card: Tensor) -> None:
+    """Refuse a card, or columns of one, that a sum has left its number format for."""
+    if not bool(card.isfinite().all()):
+        raise ValueError(f"after loop {loop} the card has an entry that is not finite: with these weights its sums leave "
+                         f"{name_of(FORMAT)}")
 
 
 def as_word(bits: Tensor) -> int:
@@ -444,11 +488,12 @@ class ScratchpadLoops:
         for loop in range(1, sizes["most_loops"] + 1):
             for number, layer in enumerate(self.stream.looped_layers):
                 try:
-                    card = self._step(number, card, unsettled)
+                    card = self._step(number, card, unsettled, loop)
                 except NotHard:
                     self.views = None
                 if self.views is None:
                     card = self._in_full(layer, card)
+                    check_card(loop, card)
             for kind, pattern in enumerate(sizes["ends"]):
                 wanted = torch.tensor(pattern["bits"])
                 entries = card[pattern["column"], pattern["rows"] : pattern["rows"] + len(wanted)]
@@ -472,11 +517,12 @@ class ScratchpadLoops:
             self.restless[skill] = torch.where(~settled)[0]
         return self.restless[skill]
 
-    def _step(self, number: int, card: Tensor, unsettled: dict[int, int]) -> Tensor:
+    def _step(self, number: int, card: Tensor, unsettled: dict[int, int], loop: int) -> Tensor:
         """A layer. A column that has changed is computed until no layer has changed it."""
         if self.views is None:
             return card
         some, following = self.views[number].after(card, torch.tensor(list(unsettled), dtype=torch.long))
+        check_card(loop, following)
         moved = (following != card[some]).any(1)
         card[some] = following
         for column in list(unsettled):
@@ -583,7 +629,7 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         tokens = tokens.cpu()
         count = tokens.shape[1]
         if not start:
-            self.card.renew()
+            self.card.renew(logits.dtype)
         keys, values = self.card.offered(tokens, start, is_text(mask, start, count))
         if cache is not None:
             keys, values = self._cached(cache, keys, values, start)
@@ -593,8 +639,12 @@ class FusedForCausalLM(PreTrainedModel, GenerationMixin):
         asked = torch.arange(start, start + count)
         asked = asked[kept.cpu()] if isinstance(kept, Tensor) else asked[-logits.shape[1]:]
         found = self.card.opinions(keys, values, asked)
-        return {divmod(number, len(asked)): self.card.added(opinion).to(logits.device, logits.dtype)
-                for number, opinion in enumerate(found) if opinion.kind}
+        added = {divmod(number, len(asked)): self.card.added(opinion).to(logits.device, logits.dtype)
+                 for number, opinion in enumerate(found) if opinion.kind}
+        for place, what in added.items():
+            if bool((logits[place].isfinite() & ~(logits[place] + what).isfinite()).any()):
+                raise ValueError(f"what the card adds to a logit leaves {name_of(logits.dtype)}")
+        return added
 
     def _cached(self, cache: Cache, keys: Tensor, values: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """The card's keys and values are one more layer of the cache: what is done to a cache is done to them."""

@@ -6,15 +6,16 @@ The weights are those of the stream's parameters as they are now: change one, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from punchcard.card.formats import AnyArray
-from punchcard.card.layout import Card, Layout
+from punchcard.card.layout import Card, Layout, as_tensor
 from punchcard.card.packed import PackedCard
-from punchcard.engines import Controls, EngineCache, Runner, prepare
+from punchcard.engines import Controls, EngineCache, NoCopyWatch, Runner, prepare
 from punchcard.errors import LoweringError
 from punchcard.language_models.fusion.machine import machine_of, patterns_of
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
@@ -36,6 +37,7 @@ class KeptRunner:
         self.machine = machine_of(self.sizes)
         self.layout: Layout = self.machine.layout
         self.controls = Controls(until=patterns_of(self.machine), traces=None)  # a run is short
+        self.guarded = replace(self.controls, watch=NoCopyWatch(_check))  # a packed card is finite as it is
         self.cards: dict[int, PackedCard] = {}
         self.version: tuple[Any, ...] = ()
         self.runner: Runner | None = None
@@ -51,10 +53,10 @@ class KeptRunner:
             runner = self._prepared(card)
         else:
             runner.take(card)
-        ran = runner.run(self.sizes["most_loops"], self.controls)
+        ran = runner.run(self.sizes["most_loops"], self.controls if runner is self.runner else self.guarded)
         if ran.reason == "declined":
             runner = prepare("auto", self._weights(), self.layout, card, cache=self.cache)
-            ran = runner.run(self.sizes["most_loops"], self.controls)
+            ran = runner.run(self.sizes["most_loops"], self.guarded)
         proper = ran.reason == "matched" and ran.matched in self.controls.until[: self.sizes["proper"]]  # type: ignore[index]
         return torch.from_numpy(self._read(ran.raw_card, columns)), ran.loops, proper
 
@@ -104,3 +106,9 @@ class KeptRunner:
             bits = np.unpackbits(words.view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
             return bits.astype(np.float32) * 2 - 1
         return np.asarray(card)[row : row + WORD, list(columns)].T.copy()
+
+
+def _check(loop: int, card: Card) -> None:
+    from punchcard.language_models.fusion.fused_model import check_card
+
+    check_card(loop, as_tensor(card))

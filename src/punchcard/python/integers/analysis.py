@@ -120,6 +120,9 @@ class StatementTypes:
     def _assign(self, node: ast.Assign, names: Names) -> Names:
         names = dict(names)
         first = node.targets[0]
+        for part in ast.walk(first):
+            if isinstance(part, ast.Starred):
+                self.fail(part, "* in a target is not in the integer subset", "name every value")
         if isinstance(first, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List):
             if len(node.targets) > 1:
                 self.fail(node, "several values to several targets at once", "write an assignment for each target")

@@ -10,7 +10,7 @@
 
 #include "system.h"
 
-enum { SIGABRT = 6, MOST_FUNCTIONS = 32, ITSELF = 1 };
+enum { SIGABRT = 6, MOST_FUNCTIONS = 32 };
 
 static void (*at_exit[MOST_FUNCTIONS])(void);
 static int functions;
