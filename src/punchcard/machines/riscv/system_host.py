@@ -52,8 +52,9 @@ AT_LEAST_FOR_EVER = 1 << 60
 """Loops that nobody waits for."""
 LEFT_ALONE = 300 * TIMER_HERTZ
 """Loops without a byte read or written after which a machine that waits, and whose input has ended, is left alone."""
-LOOKS_EVERY = 1 << 30
-"""Loops between two looks whether the processor does the same for ever: about a minute. Each copies the card."""
+LOOKS_EVERY, SMALL = 1 << 24, 1 << 18
+"""Loops between two looks whether the processor does the same for ever, with a memory of up to so many words. Each look
+copies the card, so with a larger memory they are as many times more."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class SystemHost(StreamHost):
     ) -> None:
         super().__init__(machine, begin, read, write, last)
         self._sizes = machine.sizes
-        self.looks_every = LOOKS_EVERY if last - begin.loops >= AT_LEAST_FOR_EVER else None
+        if last - begin.loops >= AT_LEAST_FOR_EVER:
+            self.looks_every = LOOKS_EVERY * max(1, self._sizes.memory // SMALL)
         self._see(begin.raw_card)
         self._timed = read if isinstance(read, TimedInput) else TimedInput(read, lambda: None)
         source = inspect.unwrap(self._timed.untimed)
