@@ -105,19 +105,20 @@ def test_a_command_line_has_a_limit(tmp_path: Path) -> None:
 def test_a_line_is_typed_when_the_machine_waits() -> None:
     lines = Script(b"ab\nc\n")
     assert lines() == NOT_YET
-    lines.now = PATIENCE - 1
-    lines.waited(PATIENCE)
-    assert lines() == NOT_YET, "not quiet for long enough"
     lines.now = PATIENCE
+    lines.waited(PATIENCE - 1)
+    assert lines() == NOT_YET, "it has not waited for long enough"
+    lines.waited(1)
     assert [lines() for _ in range(4)] == [*b"ab\n", NOT_YET], "a line at once, and then no more"
-    lines.now += PATIENCE
+    lines.now += (script.SHARE + 1) * PATIENCE
+    lines.waited(PATIENCE)
     assert lines() == NOT_YET, "it was busy"
     lines.now += PATIENCE
-    lines.waited(PATIENCE // script.SHARE)
+    lines.waited(PATIENCE)
     lines.moved()
     assert lines() == NOT_YET, "it has written something"
-    lines.now += PATIENCE
-    lines.waited(PATIENCE // script.SHARE)
+    lines.now += script.SHARE * PATIENCE
+    lines.waited(PATIENCE)
     assert [lines(), lines()] == [*b"c\n"]
     lines.now += PATIENCE
     lines.waited(PATIENCE)
@@ -129,7 +130,7 @@ def test_who_asks_all_the_time_waits_too() -> None:
     while found == NOT_YET and lines.now < 2 * PATIENCE:
         lines.now += 100
         found = lines()
-    assert (found, lines.now) == (ord("x"), PATIENCE)
+    assert (found, lines.now) == (ord("x"), PATIENCE // script.URGENCY)
 
 
 def test_a_script_goes_on_from_what_was_kept() -> None:

@@ -16,7 +16,7 @@ from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.riscv import system_host
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
-from punchcard.machines.riscv.system.platform import RAM
+from punchcard.machines.riscv.system.platform import RAM, TIMER_HERTZ
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, NOT_YET, LiveInput, Traffic
 from tests.riscv_privileged_runs import machine_of
@@ -165,12 +165,43 @@ def test_a_wait_that_nothing_ends(machine: RiscvMachine) -> None:
     assert (limited.reason, limited.steps, limited.memory["mtime"]) == ("steps", 10**9, 10**9)
 
 
+@pytest.mark.parametrize(("text", "message"), [
+    (" csrw mtvec, zero\n ebreak\n", "traps for ever: mtvec is 0x0, outside the memory"),
+    (" la t0, handler\n csrw mtvec, t0\n ecall\nhandler: .word 0\n", "traps for ever: mtvec is 0x80000010, at .word 0x0"),
+    ("spin: j spin\n", "jumps to itself for ever at 0x80000000, and no interrupt can come"),
+])
+def test_what_lasts_for_ever_ends_a_run_without_a_limit(
+    machine: RiscvMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, message: str,
+) -> None:
+    monkeypatch.setattr(system_host, "LOOKS_EVERY", 64)
+    program, path = program_of(text), tmp_path / "run"
+    found = punchcard.run(program, machine, engine=ENGINE, checkpoint=path).result
+    assert (found.reason, message in str(found.fault), found.loops) == ("fault", True, 64), found.fault
+    assert str(punchcard.resume(path, machine).result.fault) == str(found.fault)
+    assert machine.run_batch([program], engine=ENGINE)[0].reason == "fault"
+    limited = machine.run(program, engine=ENGINE, max_steps=1000)
+    assert (limited.reason, limited.steps) == ("steps", 1000)
+
+
+@pytest.mark.parametrize("change", ["", " csrsi mstatus, 8\n"])
+def test_a_jump_to_itself_that_an_interrupt_ends(
+    machine: RiscvMachine, monkeypatch: pytest.MonkeyPatch, change: str,
+) -> None:
+    """In machine mode by mstatus.MIE; in user mode an interrupt comes without it."""
+    monkeypatch.setattr(system_host, "LOOKS_EVERY", 16)
+    leave = "" if change else " la t0, spin\n csrw mepc, t0\n mret\n"
+    spin = f" la t0, off\n csrw mtvec, t0\n{change}{leave}spin: j spin\n"
+    found = machine.run(program_of(WAIT.replace(" wfi\n", spin).replace("li t1, 40", "li t1, 200")), engine=ENGINE)
+    assert (found.reason, found.status) == ("halted", 0), found.fault
+    assert found.loops > 200
+
+
 def test_at_a_terminal_time_passes_while_the_machine_waits(machine: RiscvMachine) -> None:
     live = Later([])
     found = machine.run(program_of(WAIT), engine=ENGINE, input=live)
     assert found.reason == "halted"
     assert len(live.waited) == 1
-    assert 20e-6 < live.waited[0] < 40e-6
+    assert 20 < live.waited[0] * TIMER_HERTZ < 40
 
 
 def test_a_machine_whose_input_has_ended_is_left_alone(machine: RiscvMachine, monkeypatch: pytest.MonkeyPatch) -> None:

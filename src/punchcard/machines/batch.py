@@ -60,7 +60,10 @@ class BatchEntry:
         if ran.reason == "declined":
             self.error = declined(self.mark, ran)
         self.mark = mark_after(self.mark, ran, self.made, self.host)
-        self.reason = None if ran.reason == "loops" else "stopped" if ran.reason == "declined" else ran.reason
+        if ran.reason == "loops":
+            self.reason = "stopped" if self.mark.ended else None
+        else:
+            self.reason = "stopped" if ran.reason == "declined" else ran.reason
 
     def look(self, *, last: bool) -> None:
         """What looks at marks may find that the program breaks a promise, or has broken it."""
@@ -131,7 +134,8 @@ class ProgramBatch:
         ports = [entry.ports for entry in entries]
         going = list(range(len(entries)))
         while True:
-            part = part_of(done, self.loops, [at for i in going for at in entries[i].looks])
+            part = part_of(done, self.loops, [at for i in going for at in entries[i].looks],
+                           [entries[i].host for i in going])
             runs = runner.run(part, controls.of_card(None, before), ports=ports if any(ports) else None, among=going)
             done, before = done + part, before + sum(ran.loops for ran in runs)
             for i, ran in zip(going, runs, strict=True):

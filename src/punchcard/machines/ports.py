@@ -29,11 +29,17 @@ class Host(ABC):
     fault   what went wrong, as the machine's interpreter says it
     errors  what the program wrote to its second stream, where its machine has such a thing
     status  the exit status of a program that has halted, where its machine has such a thing
+    looks_every   loops between two calls of `look`; None: it need not look
     """
 
     ended: Literal["halted", "reboot", "fault", "interrupted"] | None = None
     fault: Any = None
     status: int | None = None
+    looks_every: int | None = None
+
+    def look(self, card: Card) -> None:
+        """Look at a card between two parts of a run. It may say that the run ends here."""
+        raise NotImplementedError
 
     @property
     def errors(self) -> bytes:

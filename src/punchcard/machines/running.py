@@ -86,14 +86,16 @@ def run_parts(
     mark, made, seconds, traces = begin, Counter[str](), 0.0, None
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
-        ran = runner.run(part_of(before, loops, marks), controls.after(before))
+        ran = runner.run(part_of(before, loops, marks, [host]), controls.after(before))
         seconds += time.perf_counter() - started - (runner.compile_seconds - compiled)
         made.update(ran.made)
         traces = TraceReport.total(traces, ran.traces)
         if ran.reason == "declined":
             raise declined(mark, ran)
         mark, reason = mark_after(mark, ran, made, host), ran.reason
-        if reason == "loops" and mark.loops < loops and controls.is_interrupted():
+        if reason == "loops" and mark.ended:
+            reason = "stopped"
+        elif reason == "loops" and mark.loops < loops and controls.is_interrupted():
             reason = "interrupted"
         last = reason != "loops" or mark.loops >= loops
         for at in marks:
@@ -105,7 +107,9 @@ def run_parts(
 
 
 def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
-    """The mark at the end of a part of a run; `made` counts the loops of each engine so far."""
+    """The mark at the end of a part of a run; `made` counts the loops of each engine so far. Its host may end it here."""
+    if host is not None and host.looks_every is not None and ran.reason == "loops":
+        host.look(ran.raw_card)
     ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "reboot", "fault"))
     return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
                 Traffic() if host is None else host.traffic)
@@ -126,9 +130,10 @@ def in_turn(*watchers: Watch) -> Watch:
     return NoCopyWatch.like(look, *watchers)
 
 
-def part_of(done: int, loops: int, marks: Sequence[PeriodicAction]) -> int:
-    """How many loops until the next mark, or the end."""
-    return max(0, min([loops - done, *(at.every - done % at.every for at in marks)]))
+def part_of(done: int, loops: int, marks: Sequence[PeriodicAction], hosts: Sequence[Host | None]) -> int:
+    """How many loops until the next mark, a look of a host, or the end."""
+    looks = [host.looks_every for host in hosts if host is not None and host.looks_every is not None]
+    return max(0, min([loops - done, *(every - done % every for every in (*looks, *(at.every for at in marks)))]))
 
 
 def run_program(

@@ -10,6 +10,9 @@ The card tells it when to look, by the rows `event`:
 A program with the symbol `tohost` ends its run by an odd number in that word, as tests for bare machines do. That is not a
 row of the card's: the host has a port at the word itself.
 
+Some runs do nothing for ever, and no device is asked. So the host looks at the card now and then whether what it has is
+such a state: then no loop to come changes anything but clocks and what traps write.
+
 The host remembers the devices' registers, and which looks for input found a byte: with the bytes read, that is all that a
 run depends on beside its card.
 """
@@ -26,10 +29,13 @@ from punchcard.card.layout import Card, Pattern
 from punchcard.engines import Port, Skip
 from punchcard.errors import PunchcardError
 from punchcard.machines.ports import BYTE, StreamHost
-from punchcard.machines.riscv.csrs import COUNTERS
+from punchcard.machines.riscv.csrs import COUNTERS, MACHINE
+from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.host import CardGuest
-from punchcard.machines.riscv.isa import MASK, WORD_BITS
+from punchcard.machines.riscv.isa import MASK, WORD_BITS, decode
+from punchcard.machines.riscv.privileged import mtvec
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.syntax import text_of
 from punchcard.machines.riscv.system.bus import Bus
 from punchcard.machines.riscv.system.devices import Uart
 from punchcard.machines.riscv.system.platform import TIMER_HERTZ
@@ -46,6 +52,9 @@ AT_LEAST_FOR_EVER = 1 << 60
 """Loops that nobody waits for."""
 LEFT_ALONE = 300 * TIMER_HERTZ
 """Loops without a byte read or written after which a machine that waits, and whose input has ended, is left alone."""
+LOOKS_EVERY, SMALL = 1 << 24, 1 << 18
+"""Loops between two looks whether the processor does the same for ever, with a memory of up to so many words. Each look
+copies the card, so with a larger memory they are as many times more."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,26 @@ class SystemFault:
 
     def __str__(self) -> str:
         return self.message
+
+
+def lasting(rows: Mapping[str, int], counter: int, word: int | None) -> SystemFault | None:
+    """What a processor does for ever, by its rows, where it is and the instruction there; None: nothing that shows.
+
+    Each follows from the state alone. An exception and an interrupt both lead to mtvec, which only an instruction changes:
+    where the processor is at mtvec and the instruction there traps whatever the registers hold, it comes back to it after
+    every loop. A jump to itself changes its register once, and is left by an interrupt only.
+
+    word   None: the counter is outside the memory
+    """
+    decoded = None if word is None else decode(word)
+    if counter == mtvec(rows) and (decoded is None or decoded.instruction.name in ("ebreak", "ecall")):
+        where = "outside the memory" if word is None else f"at {text_of(word, counter)}, which traps"
+        return SystemFault(f"the processor traps for ever: mtvec is {counter:#x}, {where}")
+    is_deaf = not (rows["mie.timer"] or rows["mie.software"]) or (rows["mode"] == MACHINE and not rows["mstatus.mie"])
+    if decoded is not None and (decoded.instruction.name, decoded.immediate) == ("jal", 0) and is_deaf:
+        return SystemFault(f"the processor jumps to itself for ever at {counter:#x}, and no interrupt can come: mie or "
+                           "mstatus.MIE is 0")
+    return None
 
 
 WAITS_FOR_EVER = SystemFault("the processor waits (wfi), and no interrupt can come: no timer is set, or mie lacks it")
@@ -73,6 +102,8 @@ class SystemHost(StreamHost):
     ) -> None:
         super().__init__(machine, begin, read, write, last)
         self._sizes = machine.sizes
+        if last - begin.loops >= AT_LEAST_FOR_EVER:
+            self.looks_every = LOOKS_EVERY * max(1, self._sizes.memory // SMALL)
         self._see(begin.raw_card)
         self._timed = read if isinstance(read, TimedInput) else TimedInput(read, lambda: None)
         source = inspect.unwrap(self._timed.untimed)
@@ -125,7 +156,17 @@ class SystemHost(StreamHost):
         elif self._event.get():
             self._serve_access(loop)
         elif self._over:
-            self.ended, self.fault = "fault", WAITS_FOR_EVER
+            self.ended, self.fault = "fault", self._lasting(card) or WAITS_FOR_EVER
+
+    def look(self, card: Card) -> None:
+        """End a run without a limit whose processor does the same for ever."""
+        if (found := self._lasting(card)) is not None:
+            self.ended, self.fault = "fault", found
+
+    def _lasting(self, card: Card) -> SystemFault | None:
+        counter, word = (self._layout.number_at(card, rows, self._scratch) for rows in ("counter", "word"))
+        is_inside = counter in range(self._sizes.base, self._sizes.end)
+        return lasting(read_control(self._layout, card), counter, word if is_inside else None)
 
     def _see(self, card: Card) -> None:
         """Look at a card. An engine shows the same one again and again."""

@@ -1,8 +1,8 @@
 """Input that is typed line by line, when the machine waits for it: a run without a person, with the same loops each time.
 
 A program that is not ready loses what is typed: a kernel clears its serial port, a login drops what came before its
-question. So the next line is typed once the machine has been quiet for a while, without a byte written or read, and has
-waited for a good part of that time: the processor waited (wfi), or asked again and again whether a byte has come.
+question. So the next line is typed once the machine, since the last byte written or read, has waited long enough, and for
+a good part of the time: the processor waited (wfi), or asked again and again whether a byte has come.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punchcard.errors import PunchcardError
+from punchcard.machines.riscv.system.platform import TIMER_HERTZ
 from punchcard.machines.streams import END_OF_INPUT, NOT_YET, Input, LiveInput, Read, reader
 
-PATIENCE = 250_000
-"""Loops that must be quiet: a quarter of a second of the machine's time."""
+PATIENCE = TIMER_HERTZ // 4
+"""Loops that it must wait: a quarter of a second of the machine's time."""
 SHARE = 4
 """It must have waited in one of so many: a kernel that has nothing to do still serves its timer."""
-NEAR = 256
-"""Loops between two questions for a byte, where it does little but ask."""
+NEAR, URGENCY = 256, 10
+"""Loops between two questions for a byte, where it does little but ask; and for how many that wait each of them counts."""
 NEWLINE = 10
 
 
@@ -46,11 +47,10 @@ class Script:
         apart = self.now - self._asked
         self._asked = self.now
         if apart <= NEAR:
-            self._waited += apart
-        quiet = self.now - self._since
-        if quiet < PATIENCE:
+            self._waited += URGENCY * apart
+        if self._waited < PATIENCE:
             return False
-        is_awaited = SHARE * self._waited >= quiet
+        is_awaited = SHARE * self._waited >= self.now - self._since
         self.moved()  # what comes next counts by itself
         return is_awaited
 
