@@ -8,7 +8,8 @@ from __future__ import annotations
 
 VERSIONS = [
     "numpy 1.26-1.24 =", "Ubuntu 22.04 =", "Ubuntu 22.04 - 20.04 =", "CUDA 12.1/11.8 =", "GCC 13.2 + 1 =",
-    "Node 18-20 equals", "iOS 17 - 16 =", "semver 2.0.0-1 =", "build 19045-3 =", "kernel 6.1-14 =", "v2.1-3 =", "Java 8/11 =",
+    "Node 18-20 equals", "iOS 17 - 16 =", "semver 2.0.0-1 =", "build 19045-3 =", "kernel 6.1-14 =",
+    "v2.1-3 =", "Java 8/11 =",
     "Firefox 115-128 =", "openssl-1.1.1-3 =", "torch>=2.0-1 =", "pip install foo==1.2 - 1 =", "release-3.4-2 =",
     "HTTP/1.1 - 1 =", "TLS 1.2/1.3 =", "USB 3.0/3.1 =", "3.10-3.12 =", "1.0-2.0 equals", "2.4-rc1 =", "1.2.3-4.5.6 =",
 ]
@@ -17,7 +18,8 @@ DATES = [
     "1999/2000 =", "2023/24 =", "2019-20 =", "1998-99 =", "1861-65 =", "1914-1918 =", "1939-1945 =", "1939-1945=",
     "2020-2024 equals", "1756-1791 is equal to", "(1756-1791) =", "(1756-1791)=", "born 1900, died 1980 - 1 =",
     "Since 1990-1995 =", "between 1990-1995 =", "in 1990-1995 =", "AD 70-73 =", "44-43 BC =", "the years 1861-1865 =",
-    "2024-11 =", "2026-11-18 - 3 =", "Q3 2024 - 1 =", "the season 2010-11 =", "4/7/1776 =", "7-4-1776 =", "11/9 was 35 - 1 =",
+    "2024-11 =", "2026-11-18 - 3 =", "Q3 2024 - 1 =", "the season 2010-11 =", "4/7/1776 =", "7-4-1776 =",
+    "11/9 was 35 - 1 =",
 ]
 TELEPHONES = [
     "+44 20 7946 0958 =", "tel. 020 7946 0958 =", "call 0800-123-456 =", "(212) 555-0147 equals", "0171-4567 =",
@@ -60,7 +62,8 @@ TABLES = [
 PRICES = [
     "$5-$10 =", "$5-10 =", "€20-30 =", "EUR 20-30 =", "price 9.99-19.99 =", "9.99-19.99 =", "£5/2 =",
     "5$ + 3 =", "20% off 50 - 10 =", "from 10-15 =", "US$ 3 + 4 =", "A$5 + 3 =", "CA$ 20 - 5 =", "₹300 + 40 =", "₿ 1 + 2 =",
-    "5¢ + 3 =", "3 @ $4 =", "10k-20k =", "$1m - 3 =", "5,- + 3 =", "5.-- + 3 =", "50p + 20p =", "kr 50 + 20 =", "50 kr + 20 =",
+    "5¢ + 3 =", "3 @ $4 =", "10k-20k =", "$1m - 3 =", "5,- + 3 =", "5.-- + 3 =", "50p + 20p =",
+    "kr 50 + 20 =", "50 kr + 20 =",
 ]
 CHEMISTRY = [
     "H2 + O2 =", "2 H2 + O2 =", "Na + Cl =", "C + O2 =", "CO2 + H2O =", "NaCl + 2 =", "Fe2O3 + 3 =", "2Na + Cl2 =",
@@ -73,7 +76,8 @@ MARKDOWN = [
     "| --- | 3 + 4 =", "__3 + 4 =", "+ 3 + 4 =", "--- 3 + 4 =", "=== 3 + 4 =", "***\n* 3 + 4 =",
 ]
 QUOTATIONS = [
-    "She said '3 + 4 =", "He wrote: ‘3 + 4 =", "‹3 + 4 =", "「3 + 4 =", "『3 + 4 =", "《3 + 4 =", "“It says 3 + 4 =", "'3 + 4 =",
+    "She said '3 + 4 =", "He wrote: ‘3 + 4 =", "‹3 + 4 =", "「3 + 4 =", "『3 + 4 =", "《3 + 4 =",
+    "“It says 3 + 4 =", "'3 + 4 =",
     "she asked, “what is 3 + 4 =", "The sign read “OPEN 9-5 =", "Il a dit « 3 + 4 =", "„Rechne 3 + 4 =", "»3 + 4 =",
     "» 3 + 4 =", "Er fragte: »also 3 + 4 =", "Sie rief: „so 3 + 4 =", 'Il cria: "so 3 + 4 =', "He asked: 'what is 3 + 4 =",
     "‚3 + 4 =", "„Was ist «3 + 4 =", "‘so 3 + 4 =", "「so 3 + 4 =", "'so 3 + 4 =", '<q>so 3 + 4 =', "''3 + 4 =", "``3 + 4 =",
@@ -137,7 +141,8 @@ UNITS = [
 CODE = [
     "i = i + 1 =", "x += 3 - 4 =", "for (i = 0; i < 10; i++) 3 + 4 =", "print(3 + 4 =", "assert 3 + 4 =", "return 3 + 4 =",
     "== 3 + 4 =", "x[3] + 4 =", "a[1] - 2 =", "$i + 3 =", "%d + 3 =", "%3 + 4 =", "@ 3 + 4 =", "SELECT 3 + 4 =",
-    "echo $((3 + 4 =", "expr 3 + 4 =", "grep -n 3 + 4 =", "sleep 3 - 1 =", "seq 1 - 10 =", "git log -3 + 4 =", "HEAD~3 + 1 =",
+    "echo $((3 + 4 =", "expr 3 + 4 =", "grep -n 3 + 4 =", "sleep 3 - 1 =", "seq 1 - 10 =",
+    "git log -3 + 4 =", "HEAD~3 + 1 =",
     "std::3 + 4 =", "a->b + 3 =", "a.b - 3 =", "obj.3 + 4 =", "foo-3 + 4 =", "foo_3 + 4 =", "foo/3 + 4 =", "C:\\3 + 4 =",
     "/usr/3 + 4 =", "~/3-4 =", "s/3/4/ =", "1..10 - 3 =", "[1:3] + 4 =", "0777 - 1 =", "1_000 + 1 =", "0x1F - 3 =",
     "1e-5 + 1 =", "3L + 4 =", "'3' + '4' =", '"3" + 4 =', "3 % 'a' =", "3 <> 4 + 1 =", "3 != 4 + 1 =", "3 ?: 4 + 1 =",
@@ -152,7 +157,8 @@ QUESTIONS = [
         "What is the score 3-1?", "What is 3 + 4 squared?", "What is 3 + 4 km?", "What is 10% of 50?", "What is 5!?",
         "What is 3 + 4!?", "What is 2 + 2 really?", "What is √9 + 1?", "What is 3:4?", "What is 12:30 - 1?",
         "What is John 3:16?", "What is 192.168.0.1/24?", "What is ISBN 0-306-40615-2?", "What is 0-306-40615-2?",
-        "What is 2024-11?", "What is 867-5309?", "What is 90-60-90 in cm?", "What is x in 3 + x = 7?", "What is 3 + 4 mod x?",
+        "What is 2024-11?", "What is 867-5309?", "What is 90-60-90 in cm?", "What is x in 3 + x = 7?",
+        "What is 3 + 4 mod x?",
         "Which Python is newer, 3.11 or 3.9?", "Is 3.11 newer than 3.9?", "Is Python 3.9 > 3.11?",
         "Which is larger, Python 3.9 or 3.11?", "Which is larger, 3.11 or 3.9 in Python?", "Is 5 greater than x?",
         "Is 5 km greater than 3?", "Is 1/2 cup more than 1/4?", "Is 3:30 > 3:15?", "Is 10% > 5%?", "Is 5 > 3 or 2?",
@@ -165,15 +171,18 @@ QUESTIONS = [
         "How many letters are in mine?", "How many mm are in cm?", "How many i's are in The Great Gatsby?",
         "How many a's did I get?", "How many r's are in your name?", "How many vowels are in banana?",
         "Reverse psychology", "Reverse osmosis?", "Reverse order.", "Reverse both.", "Reverse the charges.", "Spell casting",
-        "Spell out", "Spell my name.", "Spell doom for them.", "Sort the letters of each.", "Count the days.", "Count me in.",
+        "Spell out", "Spell my name.", "Spell doom for them.", "Sort the letters of each.",
+        "Count the days.", "Count me in.",
         "Count the e in each.", "Count a as one.",
         "What day is Friday 13?", "What day is 2026-11-31?", "What day of the week is 2026-011-18?",
         "What day of the week is 11-18-2026?", "What day of the week is 18.11.2026?", "What day of the week is May 26?",
         "What day of the week is 1 May 26?", "What day of the week is 2026-11-18 in Tokyo?",
-        "What day of the week was 5 October 1582?", "Is 2024.5 a leap year?", "Is -2024 a leap year?", "Is 02024 a leap year?",
+        "What day of the week was 5 October 1582?", "Is 2024.5 a leap year?", "Is -2024 a leap year?",
+        "Is 02024 a leap year?",
         "Is 2024 a leap year or not?", "Was 2024 a leap year in Ethiopia?", "Is 2024 BC a leap year?",
         "How many days are from March to May?", "How many days are between Christmas and New Year?",
-        "How many days are between 2024-13-01 and 2024-12-01?", "How many days are in 2024?", "How many days are there to 2030?",
+        "How many days are between 2024-13-01 and 2024-12-01?", "How many days are in 2024?",
+        "How many days are there to 2030?",
         "How many working days are between 2024-01-01 and 2024-02-01?",
         "Explain this SUBLEQ program: 9 -1 3 10 -1 6 0 0 -1 72 105",
         "Run this Brainfuck program, not SUBLEQ: 9 -1 3 10 -1 6 0 0 -1 72 105",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -74,9 +74,11 @@ class FusedConfig(PreTrainedConfig):
 def card_settings() -> Iterator[None]:
     """The card is on the CPU, outside autocast; both settings are of this thread alone.
 
-    The default dtype is of the whole process: it is left as it is, and tensors of the card have their own.
+    The default dtype is of the whole process: it is left as it is, and tensors of the card have their own. A default device
+    that is the CPU already is left too: a mode of torch makes each of its calls slower.
     """
-    with torch.autocast("cpu", enabled=False), torch.device("cpu"):
+    is_there = torch.get_default_device().type == "cpu"
+    with torch.autocast("cpu", enabled=False), nullcontext() if is_there else torch.device("cpu"):
         yield
 
 
