@@ -361,7 +361,7 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     assert [each.opinion for each in lines[:3]] == ["says", "says", "forbids"]
     assert lines[0].loops["sums"] > 100
     program = TokenWriter(model, own).program(own.encode("12 + 30 ="))
-    report = punchcard.run(elf.load(elf.write(program), "sums.elf"), memory=8192)
+    report = punchcard.run(elf.load(elf.write(program), "sums.elf"), memory=16384)
     assert report.result.halted
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next
     with pytest.raises(FusionError, match="is not a fused model"):

@@ -85,7 +85,7 @@ def compare(page: Any, found: Opened, loop: int, *, ended: bool = False) -> int:
         scratchpad, head = groups["scratchpad"], oracle.state.head
         tape = [groups[f"tape[{i}]"]["square"] for i in range(len(oracle.state.tape))]
         tape[int(scratchpad["behind"])] = scratchpad["done.write"]  # on its way to the tape
-        assert (tape, scratchpad["here"]) == ([str(symbol) for symbol in oracle.state.tape], str(head))
+        assert (tape, scratchpad["here"]) == ([program.symbols[symbol] for symbol in oracle.state.tape], str(head))
         return len(tape)
     shown = {name: value for values in groups.values() for name, value in values.items()}
     expected = {name: value for name, value in machine.values(program, oracle.state).items() if name in shown}

@@ -332,7 +332,10 @@ class Computed extends Inside {
     while (this.data.about.loops === null && at + step <= moment) this.card(at += step);
   }
 
-  async attention(loop, layer, head) { return this.attended(loop, layer, head); }
+  async attention(loop, layer, head) {
+    const { near, ...reply } = this.attended(loop, layer, head);
+    return reply;
+  }
 
   attended(loop, layer, head) {
     const key = `${loop}/${layer}/${head}`;
