@@ -121,6 +121,23 @@ def test_some_loops_of_a_run(tmp_path: Path) -> None:
     assert moments == list(range(12, 21))
 
 
+def test_the_loops_that_are_named_are_those_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They end with the first output, which is looked for once, and by an engine that has compiled the weights."""
+    find, known = Session.find, []
+
+    def once(session: Session, *given: Any, **options: Any) -> int | None:
+        known.append(session.timeline.known)
+        return None if len(known) > 1 else find(session, *given, **options)
+
+    monkeypatch.setattr(Session, "find", once)
+    file = tmp_path / "primes.html"
+    result = invoke("view", str(EXAMPLES / "von_neumann/primes.asq"), "--memory", "1024", "--html", str(file))
+    about = data_of(file.read_text(encoding="utf-8"))["about"]
+    assert about["first_loop"] or about["loops"] > 64
+    assert f"loops {about['first_loop']:,} to {about['loops']:,} of {about['all_loops']:,}\n" in result.stdout
+    assert known == [64]
+
+
 def test_the_model_inside(tmp_path: Path) -> None:
     """The weights, put together again, and the first card are the machine's, bit for bit."""
     file = tmp_path / "newton.html"

@@ -87,8 +87,10 @@ def view(
         session.choices = _choices(session.machine)
         _serve(session, port or 0, lambda chosen: _rebuilt(registry, file, input_, {**given, **chosen}), opens=not no_open)
         return
-    from punchcard.viewer.html import loops_held, write_html
+    from punchcard.viewer.html import loops_held, recorded_range, write_html
 
+    if not model:
+        first, last = recorded_range(session, first, last)
     size = write_html(html, session, first=first, last=last, model=model)
     out(f"{html}: {size:,} bytes, {loops_held(session, first, last, model=model)}")
 

@@ -42,7 +42,7 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
     if last is not None and last - first > MOST_LOOPS:
         raise PunchcardError(f"loops {first} to {last}: a file has at most {MOST_LOOPS}")
     session.timeline.patience = math.inf  # nobody waits for a single loop
-    found = computed_data(session, last) if model else recorded_data(session, *_recorded_range(session, first, last))
+    found = computed_data(session, last) if model else recorded_data(session, *recorded_range(session, first, last))
     return page.document(f"{session.name} – Punchcard", found)
 
 
@@ -61,18 +61,19 @@ def loops_held(session: Session, first: int = 0, last: int | None = None, *, mod
     if model and last is None:
         return "all loops" if end is None else f"all {end.loops:,} loops"
     if not model:
-        first, last = _recorded_range(session, first, last)
+        first, last = recorded_range(session, first, last)
     held = session.place((last or 0) * session.per_loop)[0]
     return f"loops {first:,} to {held:,}" + ("" if end is None else f" of {end.loops:,}")
 
 
-def _recorded_range(session: Session, first: int, last: int | None) -> tuple[int, int]:
-    """The first and the last loop of a recorded file.
+def recorded_range(session: Session, first: int = 0, last: int | None = None) -> tuple[int, int]:
+    """The first and the last loop of a recorded file. With `last`, these.
 
-    Where nobody says it: 64 loops, or up to the first output; where that is far away, the loops before it.
+    Without: 64 loops, or up to the first output; where that is far away, the loops before it.
     """
     if last is not None:
         return first, last
+    session.timeline.patience = math.inf
     usual = first + DEFAULT_LOOPS
     written = _first_output(session) if session.machine.has_ports and first == 0 else None
     if written is None:
@@ -82,6 +83,7 @@ def _recorded_range(session: Session, first: int, last: int | None) -> tuple[int
 
 def _first_output(session: Session) -> int | None:
     """After how many loops something has been written; None if nothing is soon."""
+    session.timeline.mark(DEFAULT_LOOPS)  # the engine compiles the weights: that is not time of the search
     moment: int | None = 0
     stop = time.monotonic() + SECONDS
     while moment is not None and time.monotonic() < stop:
