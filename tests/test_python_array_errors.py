@@ -4,6 +4,8 @@ instead.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import punchcard as pc
 from punchcard.errors import PunchcardError
 from punchcard.python.source import FunctionSource, Unsupported
+from tests.command_line import invoke
 from tests.python_random import function_of
 
 A = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -139,3 +142,23 @@ def test_which_machine_a_function_is_for() -> None:
         if "main" in text:
             source.node.name = "main"
         assert machine_for(source) == machine, text
+
+
+@pytest.mark.parametrize(("given", "result"), [("x", "x"), ("x: int", "-x if x else x")])
+@pytest.mark.parametrize("deep", [
+    " + ".join(["x"] * 3000), "-" * 900 + "x", "-" * 3000 + "x", "(1 +\n " + " +\n ".join(["x"] * 3000) + ")"])
+def test_what_is_nested_too_deeply_is_refused_at_its_line(given: str, result: str, deep: str, tmp_path: Path) -> None:
+    """Python itself cannot read some of them, and the stack of the compiler ends in others."""
+    file = tmp_path / "deep.py"
+    file.write_text(f"# a comment\n\ndef made({given}):\n    y = {result}\n\n    y = {deep}\n    return y\n")
+    refused = invoke("run", file, "--call", "made(2)")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert re.match(r"punchcard: \S*deep\.py:6:\d+: this is nested too deeply to be compiled; write it in several statements, "
+                    r"or as a loop\n", refused.stderr)
+
+
+def test_a_function_that_is_nested_too_deeply_is_refused_when_it_is_called_from_python() -> None:
+    elifs = "".join(f"    elif x > {number}: return x + {number}\n" for number in range(400))
+    for body in (f"    return {'-' * 900}x\n", f"    if x > 1000: return x\n{elifs}    return -x\n"):
+        with pytest.raises(Unsupported, match="this is nested too deeply to be compiled"):
+            pc.program(function_of(f"def made(x):\n{body}", hash(body))).program(2.0)

@@ -30,6 +30,7 @@ from punchcard.python.source import (
     error_at,
     lines_of,
     literal_value,
+    nested,
     parsed,
     short_name,
 )
@@ -342,7 +343,9 @@ def read(text: str, source: str) -> PythonFile:
             why, instead = f"an integer of more than {sys.get_int_max_str_digits():,} digits: {LARGE}", "use a smaller one"
         raise Unsupported(why, file=file, line=line, column=max(column, 1), instead=instead,
                           text=lines[line - 1] if 0 < line <= len(lines) else "") from None
-    except (ValueError, RecursionError, MemoryError) as error:
+    except RecursionError:
+        raise nested(text, file=file) from None
+    except (ValueError, MemoryError) as error:
         raise ProgramError(f"{source}: this is not Python that can be read: {error}") from None
     for each in said:
         plain = lines[each.lineno - 1].strip().isprintable() if each.lineno <= len(lines) else False

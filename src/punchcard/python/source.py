@@ -9,16 +9,19 @@ and errors that point at a place. Nothing is executed here.
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import inspect
 import operator
 import re
 import textwrap
+import tokenize
 import types
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any, NoReturn, TypeVar
 
 from punchcard.errors import ProgramError, did_you_mean, printable, shortened
@@ -30,6 +33,8 @@ MODULES = {"np": "import numpy as np", "pc": "import punchcard as pc", "numpy": 
 """Names of modules that a program may use, and how they are imported."""
 SHOWN = 120
 """Characters of a source line that an error shows."""
+NESTED = ("this is nested too deeply to be compiled", "write it in several statements, or as a loop")
+"""What is said of a tree that is too deep for the stack, and what to write."""
 OPERATORS: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
     ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv), ast.Mod: ("%", operator.mod),
@@ -152,6 +157,8 @@ class FunctionSource:
         except SyntaxError:
             raise ProgramError(f"program: the source of {name!r} ({file}:{first}) is not a function of its own: write it "
                                "with def") from None
+        except RecursionError:
+            raise nested(text, file=short_name(file), offset=first - 1, indent=indent) from None
         node = tree.body[0] if tree.body else None
         if not isinstance(node, ast.FunctionDef):
             raise ProgramError(f"program: {name!r} ({file}:{first}) is not written with def: a lambda or an async function "
@@ -188,11 +195,13 @@ class FunctionSource:
 
     @contextmanager
     def refusing(self, node: ast.AST) -> Iterator[None]:
-        """What is refused is refused at a node."""
+        """What is refused is refused at a node. So is what is nested too deeply, where the stack has room to say so."""
         try:
             yield
         except Refusal as refusal:
             self.fail(node, refusal.message, refusal.instead)
+        except RecursionError:
+            raise self.error(node, *NESTED) from None
 
     def unknown(self, node: ast.Name, known: Sequence[str] = ()) -> Unsupported:
         """The error for a name that nothing defines."""
@@ -227,6 +236,29 @@ def error_at(node: ast.AST, message: str, instead: str = "", *, file: str, lines
     before = text.encode()[: int(getattr(node, "col_offset", 0))].decode(errors="replace")  # columns count bytes
     return Unsupported(message, file=file, line=number + offset, column=len(before) + 1 + indent, text=" " * indent + text,
                        instead=instead)
+
+
+def nested(text: str, *, file: str, offset: int = 0, indent: int = 0) -> Unsupported:
+    """The error for a text whose tree is too deep for Python. It is at the first line with which the tree is too deep."""
+    lines, places, begun = lines_of(text), list[tuple[int, int]](), 0
+    for token in tokenize.generate_tokens(StringIO("\n".join(lines)).readline):
+        if token.type == tokenize.NEWLINE:
+            places.append((begun, token.end[0]))
+            begun = 0
+        elif not begun and token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
+            begun = token.start[0]
+    found = bisect.bisect_left(places, True, key=lambda place: _is_nested("\n".join(lines[: place[1]])))
+    place = ast.Pass(lineno=places[min(found, len(places) - 1)][0], col_offset=0)
+    return error_at(place, *NESTED, file=file, lines=lines, offset=offset, indent=indent)
+
+
+def _is_nested(text: str) -> bool:
+    """Whether the tree of a text is too deep for Python. There is none of a text that ends too early."""
+    try:
+        parsed(text)
+    except (RecursionError, SyntaxError) as error:
+        return isinstance(error, RecursionError)
+    return False
 
 
 # Parameters, and which argument each of them gets, by Python's rules and in its words

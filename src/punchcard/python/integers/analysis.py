@@ -97,7 +97,8 @@ class StatementTypes:
             if kind is None:
                 self.fail(statement, f"{name_of(statement)} is not in the integer subset")
             try:
-                names = kind(statement, names)
+                with self.findings.function.source.refusing(statement):
+                    names = kind(statement, names)
             except Unreached:
                 names = None
                 self.findings.skip(statement)

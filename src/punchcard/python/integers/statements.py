@@ -55,7 +55,8 @@ class StatementCode(CodePart):
             if not is_docstring and not isinstance(statement, ast.Pass):
                 line = source.line(statement)
                 self.out.comment(f"{line}: {source.text(statement)[:100]}", line)
-                self._kinds[type(statement)](statement)
+                with source.refusing(statement):
+                    self._kinds[type(statement)](statement)
 
     def _assert(self, node: ast.Assert) -> None:
         text = node.msg.value if isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str) else ""
