@@ -5,6 +5,8 @@ instead.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,16 @@ def test_which_machine_a_function_is_for() -> None:
         assert machine_for(source) == machine, text
 
 
+@pytest.fixture
+def usual_depth() -> Iterator[None]:
+    """Python's own limit of the stack: a test runner may have set another."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("usual_depth")
 @pytest.mark.parametrize(("given", "result"), [("x", "x"), ("x: int", "-x if x else x")])
 @pytest.mark.parametrize("deep", [
     " + ".join(["x"] * 3000), "-" * 900 + "x", "-" * 3000 + "x", "(1 +\n " + " +\n ".join(["x"] * 3000) + ")"])
@@ -153,10 +165,11 @@ def test_what_is_nested_too_deeply_is_refused_at_its_line(given: str, result: st
     file.write_text(f"# a comment\n\ndef made({given}):\n    y = {result}\n\n    y = {deep}\n    return y\n")
     refused = invoke("run", file, "--call", "made(2)")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert re.match(r"punchcard: \S*deep\.py:6:\d+: this is nested too deeply to be compiled; write it in several statements, "
-                    r"or as a loop\n", refused.stderr)
+    assert re.match(r"punchcard: \S*deep\.py:6:\d+: this is nested too deeply to be compiled; write it in several "
+                    r"statements, or as a loop\n", refused.stderr)
 
 
+@pytest.mark.usefixtures("usual_depth")
 def test_a_function_that_is_nested_too_deeply_is_refused_when_it_is_called_from_python() -> None:
     elifs = "".join(f"    elif x > {number}: return x + {number}\n" for number in range(400))
     for body in (f"    return {'-' * 900}x\n", f"    if x > 1000: return x\n{elifs}    return -x\n"):
