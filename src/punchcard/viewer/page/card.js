@@ -284,18 +284,19 @@ export class Card {
   number(pen, paint, band, column, [x, y, room], text) {
     const number = this.word(band, column);
     if (number === null) return;
-    const most = Math.floor((room - 3) / (0.6 * text));
+    const most = Math.floor((room - 3) / (0.5 * text)); // letters may be squeezed a little
     let shown = this.wordText(band, number);
+    const isName = this.pointers.has(band) || this.view.about.labels?.[band.name];
     const counted = this.pointers.has(band) && shown.match(/^(\w+) (-?\d+)$/);
     if (shown.length > most && counted) shown = counted[1] === "constant" ? counted[2].replace("-", "−") : `#${counted[2]}`;
-    if (shown.length > most && this.pointers.has(band)) shown = `${shown.slice(0, Math.max(1, most - 1))}…`;
+    if (shown.length > most && isName && most > 1) shown = `${shown.slice(0, Math.max(1, most - 1))}…`;
     if (shown.length > most) return;
     const rows = this.fresh.get(column);
     pen.font = `${text}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.fillStyle = rows && [...rows].some((row) => row >= band.start && row < band.start + band.rows) ? paint.changed : paint.ink;
-    pen.fillText(shown, x, y);
+    pen.fillText(shown, x, y, room - 3);
   }
 
   /** [row] by column of what changed and holds something now. */
