@@ -74,11 +74,14 @@ class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
     `leaf` gives a row of the card as a function of bits, or None; `given` has the functions behind given nodes.
+    `agreement` gives the flag whether two codes agree, which is worked out from them, as it is to be used.
     """
 
     def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
-                 given: Mapping[Node, BitTable | None] | None = None) -> None:
+                 given: Mapping[Node, BitTable | None] | None = None,
+                 agreement: Callable[[Word], Word] | None = None) -> None:
         self.words, self.leaf, self.given = words, leaf, given or {}
+        self.agreement = agreement or (lambda flag: flag)
         self._tables: dict[Node, BitTable | None] = {}
         self._flat: dict[Node, tuple[Terms, int]] = {}
         self._sums: dict[Node, tuple[Sum, int] | None] = {}

@@ -19,11 +19,16 @@ from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, resized
 from punchcard.engines.lowered.codegen.loop import compute, put_stores
-from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.engines.lowered.codegen.memory import Agreement, Flat
 from punchcard.errors import LoweringError
+from punchcard.words.word import Word
 
 MOST_CODES = MOST_READS = 32
 """What a part may look for and read; a loop with more is not traced."""
+
+
+NO_PLACE = 0
+"""A place where no array is: that of what is not read from the buffer."""
 
 
 class StepRegisters(Flat):
@@ -236,6 +241,14 @@ class TracedEmitter(LoopEmitter):
     def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
         self.read_at.append(self._registers.offset(self.b, field, column))
         return self._known(word, self._reads, self.read)
+
+    def agreement(self, flag: Word) -> Word:
+        return self.words.flag(Agreement(flag))
+
+    def known_agreement(self, flag: ir.Value) -> ir.Value:
+        """As a word that is read: what was stored in this loop and is looked for in it decides as much."""
+        self.read_at.append(i64(NO_PLACE))
+        return self.b.trunc(self._known(self.b.zext(flag, I64), self._reads, self.read), I1)
 
     def _known(self, value: ir.Value, given: tuple[ir.Value, Sequence[ir.Value]], found: list[ir.Value]) -> ir.Value:
         if len(found) == len(given[1]):
