@@ -8,6 +8,7 @@ fails leaves, with the card as it is after the last loop that was made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -22,8 +23,7 @@ from punchcard.words.llvm import number
 TRACE = ir.FunctionType(I64, [I8.as_pointer(), I32.as_pointer().as_pointer(), I64, I64.as_pointer(), I64.as_pointer()])
 SAMPLE, TRACED = "sample", "run_traced"
 LIKELY = (1 << 16, 1)
-TAIL = "tailcc"
-"""The calling convention in which the last call of a function takes its place, whatever the arguments are."""
+MARK = ir.FunctionType(ir.VoidType(), [I64])
 
 
 class PatternPart(NamedTuple):
@@ -54,8 +54,7 @@ class TraceEmitter:
         self.buffer, self.tables, self.loops, self.look, self.extra = self.function.args
         for argument in (self.buffer, self.tables, self.look, self.extra):
             argument.add_attribute("noalias")
-        self.function.calling_convention = TAIL
-        self.leave = self._emit_leave(module)
+        self.exits = count()
         self.b = ir.IRBuilder(self.function.append_basic_block("begin"))
         self.variables = [self.b.alloca(I64) for _ in places.words]
         self.left = self.b.alloca(I64)
@@ -88,27 +87,18 @@ class TraceEmitter:
             self._block(state, is_head=i in heads)
         return self.function
 
-    def _emit_leave(self, module: ir.Module) -> ir.Function:
-        """leave(loops, left) -> loops made.
-
-        Called last on every way out, and never inlined. So ways out stay apart, and what one of them puts into the buffer is
-        not worked out on the way there.
-        """
-        function = ir.Function(module, ir.FunctionType(I64, [I64, I64]), "leave")
-        function.linkage, function.calling_convention = "internal", TAIL
-        for attribute in ("noinline", "cold"):
-            function.attributes.add(attribute)
-        b = ir.IRBuilder(function.append_basic_block("begin"))
-        b.ret(b.sub(*function.args))
-        return function
-
     def _leave(self, words: Sequence[ir.Value]) -> None:
-        """Return, with these states."""
+        """Return, with these states.
+
+        Each way out ends with an assembly of no instruction and a number of its own, which may use all memory. LLVM cannot
+        join two of them. So what one way out puts into the buffer is not worked out on the way there.
+        """
         b = self.b
         for value, word in zip(words, self.places.words, strict=True):
             place = self._place(word)
             b.store(resized(b, value, place.type.pointee), place)
-        b.ret(b.call(self.leave, [self.loops, b.load(self.left)], cconv=TAIL, tail="musttail"))
+        b.asm(MARK, "", "i,~{memory}", [i64(next(self.exits))], side_effect=True)
+        b.ret(b.sub(self.loops, b.load(self.left)))
 
     def _place(self, word: StateWord) -> ir.Value:
         at, item = self.places.words[word], self.places.item(word)
@@ -246,7 +236,7 @@ def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type, states: in
     b.branch(head)
     b.position_at_end(head)
     b.store(i64(0), look)
-    inside = b.call(trace, [buffer, tables, b.sub(loops, b.load(made)), look, extra], cconv=TAIL)
+    inside = b.call(trace, [buffer, tables, b.sub(loops, b.load(made)), look, extra])
     b.store(b.add(b.load(made), inside), made)
     b.cbranch(b.icmp_unsigned("!=", inside, i64(0)), traced, generic)
     b.position_at_end(traced)
