@@ -145,7 +145,7 @@ class TraceEmitter:
         """A way through a hot state. Guards and checks that fail before the loop is made go `out`."""
         b = self.b
         codes, columns = _known(codes, arm.codes), call.known_columns(arm.codes, columns)
-        reads, _ = call.reads(codes, columns)
+        reads, _ = call.reads(codes, columns, arm.reads)
         guarded = self.function.append_basic_block("guarded")
         self._branch(_all(b, [self._same(read, known) for read, known in zip(reads, arm.reads, strict=True)]), guarded, out)
         b.position_at_end(guarded)
