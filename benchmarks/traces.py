@@ -2,9 +2,11 @@
 
     python benchmarks/traces.py                         every row; --only subleq,riscv for some, --seconds 1 for longer runs
     python benchmarks/traces.py --random 8              random programs: what traces cost where nothing is hot
+    python benchmarks/traces.py --short                 runs of examples from beginning to end, with traces and without
 
 Every figure is CPU time of this process. A row is warmed up first: its traces are compiled then, which the last column has.
-Cards with and without traces are compared after the last loop, and with the interpreter.
+Then traces, the usual code and the interpreter have their turns, and the best of each counts. The card with traces is
+compared with the interpreter's after the last loop, and with the usual code's where everything is hot from the first loop.
 """
 
 from __future__ import annotations
@@ -13,142 +15,74 @@ import argparse
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import punchcard as pc
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.machines.assembler import Symbol
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.riscv.languages.assembly.assembler import assemble as riscv
-from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.workloads import SIEVE
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.subleq.text import assemble as subleq
 from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as asq
-from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.machines.von_neumann.workloads import COUNT
+
+try:
+    from benchmarks import trace_programs as programs
+except ImportError:  # as a script, from this folder
+    import trace_programs as programs  # type: ignore[import-not-found,no-redef]
 
 HOT_SECONDS = 0.05
 """Loops before a trace, in these measurements."""
-DIVISORS = """
-.data
-n        2
-d        0
-rest     0
-minus_n  0
-minus_d  0
-sum      0
-one      1
-zero     0
-minus    -1
-limit    400
-.code
-again:  subleq n, n
-        subleq minus, n
-next:   subleq minus, n
-        subleq d, d
-        subleq minus, d
-        subleq minus_n, minus_n
-        subleq n, minus_n
-try:    subleq minus, d
-        subleq rest, rest
-        subleq minus_n, rest
-take:   subleq d, rest, none
-        subleq zero, zero, take
-none:   subleq one, sum
-        subleq minus_d, minus_d
-        subleq d, minus_d
-        subleq minus_n, minus_d, done
-        subleq zero, zero, try
-done:   subleq rest, rest
-        subleq n, rest
-        subleq limit, rest, next
-        subleq zero, zero, again
-        halt
-"""
-"""Divides numbers by all smaller ones, with loops in loops, for ever."""
-XORSHIFT = """
-        li   a0, 12345
-        la   a2, cells
-again:  slli t0, a0, 13
-        xor  a0, a0, t0
-        srli t0, a0, 17
-        xor  a0, a0, t0
-        slli t0, a0, 5
-        xor  a0, a0, t0
-        andi t1, a0, 28
-        add  t1, t1, a2
-        lw   t2, 0(t1)
-        add  t2, t2, a0
-        sw   t2, 0(t1)
-        j    again
-        .data
-cells:  .word 0, 0, 0, 0, 0, 0, 0, 0
-"""
-SORT = """
-        .equ count, 32
-begin:  la   s0, cells
-        li   s1, count
-        li   t0, 0
-fill:   slli t1, t0, 2
-        add  t1, t1, s0
-        mul  t2, t0, s2
-        addi t2, t2, 77
-        andi t2, t2, 255
-        sw   t2, 0(t1)
-        addi t0, t0, 1
-        bltu t0, s1, fill
-        addi s2, s2, 13
-outer:  addi s1, s1, -1
-        beqz s1, begin
-        mv   t0, s0
-        mv   t3, s1
-inner:  lw   t1, 0(t0)
-        lw   t2, 4(t0)
-        bleu t1, t2, on
-        sw   t2, 0(t0)
-        sw   t1, 4(t0)
-on:     addi t0, t0, 4
-        addi t3, t3, -1
-        bnez t3, inner
-        j    outer
-        .data
-cells:  .space 132
-"""
-"""Bubble sort of numbers that differ each time. `mul` is replaced by `add` on machines without products."""
-
-
+TURNS = 3
+DEFAULT_HOT = Controls().traces
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SHORT = ("multiply.subleq", "primes.subleq", "von_neumann/hello.asq", "von_neumann/primes.asq", "riscv/hello.c",
+         "riscv/collatz.c", "riscv/primes.c", "riscv/life.c")
 @dataclass(frozen=True)
 class Row:
-    """A program that never ends, and the machine that runs it."""
+    """A program that never ends, and sizes of the machine that runs it."""
 
     name: str
-    machine: Callable[[], AnyMachine]
-    program: Any
+    program: Callable[[], Any]
+    sizes: dict[str, Any] = field(default_factory=dict)
 
 
 def rows() -> Iterator[Row]:
+    loops = {"multiply": multiply(), "divisors": subleq(programs.DIVISORS), "sort": subleq(programs.SUBLEQ_SORT)}
     for design in ("two-layer", "paper"):
         for n in (64, 1024, 16384, 65536):
-            for name, program in (("multiply", multiply()), ("divisors", subleq(DIVISORS))):
+            for name, program in loops.items():
                 memory = max(len(program.memory), (n - 3) * 2 // 5)
                 sizes: dict[str, Any] = {"memory": memory, "instructions": n - 3 - memory, "design": design,
                                          "precision": "float32"}
-                yield Row(f"subleq {design} n={n} {name}", lambda sizes=sizes: SubleqMachine(**sizes),  # type: ignore[misc]
-                          program)
-    yield Row("image count", lambda: VonNeumannMachine(word_bits=16, memory=1024), asq(COUNT))
-    plain = SORT.replace("mul  t2, t0, s2", "add  t2, t0, s2")
+                yield Row(f"subleq {design} n={n} {name}", partial(_same, program), sizes)
+    yield Row("image count", partial(asq, COUNT), {"word_bits": 16, "memory": 1024})
+    for name in programs.IMAGES:
+        yield Row(f"image {name}", partial(programs.image, name))
+    plain = programs.SORT.replace("mul  t2, t0, s2", "add  t2, t0, s2")
     kinds: dict[str, dict[str, Any]] = {"riscv": {}, "riscv products": {"multiply": True},
                                         "riscv two-layer": {"design": "two-layer"}, "riscv traps": {"privileged": True}}
     for kind, options in kinds.items():
-        for name, text in (("xorshift", XORSHIFT), ("sieve", SIEVE), ("sort", SORT if "products" in kind else plain)):
-            yield Row(f"{kind} {name}", lambda options=options: RiscvMachine(memory=1024, **options),  # type: ignore[misc]
-                      riscv(text, f"{name}.s"))
+        for name, text in (("xorshift", programs.XORSHIFT), ("sieve", SIEVE),
+                           ("sort", programs.SORT if "products" in kind else plain)):
+            yield Row(f"{kind} {name}", partial(riscv, text, f"{name}.s"), {"memory": 1024, **options})
+    for name in programs.c_programs():
+        yield Row(f"riscv {name}", partial(programs.c_program, name, "rv32i"))
+
+
+def _same(program: Any) -> Any:
+    return program
 
 
 class Runs:
@@ -167,46 +101,51 @@ class Runs:
         self.compiling += self.runner.compile_seconds - before
         return time.process_time() - started
 
-    def rate(self, seconds: float) -> tuple[float, int]:
-        """CPU seconds a loop, of a run of about so long."""
+    def loops_of(self, seconds: float) -> int:
+        """How many loops take about so many CPU seconds."""
         loops = 1 << 16
-        while (took := self.make(loops)) < seconds:
-            loops = int(loops * min(16, max(2.0, 1.2 * seconds / max(took, 1e-4))))
-        return took / loops, loops
+        while (took := self.make(loops)) < seconds / 2:
+            loops = int(loops * min(16, max(2.0, seconds / max(took, 1e-4))))
+        return loops
 
 
 def warm(runs: Runs, seconds: float) -> None:
     """Run until traces are compiled and good, or for so many CPU seconds."""
-    started, quiet = time.process_time(), 0
-    while quiet < 3 and time.process_time() - started < seconds:
-        runs.make(1 << 22)
-        quiet = quiet + 1 if runs.traces is not None and runs.traces.loops and not runs.traces.compiled else 0
+    started, quiet, compiled = time.process_time(), 0, 0
+    while quiet < 8 and time.process_time() - started < seconds:
+        runs.make(1 << 24)
+        assert runs.traces is not None
+        compiled += runs.traces.compiled
+        quiet = quiet + 1 if compiled and not runs.traces.seconds else 0
 
 
 def measure(row: Row, seconds: float, patience: float) -> str:
-    machine = row.machine()
-    plain, traced = (Runs(machine, row.program, traces) for traces in (None, HOT_SECONDS))
+    program = row.program()
+    machine = pc.build(program, **row.sizes)
+    plain, traced = (Runs(machine, program, traces) for traces in (None, HOT_SECONDS))
     warm(traced, patience)
-    fast, loops = traced.rate(seconds)
-    slow, _ = plain.rate(seconds)
-    report = traced.traces
-    assert report is not None
-    interpreter = machine.in_c(row.program)
-    native = None
+    counts = traced.loops_of(seconds / TURNS), plain.loops_of(seconds / TURNS)
+    fast, slow, native, inside, states = list[float](), list[float](), list[float](), 0, 0
+    for turn in range(TURNS):
+        fast.append(traced.make(counts[0]) / counts[0])
+        assert traced.traces is not None
+        inside, states = inside + traced.traces.loops, traced.traces.states
+        slow.append(plain.make(counts[1]) / counts[1])
+        interpreter, loops = machine.in_c(program), counts[0] if turn < TURNS - 1 else traced.loops
+        if interpreter is not None:
+            started = time.process_time()
+            interpreter.run(machine.steps(loops, ended=False))
+            native.append((time.process_time() - started) / loops)
     if interpreter is not None:
-        started = time.process_time()
-        interpreter.run(machine.steps(traced.loops, ended=False))
-        native = (time.process_time() - started) / traced.loops
         found = machine.read(traced.runner.raw_card)
         assert all(getattr(found, name) == getattr(interpreter.state, name) for name in ("memory", "program_counter"))
-    others = Runs(machine, row.program, None)
-    others.make(1 << 20)
-    again = Runs(machine, row.program, 0.0)
-    again.make(1 << 20)
+    others, again = (Runs(machine, program, traces) for traces in (None, 0.0))
+    for runs in (others, again):
+        runs.make(1 << 16)
     assert same(again.runner.raw_card, others.runner.raw_card)
-    times = "" if native is None else f"{native / fast:6.2f} x C  {native / slow:6.2f} x C"
-    return (f"{row.name:<36} {1e9 * fast:7.2f} ns {1e9 * slow:7.2f} ns  {slow / fast:6.1f}  {times}  "
-            f"{report.loops / max(1, loops):4.0%} in traces, {report.states} states, {traced.compiling:.1f} s")
+    times = f"{min(native) / min(fast):6.2f} x C  {min(native) / min(slow):6.2f} x C" if native else ""
+    return (f"{row.name:<36} {1e9 * min(fast):7.2f} ns {1e9 * min(slow):7.2f} ns  {min(slow) / min(fast):6.1f}  {times}  "
+            f"{inside / (TURNS * counts[0]):4.0%} in traces, {states} states, {traced.compiling:.1f} s")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -222,19 +161,39 @@ def random_program(rng: random.Random, cells: int, instructions: int) -> Program
 
 
 def measure_random(count: int, seconds: float) -> None:
-    """Whole runs, with sampling and compiling, against runs without traces."""
+    """Whole runs, with sampling and compiling, against runs without traces; the better of two each."""
     machine = SubleqMachine(word_bits=16, memory=400, instructions=601, design="two-layer", precision="float32")
     totals = [0.0, 0.0]
     for seed in range(count):
         rng = random.Random(seed)
         program = random_program(rng, 400, 600)
-        took = []
-        _, loops = Runs(machine, program, None).rate(seconds)
-        for traces in (None, 0.25):
-            took.append(Runs(machine, program, traces).make(loops))
+        loops = Runs(machine, program, None).loops_of(seconds)
+        took = [inf, inf]
+        for _ in range(2):
+            for way, traces in enumerate((None, DEFAULT_HOT)):
+                runs = Runs(machine, program, traces)
+                took[way] = min(took[way], runs.make(loops))
         totals = [total + own for total, own in zip(totals, took, strict=True)]
-        print(f"random {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}")
+        inside = runs.traces.loops / loops if runs.traces is not None else 0
+        print(f"random {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}, "
+              f"{inside:.0%} in traces")
     print(f"all: {totals[1] / totals[0]:.3f}")
+
+
+def measure_short(seconds: float) -> None:
+    """Examples from beginning to end on a machine that has run them before: the best run with traces and without."""
+    for name in SHORT:
+        program = pc.load(EXAMPLES / name)
+        machine, took, loops = pc.build(program), {None: inf, DEFAULT_HOT: inf}, 0
+        machine.run(program, engine="lowered")
+        started = time.process_time()
+        while time.process_time() - started < seconds:
+            for traces, best in took.items():
+                before = time.process_time()
+                loops = machine.run(program, engine="lowered", controls=Controls(traces=traces)).loops
+                took[traces] = min(best, time.process_time() - before)
+        print(f"{name:<36} {loops:>10,} loops {1e3 * took[None]:8.2f} ms, with traces {1e3 * took[DEFAULT_HOT]:8.2f} ms: "
+              f"{took[DEFAULT_HOT] / took[None]:.3f}")
 
 
 def main() -> None:
@@ -243,9 +202,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="CPU seconds of a timed run")
     parser.add_argument("--patience", type=float, default=20.0, help="CPU seconds of a warm-up at most")
     parser.add_argument("--random", type=int, default=0, help="measure so many random programs instead")
+    parser.add_argument("--short", action="store_true", help="measure short runs instead")
     given = parser.parse_args()
-    if given.random:
-        measure_random(given.random, given.seconds)
+    if given.random or given.short:
+        if given.random:
+            measure_random(given.random, given.seconds)
+        if given.short:
+            measure_short(given.seconds)
         return
     print(f"{'a loop':<36} {'traces':>10} {'without':>10}  {'ratio':>6}  {'traces':>10}  {'without':>10}")
     for row in rows():

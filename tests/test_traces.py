@@ -22,6 +22,7 @@ from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.compiled_model import MOST_TIERS
+from punchcard.engines.lowered.tracing import profile
 from punchcard.engines.lowered.tracing.compiler import LoadedFunction, TraceCompiler
 from punchcard.errors import PunchcardError
 from tests.cases import soaked
@@ -108,6 +109,14 @@ def test_random_programs(name: str, loops: int) -> None:
             traced = TraceReport.total(traced, ran.traces) or traced
     assert traced.compiled
     assert traced.loops > loops // 2 or name == "RISC-V", "random instructions seldom come back"
+
+
+@pytest.mark.parametrize("name", ["two-layer", "von Neumann"])
+def test_random_programs_with_few_entries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where everything is hot, each hot state is an entry. Usually few are, and most loops begin inside a trace."""
+    entries = profile._entries
+    monkeypatch.setattr(profile, "_entries", lambda *given, everything: entries(*given, everything=False))
+    test_random_programs(name, 600)
 
 
 @pytest.mark.parametrize(("name", "given"), [

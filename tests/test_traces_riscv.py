@@ -1,4 +1,4 @@
-"""Traces of all kinds of RISC-V machines, everything hot from the first loop. All of it is for the soak: cases take long."""
+"""Traces of all kinds of RISC-V machines, everything hot from the first loop. Most are for the soak: cases take long."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls
 from punchcard.engines.base import TraceReport
+from punchcard.engines.lowered.tracing import tier
+from punchcard.machines.result import Result
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
@@ -75,27 +77,85 @@ again: mul a4, a0, a1
 
 
 def compare(kind: str, seed: int, loops: int) -> TraceReport:
-    """Runs in parts of random lengths, with traces and without: all cards between two parts."""
+    """Runs in parts of random lengths: what traces did in them."""
     machine, rng, total = machine_for(kind), random.Random(f"{kind} {seed}"), TraceReport()
     program = program_for(kind, rng)
-    for _ in range(3):
+    for turn in range(3):
         steps, every = rng.randrange(loops // 2, loops), rng.randrange(40, loops // 2)
-        marks: dict[float | None, list[Mark]] = {0.0: [], None: []}
-        traced, _ = (machine.run(program, engine="lowered", max_steps=steps, keep=PeriodicAction(every, own.append),
-                                 controls=Controls(traces=traces)) for traces, own in marks.items())
-        for found, expected in zip(*marks.values(), strict=True):
-            agree(found, expected, f"{kind} {seed}, {steps} steps, {every}")
+        order = (0.0, None) if turn == 0 else (None, 0.0)
+        traced = compare_runs(machine, program, steps, every, f"{kind} {seed}", order)
         total = TraceReport.total(total, traced.traces) or total
     return total
 
 
-def agree(found: Mark, expected: Mark, where: str) -> None:
+def compare_runs(machine: RiscvMachine, program: RiscvProgram, steps: int, every: int, where: str,
+                 order: tuple[float | None, ...]) -> Result[Any]:
+    """Two runs, with traces and without: the cards between two parts and at the end. The run with traces.
+
+    Traces have more to do in the second one, when no case is new.
+    """
+    marks: dict[float | None, list[Mark]] = {traces: [] for traces in order}
+    runs = {traces: machine.run(program, engine="lowered", max_steps=steps, keep=PeriodicAction(every, own.append),
+                                controls=Controls(traces=traces)) for traces, own in marks.items()}
+    traced, plain = runs[0.0], runs[None]
+    where += f", {steps} steps, {every}"
+    for found, expected in zip(marks[0.0], marks[None], strict=True):
+        assert (found.ended, found.traffic) == (expected.ended, expected.traffic), where
+        agree(found, expected, where)
+    assert (traced.reason, traced.status, traced.output) == (plain.reason, plain.status, plain.output), where
+    agree(traced, plain, where)
+    return traced
+
+
+def agree(found: Mark | Result[Any], expected: Mark | Result[Any], where: str) -> None:
     assert isinstance(found.raw_card, PackedCard)
     assert isinstance(expected.raw_card, PackedCard)
-    assert (found.loops, found.ended, found.traffic) == (expected.loops, expected.ended, expected.traffic), where
+    assert found.loops == expected.loops, where
     others = expected.raw_card.fields
     different = [name for name, field in found.raw_card.fields.items() if (field != others[name]).any()]
     assert not different, f"{where}, loop {found.loops}: {different}"
+
+
+TIMER = """
+    .base {base:#x}
+    la t0, handler
+    csrw mtvec, t0
+    la s0, cell
+    lui s1, 0x11004
+    sw zero, 4(s1)
+    li t1, {first}
+    sw t1, 0(s1)
+    li t0, 0x80
+    csrw mie, t0
+    csrsi mstatus, 8
+loop:
+    lr.w a1, (s0)
+    addi a1, a1, 3
+    sc.w a2, a1, (s0)
+    bnez a2, loop
+    {wait}
+    j loop
+handler:
+    lw t1, 0(s1)
+    addi t1, t1, {period}
+    sw t1, 0(s1)
+    mret
+cell:
+    .word 5
+"""
+"""Interrupts in a hot loop, also between lr.w and sc.w."""
+
+
+@pytest.mark.parametrize(("wait", "sampled"), [
+    ("addi a1, a1, 1", tier.FEW_SAMPLED), soaked("addi a1, a1, 1", 64), soaked("wfi", tier.FEW_SAMPLED), soaked("wfi", 64)])
+def test_interrupts_in_hot_loops(wait: str, sampled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "FEW_SAMPLED", sampled)
+    machine = machine_for("traps")
+    program = assemble(TIMER.format(base=machine.sizes.base, first=30, period=23, wait=wait), "timer.s")
+    run = compare_runs(machine, program, 900, 113, wait, (None, 0.0))
+    assert run.state.registers[6] > 30 + 5 * 23, "there were interrupts"
+    assert run.traces is not None
+    assert run.traces.loops > 50 or wait == "wfi", "most loops wait"
 
 
 PROGRAMS = 8

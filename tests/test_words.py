@@ -238,6 +238,18 @@ def test_a_bit_of_a_sum_is_lifted() -> None:
         assert len(table.bits) <= 2, "a bit of an integer, not a table"
 
 
+def test_a_carry_is_added_to_a_sum() -> None:
+    """Two words of three bits and a carry: all bits of the sum are those of one word. It is not a choice of two sums."""
+    bits, packed = Bits(), dict[int, BitTable]()
+    for place in range(3):
+        weights = [*([2.0**i / 2 if i <= place else 0.0 for i in range(3)] * 2), 0.5]
+        table = bits.bit_of(bits.form(weights, sum(weights)), place, 3)
+        assert table is not None
+        packed[place] = table
+    word = pack(bits.words, packed, {})
+    assert (word.op, word.arguments[0].op) == ("and_", "sum")
+
+
 def test_random_layers_are_lifted_or_left() -> None:
     """Sums of ReLUs of sums, twice over, with weights and biases of all kinds."""
     rng, lifted = random.Random(9), 0

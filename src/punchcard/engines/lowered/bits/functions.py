@@ -24,6 +24,7 @@ from punchcard.engines.lowered.bits.steps import (
     Total,
     Units,
     aligned,
+    divisions,
     needed_terms,
     odd_and_power,
     table_of_steps,
@@ -74,11 +75,14 @@ class BitFunctions:
     """The nodes of one place, where a loop is computed, as functions of bits.
 
     `leaf` gives a row of the card as a function of bits, or None; `given` has the functions behind given nodes.
+    `agreement` gives the flag whether two codes agree, which is worked out from them, as it is to be used.
     """
 
     def __init__(self, words: WordBuilder, leaf: Callable[[Node], BitTable | None],
-                 given: Mapping[Node, BitTable | None] | None = None) -> None:
+                 given: Mapping[Node, BitTable | None] | None = None,
+                 agreement: Callable[[Word], Word] | None = None) -> None:
         self.words, self.leaf, self.given = words, leaf, given or {}
+        self.agreement = agreement or (lambda flag: flag)
         self._tables: dict[Node, BitTable | None] = {}
         self._flat: dict[Node, tuple[Terms, int]] = {}
         self._sums: dict[Node, tuple[Sum, int] | None] = {}
@@ -328,13 +332,12 @@ class BitFunctions:
         summed = self._affine(base)
         if summed is None:
             return None
-        parted = without_gates(summed[0])
-        needed = needed_terms(*summed, parted[1] or summed[0], units)
-        found = self._where_all(needed, summed, units, value) if len(needed) > 1 else None
+        gates = without_gates(summed[0])[1]
+        needed = needed_terms(*summed, gates or summed[0], units)
+        found = self._where_all(needed, summed, units, value) if len(needed) > 1 or (needed and not gates) else None
         if found is not None and len(found.bits) <= FEW_FLAGS:
             return found
-        other = self._gated_steps(*summed, units, value, parted)
-        return min((table for table in (found, other) if table is not None), key=lambda table: len(table.bits), default=None)
+        return _least_bits(found, self._gated_steps(*summed, units, value))
 
     def _where_all(self, needed: Sum, summed: tuple[Sum, int], units: Units, value: Callable[[int], int]) -> BitTable | None:
         """A function that is flat unless certain bits are as they must be: one flag says whether all are."""
@@ -369,15 +372,15 @@ class BitFunctions:
             flags = None if flags is None else combine(int.__mul__, flags, literal)
         return flags
 
-    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int],
-                     parted: tuple[Sum, Sum] | None = None) -> BitTable | None:
+    def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
         """A function of a sum. Bits that stand alone in the sum are gates: all their settings are tried.
 
         Many sums that differ in the bits that close them have the same function.
         """
         name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
         if name not in self._known_steps:
-            self._known_steps[name] = self._all_settings(*(parted or without_gates(terms)), constant, units, value)
+            self._known_steps[name] = _least_bits(
+                *(self._all_settings(*division, constant, units, value) for division in divisions(terms)))
         return self._known_steps[name]
 
     def _all_settings(self, total: Sum, gates: Sum, constant: int, units: Units,
@@ -475,3 +478,8 @@ class BitFunctions:
         for places in same.values():
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
+
+
+def _least_bits(*tables: BitTable | None) -> BitTable | None:
+    """The first of those that depend on the fewest bits."""
+    return min((table for table in tables if table is not None), key=lambda table: len(table.bits), default=None)

@@ -39,7 +39,7 @@ def compare_codes(functions: BitFunctions, node: Node) -> BitTable | None:
     """Two codes agree where the words of their bits are equal."""
     if node.op is not op.MATCH:
         return None
-    equal = functions.words.equal(*map(functions.code, node.args))
+    equal = functions.agreement(functions.words.equal(*map(functions.code, node.args)))
     return bit_table(functions.words.bit(equal), 0, exact(float(node.data[0])))
 
 

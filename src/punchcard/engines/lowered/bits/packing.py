@@ -170,12 +170,16 @@ def _agree(a: BitTable, b: BitTable, sources: Iterable[Place], deep: bool) -> bo
 
 
 def _same_bit(word: Word, place: int) -> Place | None:
-    """The bit of another word that a bit is, where a word only moves bits; None where it is 0."""
+    """The bit of another word that a bit is, where a word only moves bits or leaves some out; None where it is 0."""
     by = word.arguments[1].value if len(word.arguments) > 1 else None
-    while place >= 0 and (word.op in ("extend", "bits") or (word.op in ("shift_left", "shift_right") and by is not None)):
+    while place >= 0 and (word.op in ("extend", "bits") or (
+            word.op in ("shift_left", "shift_right", "and_") and by is not None)):
         inner = word.arguments[0]
         if word.op == "extend":
             place = min(place, inner.size - 1) if word.data else place if place < inner.size else -1
+        elif word.op == "and_":
+            assert by is not None
+            place = place if by >> place & 1 else -1
         elif word.op == "bits":
             assert isinstance(word.data, int)
             place += word.data
@@ -184,6 +188,10 @@ def _same_bit(word: Word, place: int) -> Place | None:
             place += by if word.op == "shift_right" else -by
         word = inner
         by = word.arguments[1].value if len(word.arguments) > 1 else None
+    if word.op == "or_" and place >= 0:  # mostly words without common bits
+        parts = [found for part in word.arguments if (found := _same_bit(part, place)) is not None]
+        if len(parts) < 2:
+            return parts[0] if parts else None
     return (word, place) if 0 <= place < word.width else None
 
 

@@ -10,6 +10,7 @@ A sum of ReLUs of a linear form over bits is piecewise linear in an integer T. W
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -173,6 +174,16 @@ def without_gates(terms: Sum) -> tuple[Sum, Sum]:
     if not several:
         return terms, {}
     return several, {function: c for function, c in terms.items() if function not in several}
+
+
+def divisions(terms: Sum) -> Iterator[tuple[Sum, Sum]]:
+    """Ways to look at a sum: what is added up, and the gates. A bit with the weight of the lowest ones may be a carry."""
+    total, gates = without_gates(terms)
+    unit = min(map(abs, total.values()), default=0)
+    if carries := [function for function, c in gates.items() if abs(c) == unit]:
+        rest = {function: c for function, c in gates.items() if function not in carries}
+        yield {function: c for function, c in terms.items() if function not in rest}, rest
+    yield total, gates
 
 
 def _line(function: BitTable, c: int) -> Line:

@@ -17,7 +17,7 @@ from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
 from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, resized, width_of
-from punchcard.engines.lowered.codegen.memory import FieldBits, FieldPresence, FormSign, Memory, StateBits
+from punchcard.engines.lowered.codegen.memory import Agreement, FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
 from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code
@@ -59,7 +59,7 @@ class LoopEmitter:
         self.memory, self.tables, self.above = memory, tables, above
         self.floats: FloatCode = FloatCode(builder, self.real)
         self.words: WordBuilder = WordBuilder() if above is None else above.words
-        self.functions = BitFunctions(self.words, self._bits_of, given)
+        self.functions = BitFunctions(self.words, self._bits_of, given, self.agreement)
         self.integers = llvm_code(builder, self._leaf)
         self.own: ir.Value | None = own
         self.bound: Mapping[Node, ir.Value] = bound or {}
@@ -83,6 +83,10 @@ class LoopEmitter:
                 self.functions.code(node)
 
     # Bits
+
+    def agreement(self, flag: Word) -> Word:
+        """The flag whether two codes agree, as what depends on it is to see it."""
+        return flag
 
     def _bits_of(self, node: Node) -> BitTable | None:
         """A row of the card as a bit of a word, where it is one."""
@@ -118,6 +122,8 @@ class LoopEmitter:
                 return word if index is None else self.known_read(word, field, column)
             case FieldPresence(index, field):
                 return self.held(field, self._column_at(index))
+            case Agreement(flag):
+                return self.known_agreement(self.integers(flag))
             case FormSign(key):
                 return self.b.fcmp_ordered(">", self.linear(self.forms[key]), self.floats.number(0.0))
             case Above(node, middle):
@@ -288,6 +294,10 @@ class LoopEmitter:
     def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
         """A word of another column, as far as it is known beforehand."""
         return word
+
+    def known_agreement(self, flag: ir.Value) -> ir.Value:
+        """Whether two codes agree, as far as it is known beforehand."""
+        return flag
 
     def column_of(self, index: Node) -> list[ir.Value]:
         """The columns of an index, one a lane; each must exist."""

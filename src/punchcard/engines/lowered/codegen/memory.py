@@ -12,6 +12,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, Field
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.codegen.floats import I64, i64, resized
 from punchcard.engines.lowered.graph.nodes import Node
+from punchcard.words.word import Word
 
 
 class Memory(Protocol):
@@ -87,6 +88,13 @@ class FieldPresence:
 
     index: Node | None
     field: Field
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two codes agree, by the flag that says so: one that may be known beforehand."""
+
+    flag: Word
 
 
 @dataclass(frozen=True)

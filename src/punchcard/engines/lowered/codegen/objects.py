@@ -78,7 +78,7 @@ def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, 
             called = parsed.get_function(function)
             called.linkage = "internal"
             called.add_function_attribute("alwaysinline" if inline else "noinline")
-        _optimise(machine, parsed, vectorize, level=3 if library is None else 1)  # what is inlined is optimised already
+        _optimise(machine, parsed, vectorize, level=3 if library is None else 2)  # what is inlined is optimised already
         code: bytes = machine.emit_object(parsed)
         return notes, code
 

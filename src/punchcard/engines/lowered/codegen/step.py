@@ -19,11 +19,17 @@ from punchcard.engines.lowered.analysis.plan import LoopPlan
 from punchcard.engines.lowered.codegen.emit import CodeKind, LoopEmitter
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64, resized
 from punchcard.engines.lowered.codegen.loop import compute, put_stores
-from punchcard.engines.lowered.codegen.memory import Flat
+from punchcard.engines.lowered.codegen.memory import Agreement, Flat
 from punchcard.errors import LoweringError
+from punchcard.words.llvm import number
+from punchcard.words.word import Word
 
 MOST_CODES = MOST_READS = 32
 """What a part may look for and read; a loop with more is not traced."""
+
+
+NO_PLACE = 0
+"""A place where no array is: that of what is not read from the buffer."""
 
 
 class StepRegisters(Flat):
@@ -54,11 +60,11 @@ class PartShape:
     def kind(self) -> ir.FunctionType:
         """part(buffer, tables, codes known, reads known, stores, words, codes, columns, reads) -> failed, words, and so on
 
-        Last come the places of the words that are read.
+        Which reads are known is a mask of bits. Last come the places of the words that are read.
         """
         numbers = [*[I64] * self.words, *[I32] * (2 * self.codes), *[I64] * self.reads]
         return ir.FunctionType(ir.LiteralStructType([I1, *numbers, *[I64] * self.reads]),
-                               [I8.as_pointer(), I32.as_pointer().as_pointer(), I1, I1, I1, *numbers])
+                               [I8.as_pointer(), I32.as_pointer().as_pointer(), I1, I64, I1, *numbers])
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,11 @@ class StepCall:
             first += part.codes
         return result
 
-    def reads(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
-        """The words, and where they are."""
-        return self._sections(self._chain((codes, columns)), 2, 3)
+    def reads(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value],
+              known: Sequence[int | None] = ()) -> tuple[list[ir.Value], list[ir.Value]]:
+        """The words, and where they are, each for the case that the known ones before it are what is known."""
+        given = [None if word is None else number(word, I64.width) for word in known]
+        return self._sections(self._chain((codes, columns), given), 2, 3)
 
     def loop(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value], reads: Sequence[ir.Value],
              failed: ir.Block) -> list[ir.Value]:
@@ -110,22 +118,24 @@ class StepCall:
         return self._words(last)[: len(self._states)]
 
     def _chain(self, known: tuple[Sequence[ir.Value], Sequence[ir.Value]] | None = None,
-               reads: Sequence[ir.Value] | None = None, failed: ir.Block | None = None) -> list[tuple[LoopPart, ir.Value]]:
-        """Every part with what the one before has left."""
+               reads: Sequence[ir.Value | None] = (), failed: ir.Block | None = None) -> list[tuple[LoopPart, ir.Value]]:
+        """Every part with what the one before has left. Of the words that it reads, those are given that are not None."""
         b, found, asked, read = self._b, list[tuple[LoopPart, ir.Value]](), 0, 0
         words = [*self._states, *[i64(0)] * (self._parts[0].shape.words - len(self._states))]
         for part in self._parts:
             shape = part.shape
             own = ([ir.Constant(I32, ir.Undefined)] * (2 * shape.codes) if known is None else
                    [value for values in known for value in values[asked : asked + shape.codes]])
-            brought = [ir.Constant(I64, ir.Undefined)] * shape.reads if reads is None else reads[read : read + shape.reads]
-            flags = [ir.Constant(I1, int(flag is not None)) for flag in (known, reads, failed)]
+            brought = reads[read : read + shape.reads] or [None] * shape.reads
+            given = i64(sum(1 << i for i, word in enumerate(brought) if word is not None))
+            flags = [ir.Constant(I1, int(known is not None)), given, ir.Constant(I1, int(failed is not None))]
+            own += [ir.Constant(I64, ir.Undefined) if word is None else word for word in brought]
             if failed is not None and part.zeros:
                 going_on = b.function.append_basic_block("as_usual")
                 other = reduce(b.or_, [b.and_(words[number], i64(mask)) for number, mask in part.zeros.items()])
                 b.cbranch(b.icmp_unsigned("==", other, i64(0)), going_on, failed).set_weights((1 << 16, 1))
                 b.position_at_end(going_on)
-            result = b.call(part.function, [self._buffer, part.tables, *flags, *words, *own, *brought])
+            result = b.call(part.function, [self._buffer, part.tables, *flags, *words, *own])
             if failed is not None:
                 going_on = b.function.append_basic_block("goes_on")
                 b.cbranch(b.extract_value(result, 0), failed, going_on).set_weights((1, 1 << 16))
@@ -219,7 +229,8 @@ class TracedEmitter(LoopEmitter):
                  reads: tuple[ir.Value, Sequence[ir.Value]]) -> None:
         super().__init__(builder, code, memory, tables)
         self._registers = memory
-        self._codes, self._columns, self._reads = codes[:2], codes[2], reads
+        self._codes_known, self._codes, self._columns = codes
+        self._reads_known, self._reads = reads
         self.looked_for: list[ir.Value] = []
         self.found: list[ir.Value] = []
         self.read: list[ir.Value] = []
@@ -227,18 +238,30 @@ class TracedEmitter(LoopEmitter):
 
     def known_code(self, code: ir.Value) -> ir.Value:
         self.found.append(i32(0))
-        return self._known(code, self._codes, self.looked_for)
+        return self._known(code, self._codes_known, self._codes, self.looked_for)
 
     def known_column(self, column: ir.Value) -> ir.Value:
         self.found[-1] = column
-        return self.b.select(self._codes[0], self._columns[len(self.found) - 1], column)
+        return self.b.select(self._codes_known, self._columns[len(self.found) - 1], column)
 
     def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
         self.read_at.append(self._registers.offset(self.b, field, column))
-        return self._known(word, self._reads, self.read)
+        return self._known_word(word)
 
-    def _known(self, value: ir.Value, given: tuple[ir.Value, Sequence[ir.Value]], found: list[ir.Value]) -> ir.Value:
-        if len(found) == len(given[1]):
+    def agreement(self, flag: Word) -> Word:
+        return self.words.flag(Agreement(flag))
+
+    def known_agreement(self, flag: ir.Value) -> ir.Value:
+        """As a word that is read: what was stored in this loop and is looked for in it decides as much."""
+        self.read_at.append(i64(NO_PLACE))
+        return self.b.trunc(self._known_word(self.b.zext(flag, I64)), I1)
+
+    def _known_word(self, word: ir.Value) -> ir.Value:
+        is_known = self.b.trunc(self.b.lshr(self._reads_known, i64(len(self.read))), I1)
+        return self._known(word, is_known, self._reads, self.read)
+
+    def _known(self, value: ir.Value, is_known: ir.Value, given: Sequence[ir.Value], found: list[ir.Value]) -> ir.Value:
+        if len(found) == len(given):
             raise LoweringError(f"a loop looks for or reads more than {len(found)} columns")
         found.append(value)
-        return self.b.select(given[0], given[1][len(found) - 1], value)
+        return self.b.select(is_known, given[len(found) - 1], value)

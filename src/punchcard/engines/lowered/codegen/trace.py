@@ -8,11 +8,12 @@ fails leaves, with the card as it is after the last loop that was made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout
+from punchcard.engines.lowered.analysis.buffer_layout import BufferLayout, StateWord
 from punchcard.engines.lowered.codegen.driver import LOOPS, RUN, look_for_patterns, run_arguments
 from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i64, is_near, resized
 from punchcard.engines.lowered.codegen.step import LoopPart, StepCall
@@ -22,6 +23,7 @@ from punchcard.words.llvm import number
 TRACE = ir.FunctionType(I64, [I8.as_pointer(), I32.as_pointer().as_pointer(), I64, I64.as_pointer(), I64.as_pointer()])
 SAMPLE, TRACED = "sample", "run_traced"
 LIKELY = (1 << 16, 1)
+MARK = ir.FunctionType(ir.VoidType(), [I64])
 
 
 class PatternPart(NamedTuple):
@@ -52,37 +54,54 @@ class TraceEmitter:
         self.buffer, self.tables, self.loops, self.look, self.extra = self.function.args
         for argument in (self.buffer, self.tables, self.look, self.extra):
             argument.add_attribute("noalias")
+        self.exits = count()
         self.b = ir.IRBuilder(self.function.append_basic_block("begin"))
         self.variables = [self.b.alloca(I64) for _ in places.words]
         self.left = self.b.alloca(I64)
         self.blocks = [self.function.append_basic_block(f"state{i}") for i in range(len(graph.states))]
-        self.out = self.function.append_basic_block("out")
 
     def emit(self) -> ir.Function:
-        b = self.b
-        for variable, word in zip(self.variables, self.places.words, strict=True):
-            b.store(resized(b, b.load(self._place(word)), I64), variable)
-        b.store(self.loops, self.left)
-        self._leave_without_room()
-        begin = b.switch(b.load(self.variables[self.graph.anchor]), self.out)
-        for state, block in zip(self.graph.states, self.blocks, strict=True):
-            enter = self.function.append_basic_block("enter")
+        b, nowhere = self.b, self.function.append_basic_block("nowhere")
+        words = [resized(b, b.load(self._place(word)), I64) for word in self.places.words]
+        inside = self.function.append_basic_block("begin_inside")
+        self._branch(b.icmp_signed(">=", self.loops, i64(len(self.blocks))), inside, nowhere)
+        b.position_at_end(inside)
+        begin = b.switch(words[self.graph.anchor], nowhere)
+        heads = _heads(self.graph)
+        for i, (state, block) in enumerate(zip(self.graph.states, self.blocks, strict=True)):
+            if i not in heads and i not in self.graph.entries:
+                continue
+            enter, there = (self.function.append_basic_block(name) for name in ("enter", "there"))
             begin.add_case(i64(state.values[self.graph.anchor]), enter)
             b.position_at_end(enter)
-            self._branch(self._is_at(state, [b.load(variable) for variable in self.variables]), block, self.out)
-        heads = _heads(self.graph)
+            self._branch(self._is_at(state, words), there, nowhere)
+            b.position_at_end(there)
+            for variable, word in zip(self.variables, words, strict=True):
+                b.store(word, variable)
+            b.store(self.loops, self.left)
+            b.branch(block)
+        b.position_at_end(nowhere)
+        b.ret(i64(0))
         for i, (state, block) in enumerate(zip(self.graph.states, self.blocks, strict=True)):
             b.position_at_end(block)
             self._block(state, is_head=i in heads)
-        b.position_at_end(self.out)
-        for variable, word in zip(self.variables, self.places.words, strict=True):
-            place = self._place(word)
-            b.store(resized(b, b.load(variable), place.type.pointee), place)
-        b.ret(b.sub(self.loops, b.load(self.left)))
         return self.function
 
-    def _place(self, word: object) -> ir.Value:
-        at, item = self.places.words[word], self.places.item(word)  # type: ignore[index,arg-type]
+    def _leave(self, words: Sequence[ir.Value]) -> None:
+        """Return, with these states.
+
+        Each way out ends with an assembly of no instruction and a number of its own, which may use all memory. LLVM cannot
+        join two of them. So what one way out puts into the buffer is not worked out on the way there.
+        """
+        b = self.b
+        for value, word in zip(words, self.places.words, strict=True):
+            place = self._place(word)
+            b.store(resized(b, value, place.type.pointee), place)
+        b.asm(MARK, "", "i,~{memory}", [i64(next(self.exits))], side_effect=True)
+        b.ret(b.sub(self.loops, b.load(self.left)))
+
+    def _place(self, word: StateWord) -> ir.Value:
+        at, item = self.places.words[word], self.places.item(word)
         return self.b.bitcast(self.b.gep(self.buffer, [i64(at)]), ir.IntType(8 * item).as_pointer())
 
     def _branch(self, condition: ir.Value, yes: ir.Block, no: ir.Block) -> None:
@@ -96,12 +115,14 @@ class TraceEmitter:
         return _all(b, same)
 
     def _block(self, state: HotState, *, is_head: bool) -> None:
-        b = self.b
-        if is_head:
-            self._leave_without_room()
-        full = (1 << 64) - 1
+        b, full = self.b, (1 << 64) - 1
         words = [i64(value) if mask == full else b.or_(b.and_(b.load(variable), i64(full ^ mask)), i64(value))
                  for variable, mask, value in zip(self.variables, state.masks, state.values, strict=True)]
+        out = self.function.append_basic_block("before")
+        if is_head:
+            inside = self.function.append_basic_block("room")
+            self._branch(b.icmp_signed(">=", b.load(self.left), i64(len(self.blocks))), inside, out)
+            b.position_at_end(inside)
         parts = self.parts_of(b, state, self.tables, self.extra)
         call = StepCall(b, parts, self.buffer, words) if parts else None
         codes, columns = call.codes() if call is not None else ([], [])
@@ -110,41 +131,37 @@ class TraceEmitter:
             b.cbranch(_all(b, [self._same(code, known) for code, known in zip(codes, arm.codes, strict=True)]), own, other)
             b.position_at_end(own)
             assert call is not None
-            self._arm(arm, call, codes, columns)
+            self._arm(arm, call, codes, columns, out)
             b.position_at_end(other)
-        b.branch(self.out)
+        b.branch(out)
+        b.position_at_end(out)
+        self._leave(words)
 
     def _same(self, value: ir.Value, known: int | None) -> ir.Value:
         """The guard of a value that is taken for known."""
         return ir.Constant(I1, 1) if known is None else self.b.icmp_unsigned("==", value, number(known, value.type.width))
 
-    def _leave_without_room(self) -> None:
-        """Go on only if the longest way to the next head can be made: no state is on it twice."""
-        inside = self.function.append_basic_block("room")
-        self._branch(self.b.icmp_signed(">=", self.b.load(self.left), i64(len(self.blocks))), inside, self.out)
-        self.b.position_at_end(inside)
-
-    def _arm(self, arm: Arm, call: StepCall, codes: Sequence[ir.Value], columns: Sequence[ir.Value]) -> None:
+    def _arm(self, arm: Arm, call: StepCall, codes: Sequence[ir.Value], columns: Sequence[ir.Value], out: ir.Block) -> None:
+        """A way through a hot state. Guards and checks that fail before the loop is made go `out`."""
         b = self.b
         codes, columns = _known(codes, arm.codes), call.known_columns(arm.codes, columns)
-        reads, _ = call.reads(codes, columns)
+        reads, _ = call.reads(codes, columns, arm.reads)
         guarded = self.function.append_basic_block("guarded")
-        self._branch(_all(b, [self._same(read, known) for read, known in zip(reads, arm.reads, strict=True)]), guarded,
-                     self.out)
+        self._branch(_all(b, [self._same(read, known) for read, known in zip(reads, arm.reads, strict=True)]), guarded, out)
         b.position_at_end(guarded)
-        new = call.loop(codes, columns, _known(reads, arm.reads), self.out)
+        new = call.loop(codes, columns, _known(reads, arm.reads), out)
         for variable, word in zip(self.variables, new, strict=True):
             b.store(word, variable)
         b.store(b.sub(b.load(self.left), i64(1)), self.left)
         for terms in self.patterns:
             with b.if_then(_all(b, [self._is_there(term, new) for term in terms]), likely=False):
                 b.store(i64(1), self.look)
-                b.branch(self.out)
+                self._leave(new)
         for following in arm.successors:
             other = self.function.append_basic_block("other")
             self._branch(self._is_at(self.graph.states[following], new), self.blocks[following], other)
             b.position_at_end(other)
-        b.branch(self.out)
+        self._leave(new)
 
     def _is_there(self, term: PatternPart, new: Sequence[ir.Value]) -> ir.Value:
         """Whether a part of a pattern is on the card, after a loop."""
@@ -196,8 +213,11 @@ def _heads(graph: HotGraph) -> set[int]:
     return heads
 
 
-def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type) -> None:
+def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type, states: int) -> None:
     """run_traced(arguments, loops) -> loops made. As `run_card`; what no trace makes, `run` makes.
+
+    A trace is tried after every loop, as often as it has `states`: a cycle through one of its entries comes by. Then it is
+    tried as often after several loops, and so on.
 
     Behind the arguments of `run_card` are the address of `run`, and that of an array: it counts loops made in traces, and
     times one was left. Then it has the tables of cases.
@@ -209,9 +229,9 @@ def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type) -> None:
     buffer, tables, _, report, patterns, *_ = values
     run = b.inttoptr(b.load(b.gep(given, [i64(len(values))])), RUN.as_pointer())
     extra = _extra(b, given, len(values))
-    place, look, made, pause = (b.alloca(I64) for _ in range(4))
+    place, look, made, missed = (b.alloca(I64) for _ in range(4))
     b.store(i64(0), made)
-    b.store(i64(1), pause)
+    b.store(i64(0), missed)
     head, traced, generic, end = (function.append_basic_block(name) for name in ("head", "traced", "generic", "end"))
     b.branch(head)
     b.position_at_end(head)
@@ -223,7 +243,7 @@ def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type) -> None:
     for place_of, more in enumerate((inside, i64(1))):
         counter = b.gep(extra, [i64(place_of)])
         b.store(b.add(b.load(counter), more), counter)
-    b.store(i64(1), pause)
+    b.store(i64(0), missed)
     with b.if_then(b.icmp_unsigned("!=", b.load(look), i64(0)), likely=False):
         now = b.load(made)
         look_for_patterns(b, real, buffer, report, patterns, now, place, b.icmp_signed("<", now, loops))
@@ -233,19 +253,19 @@ def emit_traced(module: ir.Module, trace: ir.Function, real: ir.Type) -> None:
     with b.if_then(b.icmp_signed("<=", room, i64(0)), likely=False):
         b.store(i64(0), report)
         b.ret(b.load(made))
-    count = b.load(pause)
+    times = b.load(missed)
+    count = b.select(b.icmp_signed("<", times, i64(states)), i64(1), i64(PAUSE))
     count = b.select(b.icmp_signed("<", count, room), count, room)
     done = b.call(run, [*values[:LOOPS], count, *values[LOOPS:]])
     b.store(b.add(b.load(made), done), made)
-    twice = b.shl(b.load(pause), i64(1))
-    b.store(b.select(b.icmp_signed("<", twice, i64(MOST_PAUSE)), twice, i64(MOST_PAUSE)), pause)
+    b.store(b.select(b.icmp_signed("<", times, i64(2 * states)), b.add(times, i64(1)), i64(0)), missed)
     b.cbranch(b.icmp_unsigned("!=", b.load(report), i64(0)), end, head)
     b.position_at_end(end)
     b.ret(b.load(made))
 
 
-MOST_PAUSE = 16
-"""Loops that are made by `run` before a trace is tried again, at most."""
+PAUSE = 16
+"""Loops that are made by `run` before a trace is tried again, when it was tried after each for a while."""
 
 
 COUNTERS = 2

@@ -312,7 +312,7 @@ class TraceCompiler:
                 return [] if key is None or key not in keys else self._parts(module, b, key, tables, extra)
 
             trace = TraceEmitter(module, graph, parts_of, model.places, model.real, patterns).emit()
-            emit_traced(module, trace, model.real)
+            emit_traced(module, trace, model.real, len(graph.states))
 
         about = repr((graph, patterns, list(self._cases), self._columns_of(graph))).encode()
         compiled = self._compiled(about, emit, sorted(keys) if cases else ())

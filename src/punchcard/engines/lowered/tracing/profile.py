@@ -49,10 +49,11 @@ class HotState:
 
 @dataclass(frozen=True)
 class HotGraph:
-    """Hot states, and which word tells them apart."""
+    """Hot states, and which word tells them apart. `entries`: those that were reached from others than hot states."""
 
     anchor: int
     states: tuple[HotState, ...]
+    entries: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,18 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
         loops = visits.order[visits.starts[v] : visits.starts[v] + visits.counts[v]]
         arms = _arms(sample.codes[loops], sample.reads[loops], loose[loops], sample.after[loops, anchor], by_anchor)
         states.append(HotState(masks[v], values[v], arms))
-    return HotGraph(anchor, tuple(states))
+    return HotGraph(anchor, tuple(states), _entries(sample, anchor, states, by_anchor, everything=least_visits == 1))
+
+
+def _entries(sample: Sample, anchor: int, states: Sequence[HotState], by_anchor: dict[int, int], *,
+             everything: bool) -> tuple[int, ...]:
+    """Hot states that were reached from others than hot states, or that no hot state is known to lead to."""
+    if everything:
+        return tuple(range(len(states)))
+    outside = np.isin(sample.before[:, anchor], list(by_anchor), invert=True)
+    entered = {by_anchor[then] for then in np.unique(sample.after[outside, anchor]).tolist() if then in by_anchor}
+    followed = {then for state in states for arm in state.arms for then in arm.successors}
+    return tuple(sorted(entered | (set(range(len(states))) - followed)))
 
 
 def _fixed(changing: int, groups: Sequence[int]) -> int:

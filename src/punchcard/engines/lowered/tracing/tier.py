@@ -32,7 +32,7 @@ SECONDS_OF_A_CASE = 0.15
 for each that the run has met."""
 MOST_BUILDS, FEW_BUILDS = 12, 3
 """How often traces are compiled for a card; and where everything counts as hot."""
-ENOUGH_INSIDE, LONG_VISIT = 0.98, 256
+ENOUGH_INSIDE, LONG_VISIT = 0.99, 256
 """Traces are good enough when this share of the loops is made in them, and so many at a time."""
 LEAST_INSIDE = 0.5
 """With less than that, traces cost more than they win."""
