@@ -400,26 +400,16 @@ def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
         text_tokens(words, 1)
 
 
-ALONE = """
-import sys
-sys.modules["punchcard"] = None
-from transformers import AutoModelForCausalLM, AutoTokenizer
-folder = sys.argv[1]
-model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
-tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
-given = tokenizer("xy", return_tensors="pt")
-print(tokenizer.decode(model.generate(**given, max_new_tokens=2, do_sample=False)[0]), type(model.card.looped).__name__)
-"""
-
-
-def test_a_folder_opens_without_punchcard(tmp_path: Path) -> None:
+def test_the_page_of_a_folder_opens_it_without_punchcard(tmp_path: Path) -> None:
     source = tmp_path / "echo.s"
     source.write_text(ECHO)
     save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
+    snippet = (tmp_path / "model" / "README.md").read_text().split("```python\n")[2].split("```")[0]
+    alone = f'import sys\nsys.modules["punchcard"] = None\n{snippet}\nprint(type(model.card.looped).__name__)'
     environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
-    ran = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path / "model")], env=environment, capture_output=True,
-                         text=True)
-    assert ran.stdout.split() == ["xyyy", "ScratchpadLoops"], ran.stderr
+    ran = subprocess.run([sys.executable, "-c", alone], cwd=tmp_path / "model", env=environment, capture_output=True,
+                         text=True, stdin=subprocess.DEVNULL)
+    assert ran.stdout.splitlines() == ["12 + 30 =" + 16 * "=", "ScratchpadLoops"], (ran.stdout, ran.stderr)
 
 
 def test_a_base_that_is_a_pipe(tmp_path: Path) -> None:
