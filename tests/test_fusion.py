@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 import punchcard
 from punchcard.errors import FusionError, ProgramError
-from punchcard.language_models.fusion.composition import open_fused, save_fused
+from punchcard.language_models.fusion.composition import check_base, open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.fused_model import FusedConfig, ScratchpadLoops
 from punchcard.language_models.fusion.runner import KeptRunner
@@ -290,12 +290,19 @@ def test_executables_are_what_the_sources_give(name: str) -> None:
 
 def test_bad_input() -> None:
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
-    bert = transformers.BertConfig(vocab_size=99, **sizes)
+    bert = transformers.BertConfig(vocab_size=len(tokenizer()), **sizes)
+    encoder = transformers.BertLMHeadModel(bert)
     mamba = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=99, hidden_size=8, num_hidden_layers=1))
     for model, words in ((torch.nn.Linear(1, 1), "give a model of transformers"), (fused(), "fused already"),
-                         (transformers.BertForMaskedLM(bert), "not a decoder"), (mamba, "no layer of attention")):
+                         (transformers.BertForMaskedLM(bert), "not a decoder"),
+                         (encoder, "tokens see those after them"), (mamba, "no layer of attention")):
         with pytest.raises(FusionError, match=words):
             punchcard.fuse(model, tokenizer(), "sums")
+    bert.is_decoder = True
+    neox = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(vocab_size=len(tokenizer()), **sizes))
+    for model in (transformers.BertLMHeadModel(bert), neox):  # a GPT-NeoX has is_decoder=False
+        check_base(model)
+        assert model.training
     small = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1))
     with pytest.raises(FusionError, match="it is not the model's own tokenizer"):
         punchcard.fuse(small, tokenizer(), "sums")
