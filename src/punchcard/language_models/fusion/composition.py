@@ -114,8 +114,8 @@ def check_base(model: object) -> None:
     except ValueError:
         raise FusionError(f"{kind} has no layer of attention whose cache counts tokens: use a base that has one") from None
     if getattr(model.config, "is_decoder", None) is False and sees_ahead(model):
-        raise FusionError(f"{kind} is an encoder here, whose tokens see those after them: use a decoder, or one that was trained "
-                          "with is_decoder=True and says so in its configuration")
+        raise FusionError(f"{kind} is an encoder here, whose tokens see those after them: use a decoder, or one "
+                          "that was trained with is_decoder=True and says so in its configuration")
 
 
 def sees_ahead(model: PreTrainedModel) -> bool:
