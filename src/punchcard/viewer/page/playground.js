@@ -51,7 +51,7 @@ export class Playground {
   constructor(element, data, show) {
     Object.assign(this, { element, data, show, machines: {} });
     element.classList.add("punchcard", "playground");
-    this.language = make("select", { "aria-label": "The language", change: () => this.settle() },
+    this.language = make("select", { "aria-label": "The language", change: () => this.change() },
       Object.entries(LANGUAGES).map(([name, { title }]) => make("option", { value: name }, title)));
     this.bits = make("select", { "aria-label": "Bits of a word", change: () => this.run() });
     this.look = make("p", { class: "look" });
@@ -103,6 +103,13 @@ export class Playground {
     return this.run();
   }
 
+  /** Another language: with its first program of the gallery, unless somebody has written one here. */
+  change() {
+    const example = this.data.gallery.find(({ language }) => language === this.language.value);
+    const isOwn = this.text.value.trim() && this.text.value !== this.title?.text;
+    return isOwn ? this.settle() : this.load(example);
+  }
+
   /** The controls of a language. */
   settle(language = this.language.value, bits = null) {
     this.language.value = language;
@@ -140,10 +147,11 @@ export class Playground {
 
   /** A run that was prepared: its text cannot be changed here. */
   async display(entry) {
+    const turn = this.begin();
     this.editor.hidden = true;
     this.problem.hidden = true;
     this.address(`#show=${entry.id}`);
-    return this.put(entry.image ? await this.prepared(entry) : await inflated(entry.view));
+    return this.put(entry.image ? await this.prepared(entry) : await inflated(entry.view), turn);
   }
 
   /** A program that was compiled to words beforehand. */
@@ -164,18 +172,20 @@ export class Playground {
 
   /** Assemble, punch and show. What is wrong is said with its line and a caret. */
   async run() {
+    const turn = this.begin();
     const language = LANGUAGES[this.language.value];
     const bits = Number(this.bits.value) || language.bits[0];
     const [text, input] = [this.text.value, language.reads ? this.input.value : ""];
     try {
       const program = this.read(this.language.value, text, bits);
       const { sizes, least, most } = await this.machinesOf(language.family);
+      if (turn !== this.turn) return this.view;
       const key = language.needs(program, bits, { least });
       const template = sizes[key.join("/")];
       if (!template) throw new Error(`${language.tooLarge(program, most)}: run it with \`punchcard view\``);
       this.problem.hidden = true;
       this.address(`#${language.bits.length > 1 ? `bits=${bits}&` : ""}${input ? `input=${packed(input)}&` : ""}${this.language.value}=${packed(text)}`);
-      await this.put(language.run(program, template, key, { name: this.name(), input }));
+      await this.put(language.run(program, template, key, { name: this.name(), input }), turn);
     } catch (error) {
       this.fail(error);
     }
@@ -187,10 +197,18 @@ export class Playground {
     history.replaceState(null, "", hash);
   }
 
-  async put(data) {
+  /** What was asked for last is shown: others may be unpacked only after it. */
+  begin() {
+    this.turn = (this.turn ?? 0) + 1;
+    return this.turn;
+  }
+
+  async put(data, turn) {
+    if (turn !== this.turn) return this.view;
     const place = make("div", {});
     this.stage.replaceChildren(place);
-    this.view = await this.show(place, sourceOf(data));
+    const view = await this.show(place, sourceOf(data));
+    if (turn === this.turn) this.view = view;
     return this.view;
   }
 

@@ -242,7 +242,7 @@ export class View {
     const waiting = this.wait();
     try {
       const { moment, searched } = await this.source.find(what, this.moment, { forward, ...wanted });
-      const far = what === "halt" && forward && !this.state.ended ? `, up to loop ${searched}` : "";
+      const far = forward && searched < (this.state.loops ?? Infinity) ? `, up to loop ${searched.toLocaleString("en")}` : "";
       if (moment !== null) return await this.on_go(moment);
       return this.tell(`No ${SOUGHT[what]} was found ${forward ? "after" : "before"} this moment${far}.`);
     } catch (error) {
