@@ -119,8 +119,9 @@ LONG = "a_long_name_" * 30
 LONG_PROGRAM = f".data\n{LONG} 1\nb 3\n.code\nloop: subleq {LONG}, b\nhalt\n"
 CARET_IS_SEEN = """() => {
   const quoted = document.querySelector(".problem pre");
-  const caret = quoted.textContent.split("\\n")[1].length / Math.max(...quoted.textContent.split("\\n").map((line) => line.length));
-  return quoted.scrollLeft <= caret * quoted.scrollWidth && caret * quoted.scrollWidth <= quoted.scrollLeft + quoted.clientWidth;
+  const lengths = quoted.textContent.split("\\n").map((line) => line.length);
+  const caret = lengths[1] / Math.max(...lengths) * quoted.scrollWidth;
+  return quoted.scrollLeft <= caret && caret <= quoted.scrollLeft + quoted.clientWidth;
 }"""
 
 
@@ -161,8 +162,9 @@ def test_long_names_are_cut(watched: Watched) -> None:
 def test_what_the_page_has_is_said(watched: Watched) -> None:
     """For which sizes there are weights; another language comes with an example."""
     page = watched.page
-    rooms = {"subleq": "cards of up to 256 columns, with words of 8 or 16 bits", "asq": "memories of up to 2,048 words of 16 bits",
-             "brainfuck": "memories of up to 2,048 words of 16 bits", "turing": "up to 16 states, 7 symbols and 30 squares"}
+    words = "memories of up to 2,048 words of 16 bits"
+    rooms = {"subleq": "cards of up to 256 columns, with words of 8 or 16 bits", "asq": words, "brainfuck": words,
+             "turing": "up to 16 states, 7 symbols and 30 squares"}
     page.evaluate("document.getElementById('punchcard-view').playground.load("
                   "document.getElementById('punchcard-view').playground.data.gallery[0])")
     for language, room in rooms.items():

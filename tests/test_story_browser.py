@@ -132,7 +132,7 @@ def test_no_scroll_bar_where_all_columns_fit(watched: Watched, multiply: Path) -
         page.set_viewport_size({"width": 1280, "height": 800})
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("7", "7"), ("999999999999999", "112"), ("-3", "0"), ("1e9", "0"), ("9" * 20, "0")])
+@pytest.mark.parametrize(("asked", "shown"), [("7", "7"), ("9" * 15, "112"), ("-3", "0"), ("1e9", "0"), ("9" * 20, "0")])
 def test_a_moment_in_the_address(watched: Watched, multiply: Path, asked: str, shown: str) -> None:
     """Whatever it asks for, the page shows a card at once."""
     page = watched.open(f"{multiply.as_uri()}#moment={asked}")
@@ -237,7 +237,8 @@ def test_a_disassembly(watched: Watched, tmp_path: Path) -> None:
     page.get_by_role("button", name="details").click()
     page.get_by_role("tab", name="Disassembly").click()
     assert "_start:" in page.locator(".code .symbol").all_inner_texts()
-    assert page.evaluate("async () => (await document.getElementById('punchcard-view').view).about.column_names[1]") == "_start"
+    names = page.evaluate("async () => (await document.getElementById('punchcard-view').view).about.column_names")
+    assert names["1"] == "_start"
     assert page.locator(".code tr[aria-current]").inner_text().split(None, 2) == [
         "0x0000", "00000413", "addi s0, zero, 0\t8: li s0, 0 # this number"]
     assert "0x0000" in page.locator(".told").inner_text()

@@ -180,6 +180,7 @@ class StateReply(ExploreReply):
     layer: int
     stage: int
     columns: list[int]
+    names: dict[int, str]
     entries: str
     changed: list[tuple[int, int]]
     values: list[str]

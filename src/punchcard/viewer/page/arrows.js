@@ -90,7 +90,7 @@ export class Arrows {
   names(across, names, text, slanted, y) {
     let last = -Infinity;
     return across.places.flatMap(({ column, x, width }, i) => {
-      if (!names[i] || x - last < (slanted ? 1.15 * text : 0)) return [];
+      if (!names[i] || x - last < (slanted ? 1.05 * text : 0)) return [];
       last = x;
       const middle = x + width / 2;
       const turn = slanted ? { transform: `rotate(${across.column < 1.7 * text ? -72 : -48} ${middle + (across.column < 1.7 * text ? 0.3 * text : 0)} ${y})` } : { "text-anchor": "middle" };
