@@ -223,8 +223,8 @@ class DesignOption(click.Option):
         designs = dict.fromkeys(design for kind in self.kinds for design in kind.designs)
         several = len(self.kinds) > 1
         usual = ", ".join(f"{f'{kind.name} ' * several}{kind.designs[0]}" for kind in self.kinds)
-        about = f"The machine's design.  [default: {usual}]"
-        super().__init__(*given, type=click.Choice(list(designs)), help=about, **named)
+        named |= {"type": click.Choice(list(designs)), "help": f"The machine's design.  [default: {usual}]"}
+        super().__init__(*given, **named)
 
     def asked(self, words: set[str]) -> DesignOption:
         """The option of the machines that these words ask for; without any, of all."""
