@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import click
 from click.testing import CliRunner, Result
 
 from punchcard import cli
 
 
-def invoke(*arguments: object, **environment: str) -> Result:
-    return CliRunner().invoke(cli.main, [*map(str, arguments)], env=environment)
+def invoke(*arguments: object, given: str | bytes = b"", of: click.Command = cli.main, **environment: str) -> Result:
+    """A command, with what it reads on standard input; `of` is another command line."""
+    return CliRunner().invoke(of, [*map(str, arguments)], input=given, env=environment, prog_name="punchcard")
 
 
 def assert_refused(message: str, *arguments: object) -> None:

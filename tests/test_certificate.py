@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner
 
 import punchcard
-from punchcard.cli import main
 from punchcard.errors import ArgumentError, ProofError, StorageError
 from punchcard.machines.base import Machine
 from tests.cases import soaked
+from tests.command_line import invoke as command
 from tests.fuzzing import samples
 
 pytest.importorskip("z3")
@@ -72,8 +71,7 @@ def differ(name: str) -> str:
     return f"{name}: the file and this proof differ"
 
 
-def invoke(*arguments: str) -> Any:
-    return CliRunner().invoke(main, ["prove", *arguments])
+invoke = partial(command, "prove")
 
 
 # The command

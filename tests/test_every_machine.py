@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from torch import Tensor
 
 import punchcard
@@ -291,7 +290,7 @@ def test_a_flag_has_one_meaning(option: Option) -> None:
         kind = replace(built_in().kind("subleq"), name="other", options=(option,), languages=(
             replace(built_in().kind("subleq").languages[0], extensions=(".oth",)),))
 
-    result = CliRunner().invoke(punchcard.command_line(Other), ["info"])
+    result = invoke("info", of=punchcard.command_line(Other))
     assert result.exit_code == 2
     assert f"the option --{option.name} of `run` has two meanings" in result.stderr
 
@@ -299,7 +298,7 @@ def test_a_flag_has_one_meaning(option: Option) -> None:
 def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("punchcard.machines.registry.entry_points", lambda group: [EntryPoint("x", "nowhere:M", group)])
     monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
-    result = CliRunner().invoke(punchcard.command_line(), ["info"])
+    result = invoke("info", of=punchcard.command_line())
     assert (result.exit_code, result.stderr) == (
         2, "punchcard: cannot load the machine 'x' of an installed package, 'nowhere:M': ModuleNotFoundError: "
            "No module named 'nowhere'\n")

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import punchcard
-from punchcard.cli import main
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.python.files import assemble_arrays
+from tests.command_line import assert_refused, invoke
 
 FILE = """import sys
 sys.exit("this file was executed")
@@ -59,12 +58,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*arguments: object, input: str = "") -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
-
-
 def test_main_runs_with_input(file: Path) -> None:
-    result = invoke("run", file, *SMALL, "--engine", "lowered", input="Ada\n")
+    result = invoke("run", file, *SMALL, "--engine", "lowered", given="Ada\n")
     assert (result.stdout, result.exit_code) == ("name? hello, Ada\n6\n", 0)
 
 
@@ -73,7 +68,7 @@ def test_main_runs_with_input(file: Path) -> None:
 def test_what_main_returns_is_printed(tmp_path: Path, body: str, printed: str) -> None:
     path = tmp_path / "prog.py"
     path.write_text(f"def main():\n    {body}\n")
-    assert CliRunner().invoke(main, ["run", str(path), *SMALL]).stdout == printed
+    assert invoke("run", path, *SMALL).stdout == printed
 
 
 def test_a_call_prints_its_result(file: Path) -> None:
@@ -90,7 +85,7 @@ def test_a_function_of_arrays_runs_on_the_other_machine(file: Path) -> None:
 
 
 def test_an_error_of_the_program_is_told_at_the_end(file: Path) -> None:
-    result = invoke("run", file, *SMALL, input="")
+    result = invoke("run", file, *SMALL)
     assert result.exit_code == 1
     assert "EOFError: the input has ended" in result.stdout
     assert "stopped after" in result.stderr
@@ -115,10 +110,7 @@ def test_a_program_is_written_and_runs_again(file: Path, tmp_path: Path) -> None
     (("--tape", "3"), "--tape is not for .py programs"),
 ])
 def test_what_is_wrong_is_one_line(file: Path, arguments: tuple[str, ...], said: str) -> None:
-    result = invoke("run", file, *arguments, *SMALL)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(said, "run", file, *arguments, *SMALL)
 
 
 def test_the_usual_words_have_32_bits(file: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import punchcard
 from punchcard.errors import ProgramError
@@ -40,7 +40,7 @@ def example(name: str) -> Any:
 
 
 def command(*args: object) -> Result:
-    return CliRunner().invoke(punchcard.command_line(example("turing").TuringMachine), list(map(str, args)))
+    return invoke(*args, of=punchcard.command_line(example("turing").TuringMachine))
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
+from click.testing import Result
 from torch import Tensor
 
 import punchcard
@@ -29,6 +29,7 @@ from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
 from tests.cases import ROOT
+from tests.command_line import invoke
 from tests.random_programs import random_turing_text
 from tests.test_storage import loaded_again
 
@@ -80,7 +81,7 @@ def _machine_for(name: str) -> Any:
 
 
 def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(punchcard.command_line(TuringMachine), list(arguments))
+    return invoke(*arguments, of=punchcard.command_line(TuringMachine))
 
 
 def _run(*arguments: str) -> dict[str, Any]:
@@ -286,7 +287,7 @@ def test_an_installed_package_brings_its_machine(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("punchcard.machines.registry.entry_points", entry_points)
     monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
-    result = CliRunner().invoke(punchcard.command_line(), ["run", str(FOLDER / "increment.tm"), "--engine", "dense"])
+    result = invoke("run", FOLDER / "increment.tm", "--engine", "dense", of=punchcard.command_line())
     assert result.exit_code == 0
     assert "_1[1]00_" in result.stdout
 

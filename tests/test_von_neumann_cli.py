@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from punchcard import cli
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
 from tests.image_cases import CASES, ECHO, ImageCase
 
 SMALL = ("--memory", "16", "--bits", "8")
@@ -27,16 +26,12 @@ def image(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object, given: bytes = b"") -> Result:
-    return CliRunner().invoke(cli.main, ["run", *map(str, args)], input=given)
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase, tmp_path: Path) -> None:
     path = tmp_path / "image.dec"
     path.write_text(" ".join(map(str, case.words)))
     limit = () if case.max_steps is None else ("--max-steps", case.max_steps)
-    ran = invoke(path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
+    ran = invoke("run", path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
                  "--stats", tmp_path / "stats.json", "--check", given=case.input)
     assert ran.stdout_bytes == case.output
     assert ran.exit_code == (0 if case.halted else 1)
@@ -53,9 +48,9 @@ def test_cases(case: ImageCase, tmp_path: Path) -> None:
 
 def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"abc")
-    assert invoke(image, *SMALL, "--input", tmp_path / "in", given=b"xyz").stdout_bytes == b"abc"
-    assert invoke(image, *SMALL, "--input", "-", given=b"xyz").stdout_bytes == b"xyz"
-    assert invoke(image, *SMALL, given=b"xyz").stdout_bytes == b"xyz"
+    assert invoke("run", image, *SMALL, "--input", tmp_path / "in", given=b"xyz").stdout_bytes == b"abc"
+    assert invoke("run", image, *SMALL, "--input", "-", given=b"xyz").stdout_bytes == b"xyz"
+    assert invoke("run", image, *SMALL, given=b"xyz").stdout_bytes == b"xyz"
 
 
 @pytest.mark.parametrize(("args", "message"), [
@@ -74,11 +69,7 @@ def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
     (("--memory", "16", "--stats", "nowhere/stats"), "cannot write 'nowhere/stats': No such file or directory"),
 ])
 def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], message: str) -> None:
-    ran = invoke(image, *args)
-    assert (ran.exit_code, ran.stdout_bytes) == (2, b"")
-    assert ran.stderr.startswith("punchcard: ")
-    assert message in ran.stderr
-    assert ran.stderr.count("\n") == 1
+    assert_refused(message, "run", image, *args)
 
 
 @pytest.mark.parametrize(("option", "message"), [
@@ -86,14 +77,13 @@ def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], 
     (("--dialect", "adds"), "--dialect is not for .subleq programs"),
 ])
 def test_options_that_are_only_for_images(option: tuple[str, ...], message: str) -> None:
-    ran = invoke(EXAMPLES / "add.subleq", *option)
-    assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {message}\n")
+    assert_refused(message, "run", EXAMPLES / "add.subleq", *option)
 
 
 def test_info_takes_images_as_other_programs(tmp_path: Path) -> None:
     path = tmp_path / "x.bf"
     path.write_text("+")
-    ran = CliRunner().invoke(cli.main, ["info", str(path), "--memory", "512", "--json"])
+    ran = invoke("info", path, "--memory", "512", "--json")
     facts = json.loads(ran.stdout)
     assert (ran.exit_code, facts["machine"], facts["columns"], facts["heads"]) == (0, "von-neumann", 515, [2, 3])
 
@@ -102,7 +92,7 @@ def test_json_trace_and_labels(tmp_path: Path) -> None:
     """What every machine has: a report as JSON, a line for each loop, and values by name."""
     path = tmp_path / "count.asq"
     path.write_text("x y; z z (-1)\n. x:3 y:10 z:0")
-    ran = invoke(path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
+    ran = invoke("run", path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
     facts = json.loads(ran.stdout)
     assert (ran.exit_code, facts["memory"], facts["halted"], facts["steps"]) == (0, {"x": 3, "y": 4, "z": 0}, True, 2)
     assert (facts["output"], facts["fault"], facts["reason"], facts["agrees"]) == ("", None, "halted", None)
