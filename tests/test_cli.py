@@ -187,24 +187,6 @@ def test_asm_and_disasm(tmp_path: Path) -> None:
     assert "c_minus_one" in invoke("disasm", str(EXAMPLES / "multiply.minsky")).stdout
 
 
-BAD = {
-    "cell": (".data\nx 1\n.code\nsubleq x, y\n", "unknown memory cell 'y'"),
-    "label": (".data\nx 1\n.code\nsubleq x, x, nowhere\n", "unknown label 'nowhere'"),
-    "duplicate": (".data\nx 1\nx 2\n.code\nhalt\n", "'x' is declared twice"),
-    "empty": ("", "the program is empty"),
-    "constant": (".data\nx 40000\n.code\nhalt\n", "cell 'x' is 40000, which does not fit a word of 16 bits"),
-    "binary": ("\0\1\2", "is not a text file"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_programs(tmp_path: Path, name: str) -> None:
-    content, message = BAD[name]
-    path = tmp_path / f"{name}.subleq"
-    path.write_text(content)
-    assert_refused(message, "run", path)
-
-
 @pytest.mark.parametrize(("arguments", "message"), [
     (["run", "missing.subleq"], "no such file: 'missing.subleq'"),
     (["info", "missing.subleq"], "no such file"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.cases import EXAMPLES, soaked
+from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
-from tests.fleq_cases import DESIGNS
 
 NEWTON = str(EXAMPLES / "newton.fleq")
 QUICKLY = ("--engine", "scratchpad")
@@ -71,28 +69,6 @@ def test_functions_beside_a_program() -> None:
     assert more["functions"] == ["sub", "add", "incr_pointer", "reset_pointer"]
     assert "the program calls 'reset_pointer', which the machine does not have: it has sub" in invoke(
         "run", program, "--functions", "sub").stderr
-
-
-BAD = {
-    "shapes": (".data\na matrix 2x2\nb matrix 3x2\nc matrix 2x2\n.code\nc = mul(a, b)", "2x2 and 3x2"),
-    "flag": (".data\na scalar 0.5\n.code\nif a <= 0 goto 0", "the flag 'a' is 0.5: a flag must be an integer"),
-    "range": (".data\na scalar 10\n.code\na = add(a, a)", "'a' became 20, beyond the declared range ±16"),
-    "jump": (".data\na scalar 1\n.code\nincr_pointer(1.p)\ngoto 2\nhalt", "jumps to instruction 3, the program has 3"),
-    "domain": (".data\na scalar 0.01\n.code\na = inverse(a)", "inverse of 0.01: its block is built for 0.1 to 10"),
-    "pointer": (".data\na scalar 1\n.code\nincr_pointer(s.a)\ns: a = add(a, a)", "pointer a is 1, outside"),
-    "empty": (".data\na scalar 1\n", "the program is empty"),
-    "file": (".data\na vector 2 file(missing.npy)\n.code\nhalt", "missing.npy"),
-}
-
-
-@pytest.mark.parametrize(("name", "design", "engine"), [
-    *((name, design, "scratchpad") for name in BAD for design in ("compact", "paper")), ("range", "compact", "auto"),
-    *(soaked(name, design, "auto") for name in BAD for design in DESIGNS)])
-def test_bad_programs(tmp_path: Path, name: str, design: str, engine: str) -> None:
-    content, message = BAD[name]
-    path = tmp_path / f"{name}.fleq"
-    path.write_text(content)
-    assert_refused(message, "run", path, "--design", design, "--engine", engine)
 
 
 def test_values_are_set() -> None:

@@ -67,6 +67,21 @@ def test_a_loaded_program_runs(name: str) -> None:
     assert report.result.engine in ENGINES
 
 
+@pytest.mark.parametrize(("name", "design"), [
+    (kind.name, design) for kind in built_in() for design in kind.designs])
+def test_weights_never_depend_on_a_program(name: str, design: str) -> None:
+    """A run changes no tensor and puts no other in its place; another machine of these sizes has the same weights."""
+    program, machine = build(name, design=design)
+    before = {weight: (tensor, tensor.clone()) for weight, tensor in machine.model.state_dict(keep_vars=True).items()}
+    card, digest = machine.punch(program), machine.weights.digest()
+    result = machine.run(program, max_steps=6, engine="scratchpad")
+    assert not torch.equal(card, result.card)
+    after = machine.model.state_dict(keep_vars=True)
+    assert after.keys() == before.keys()
+    assert all(after[weight] is tensor and torch.equal(tensor, copy) for weight, (tensor, copy) in before.items())
+    assert type(machine)(**machine.options, design=design, precision=machine.precision).weights.digest() == digest
+
+
 @everywhere
 @pytest.mark.parametrize("engine", ENGINES)
 def test_in_lockstep_on_every_engine(name: str, engine: str) -> None:

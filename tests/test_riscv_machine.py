@@ -211,12 +211,6 @@ def test_sizes() -> None:
     assert (facts["dtype"], facts["needed_bits"]) == ("float32", 24)
 
 
-def test_weights_do_not_depend_on_the_program(small: RiscvMachine) -> None:
-    before = small.weights.digest()
-    small.run(program_of([isa.encode("jal")]), max_steps=3)
-    assert small.weights.digest() == before == RiscvMachine(memory=SMALL).weights.digest()
-
-
 def test_bad_sizes_are_refused() -> None:
     with pytest.raises(SizeError, match="base=0x2: with a memory of 64 words it must be a multiple of 4, 0 to 0xffffff00"):
         RiscvMachine(memory=64, base=2)

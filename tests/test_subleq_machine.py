@@ -9,7 +9,6 @@ import time
 import pytest
 import torch
 
-from punchcard.engines import Controls
 from punchcard.errors import EncodingError, ProgramError, PunchcardError, SizeError
 from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq import oracle
@@ -122,32 +121,6 @@ def test_eof_holds(design: str, precision: str) -> None:
         assert torch.equal(held, card)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-def test_two_programs_one_model(design: str) -> None:
-    """The weights are the same tensors, unchanged, whatever was run."""
-    machine = SubleqMachine(word_bits=8, memory=8, instructions=10, design=design)
-    before = {name: (tensor, tensor.clone()) for name, tensor in machine.model.state_dict(keep_vars=True).items()}
-    rng = random.Random(4)
-    cards = []
-    for _ in range(2):
-        program = random_program(rng, 8, 8, 10)
-        result = machine.run(program, max_steps=50)
-        assert result.state.memory == oracle.run(program, 8, result.steps).state.memory
-        cards.append(machine.punch(program))
-    assert not torch.equal(*cards)
-    after = machine.model.state_dict(keep_vars=True)
-    assert after.keys() == before.keys()
-    for name, (tensor, copy) in before.items():
-        assert after[name] is tensor
-        assert torch.equal(tensor, copy)
-
-
-def test_two_builds_have_the_same_weights() -> None:
-    first, second = (SubleqMachine(word_bits=6, memory=5, instructions=6) for _ in range(2))
-    for name, tensor in first.model.state_dict().items():
-        assert torch.equal(tensor, second.model.state_dict()[name])
-
-
 @pytest.mark.parametrize(("design", "layers", "heads", "width"), [
     ("paper", 9, [1, 2, 0, 0, 0, 1, 0, 0, 0], lambda n, log: 8 * log + 3 * n + 1 + max(3 * log, 2 * n)),
     ("two-layer", 2, [2, 1], lambda n, log: 2 * n + 8 * log + 1),
@@ -167,10 +140,6 @@ def test_hidden_units_at_sixteen_bits_and_256_columns() -> None:
     assert hidden == {
         "paper": [96, 128, 32, 128, 160, 64, 97, 34, 288], "two-layer": [224, 224], "one-layer": [512],
     }
-
-
-def test_designs_are_registered() -> None:
-    assert tuple(SubleqMachine.designs) == DESIGNS
 
 
 def test_building_is_quick() -> None:
@@ -197,20 +166,6 @@ def test_steps_are_the_oracles(design: str, code: list[Subleq | Halt], memory: l
         result = machine.run(program, max_steps=steps - 1)
         assert (result.steps, result.halted) == (steps - 1, False)
         assert result.state == oracle.run(program, 6, steps - 1).state
-
-
-@pytest.mark.parametrize("design", DESIGNS)
-def test_an_endless_program_stops_at_the_limit(design: str) -> None:
-    program = Program.create([Subleq(0, 0, 0), Halt()], [1])
-    result = SubleqMachine(word_bits=4, memory=1, instructions=2, design=design).run(program, max_steps=17)
-    assert (result.steps, result.halted, result.state) == (17, False, State((0,), 0))
-
-
-def test_interruption() -> None:
-    program = Program.create([Subleq(0, 0, 0), Halt()], [1])
-    machine = SubleqMachine(word_bits=4, memory=1, instructions=2)
-    result = machine.run(program, controls=Controls(interrupted=lambda: True))
-    assert (result.loops, result.interrupted, result.halted) == (1, True, False)
 
 
 def test_misfits_are_refused() -> None:
