@@ -6,6 +6,7 @@ import random
 from functools import cache
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 
@@ -202,6 +203,7 @@ def test_a_halt_holds(design: str, precision: str) -> None:
     result = machine.run(program, engine=ENGINE)
     assert (result.halted, result.steps) == (True, 3)
     card = machine.model(result.card)  # the compact design adds its last result up in the loop after
+    assert np.array_equal(machine.read(card).memory, result.state.memory)
     held = card
     for _ in range(20):
         held = machine.model(held)

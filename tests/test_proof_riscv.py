@@ -202,8 +202,7 @@ def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.Mo
     monkeypatch.setattr(RiscvMachine, "stages", wrong)
     monkeypatch.setattr(Proof, "run", lambda self: self.show("fetch"))
     path = tmp_path / "proof.json"
-    found = invoke("prove", "--machine", "riscv", "--memory", "64", "-o", path)
-    assert found.exit_code == 1, found.output
+    found = invoke("prove", "--machine", "riscv", "--memory", "64", "-o", path, status=1)
     assert "violated: fetch: step: counter in scratchpad is what the step says" in found.output
     assert "on a card in the middle of a loop, before layer 3, with" in found.output
     assert "layer 3 gives\n  counter in scratchpad should be 0, and is " in found.output

@@ -149,19 +149,16 @@ def test_a_privileged_certificate_is_verified(tmp_path: Path, monkeypatch: pytes
     certificate, weights = str(tmp_path / "proof.json"), str(tmp_path / "machine.safetensors")
     sizes = ["--machine", "riscv", "--memory", str(MEMORY), "--privileged"]
     for arguments in ([*sizes, "-o", certificate], ["--verify", certificate]):
-        found = invoke("prove", *arguments)
-        assert found.exit_code == 0, found.output
+        found = invoke("prove", *arguments, status=0)
     assert "confirmed" in found.output
     assert load_certificate(certificate)["machine"]["privileged"] is True
     privileged().save(weights)
-    found = invoke("prove", "--verify", certificate, "--weights", weights)
-    assert found.exit_code == 0, found.output
+    found = invoke("prove", "--verify", certificate, "--weights", weights, status=0)
     other = RiscvMachine(memory=MEMORY, privileged=True)
     with torch.no_grad():
         other.model.layers[T].get_parameter("w2")[other.layout.rows("mcause")] *= -1
     other.save(weights)
-    found = invoke("prove", "--verify", certificate, "--weights", weights)
-    assert found.exit_code == 1
+    found = invoke("prove", "--verify", certificate, "--weights", weights, status=1)
     assert "violated: execute: ecall: step: mcause in scratchpad" in found.output
     assert "is not confirmed: weights: the file and this proof differ" in found.output
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cases import EXAMPLES
-from tests.command_line import assert_refused, invoke
+from tests.command_line import assert_refused, invoke, started
 from tests.image_cases import CASES, ECHO, ImageCase
 
 SMALL = ("--memory", "16", "--bits", "8")
@@ -55,11 +53,8 @@ def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("args", "message"), [
     (("--memory", "2"), "memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
-    (("--bits", "99"), "word_bits=99: a word has 3 to 50 bits"),
-    (("--bits", "4", "--memory", "17"), "memory=17: with words of 4 bits a memory has 3 to 16 cells"),
     (("--memory", "9"), "word 9 (12) is beyond the memory, which has 9 cells"),
     (("--bits", "3", "--memory", "8"), "line 1, column 4: 13 does not fit a word of 3 bits"),
-    (("--dialect", "sic1", "--bits", "16"), "word_bits=16: the dialect 'sic1' has 8"),
     (("--bits", "32", "--memory", "16", "--dtype", "float32"), "needs sums of 38 significand bits, float32 has 24"),
     (("--design", "paper"), "--design paper is not for von-neumann machines: choose two-layer"),
     (("--set", "x=1"), "unknown label 'x'; the image has no names"),
@@ -101,17 +96,11 @@ def test_json_trace_and_labels(tmp_path: Path) -> None:
     assert "z = 0 - 0 = 0, goto" in ran.stderr
 
 
-def start(path: Path, *args: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "punchcard", "run", str(path), *args]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-
-
 def test_a_conversation(tmp_path: Path) -> None:
     """Output arrives before input is given, through pipes and without an end of input."""
     path = tmp_path / "image.dec"
     path.write_text(PROMPT_AND_ECHO)
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
@@ -126,7 +115,7 @@ def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
     """While it waits for input, and while it computes."""
     path = tmp_path / "image.dec"
     path.write_text(PROMPT_AND_ECHO if waiting else "9 -1 3 8 8 3 0 0 0 62")
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
         process.send_signal(signal.SIGINT)
@@ -139,7 +128,7 @@ def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
 def test_nobody_reads_the_output(tmp_path: Path) -> None:
     path = tmp_path / "image.dec"
     path.write_text("9 -1 3 8 8 0 0 0 0 62")
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
         process.stdout.close()
