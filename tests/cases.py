@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,9 @@ from hypothesis import strategies as st
 
 from punchcard.api import load
 from punchcard.card.layout import Card, Layout
+from punchcard.errors import SourceError
 from punchcard.machines.assembler import Symbol
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
-from tests.random_programs import random_program
-
-__all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "soaked",
-           "touched", "wrap"]
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -41,6 +39,15 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
 def soaked(*values: Any) -> Any:
     """A parameter left to `make soak`: another one goes the same way in less time."""
     return pytest.param(*values, marks=pytest.mark.soak)
+
+
+def assert_error_at(line: int, column: int, message: str, read: Callable[[str, str], object], text: str) -> None:
+    """A text is refused in one line, which begins with the place."""
+    with pytest.raises(SourceError, match=message) as caught:
+        read(text, "the text")
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).startswith(f"the text: line {line}, column {column}: ")
+    assert "\n" not in str(caught.value)
 
 
 def load_subleq(name: str) -> Program:

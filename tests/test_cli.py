@@ -151,19 +151,6 @@ def test_disagreeing_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a is 7, the interpreter has 34" in result.stderr
 
 
-@pytest.mark.parametrize(("design", "layers", "most_heads"), [("paper", 9, 2), ("two-layer", 2, 2), ("one-layer", 1, 3)])
-def test_info_json(design: str, layers: int, most_heads: int) -> None:
-    result = invoke("info", "--machine", "subleq", "--design", design, "--json")
-    data = json.loads(result.stdout)
-    assert result.exit_code == 0
-    assert {"layers", "heads", "hidden", "width", "columns", "parameters", "nonzero", "temperature", "paper"} <= data.keys()
-    assert data["layers"] == layers == len(data["heads"]) == len(data["hidden"])
-    assert max(data["heads"]) <= most_heads
-    assert data["columns"] == 64
-    assert data["nonzero"] < data["parameters"]
-    assert data["paper"]["layers"] == 9
-
-
 def test_info_of_a_file() -> None:
     data = json.loads(invoke("info", MULTIPLY, "--json", "--bits", "8").stdout)
     assert (data["memory"], data["instructions"], data["word_bits"]) == (6, 5, 8)

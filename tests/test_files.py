@@ -151,10 +151,3 @@ def test_machines_go_through_what_is_not_a_file(tmp_path: Path) -> None:
     assert all((tmp_path / name).is_symlink() for name in ("link", "device"))
     assert (tmp_path / "target").stat().st_size > 0
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-
-
-@pytest.mark.parametrize(("content", "why"), [(b"\0\1\2", "it holds a null byte"), (b"halt\xff", "byte 4 is not UTF-8")])
-def test_a_program_that_is_not_text(tmp_path: Path, content: bytes, why: str) -> None:
-    (tmp_path / "x.subleq").write_bytes(content)
-    with pytest.raises(ProgramError, match=f"is not a text file: {why}"):
-        punchcard.load(tmp_path / "x.subleq")

@@ -16,9 +16,9 @@ from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.machines.subleq.text import assemble, disassemble
 from punchcard.viewer.playground import gallery, write_playground
 from tests.browsing import Watched, browser
-from tests.cases import random_program
 from tests.command_line import invoke
 from tests.playgrounds import entries, run, to_the_end
+from tests.random_programs import random_program
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from punchcard.machines.lockstep import compare
 from punchcard.machines.subleq import oracle
 from punchcard.machines.subleq.isa import Halt, Program, State, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
-from tests.cases import DESIGNS, load_subleq, random_program, soaked
+from tests.cases import DESIGNS, load_subleq, soaked
+from tests.random_programs import random_program
 
 STEPS_PER_DESIGN = 4_000
 # (word bits, columns): every width from 4 to 16, and cards of 8 to 256 columns

@@ -75,14 +75,6 @@ def test_options_that_are_only_for_images(option: tuple[str, ...], message: str)
     assert_refused(message, "run", EXAMPLES / "add.subleq", *option)
 
 
-def test_info_takes_images_as_other_programs(tmp_path: Path) -> None:
-    path = tmp_path / "x.bf"
-    path.write_text("+")
-    ran = invoke("info", path, "--memory", "512", "--json")
-    facts = json.loads(ran.stdout)
-    assert (ran.exit_code, facts["machine"], facts["columns"], facts["heads"]) == (0, "von-neumann", 515, [2, 3])
-
-
 def test_json_trace_and_labels(tmp_path: Path) -> None:
     """What every machine has: a report as JSON, a line for each loop, and values by name."""
     path = tmp_path / "count.asq"
