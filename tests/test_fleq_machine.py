@@ -40,13 +40,9 @@ RANDOM_MACHINES = [
     ("paper", 2, ("add", "inverse", "sigmoid"), 25),
 ]
 STEPS = 1_200
+SOAK_STEPS = 200_000
 ENGINE = "dense"
 """A few loops, on a machine of their own: an engine that compiles would take longer."""
-
-
-def random_machine(design: str, d: int, functions: tuple[str, ...]) -> FleqMachine:
-    return FleqMachine(functions=functions, size=d, memory=12 + 2 * d, instructions=10, range=RANGE, heads=2,
-                       design=design)
 
 
 @cache
@@ -54,12 +50,15 @@ def small_machine(design: str, d: int, functions: tuple[str, ...] = SIMPLE) -> F
     return FleqMachine(functions=(*functions, "percentage", "inverse"), size=d, memory=8, instructions=5, design=design)
 
 
+@pytest.mark.parametrize("soak", [False, soaked(True)])
 @pytest.mark.parametrize(("design", "d", "functions", "wanted"), RANDOM_MACHINES)
-def test_random_programs(design: str, d: int, functions: tuple[str, ...], wanted: int) -> None:
+def test_random_programs(design: str, d: int, functions: tuple[str, ...], wanted: int, soak: bool) -> None:
     """Each result within its bound, all other memory as it was, program counter and pointers equal, after every loop."""
-    machine = random_machine(design, d, functions)
-    seed = f"{design} {d} {' '.join(functions)}"
-    assert check_random_programs(machine, random.Random(seed), wanted, batch=16) >= wanted
+    machine = FleqMachine(functions=functions, size=d, memory=12 + 2 * d, instructions=10, range=RANGE, heads=2,
+                          design=design)
+    wanted = wanted * SOAK_STEPS // STEPS if soak else wanted
+    rng = random.Random(f"{'soak ' * soak}{design} {d} {' '.join(functions)}")
+    assert check_random_programs(machine, rng, wanted, **({"batch": 64, "max_steps": 200} if soak else {"batch": 16})) >= wanted
 
 
 # Sizes

@@ -18,14 +18,15 @@ from tests.cases import DESIGNS, load_subleq, soaked
 from tests.random_programs import random_program
 
 STEPS_PER_DESIGN = 4_000
+SOAK_STEPS = 1_000_000
 # (word bits, columns): every width from 4 to 16, and cards of 8 to 256 columns
 SHAPES = [(4, 8), (5, 256), (6, 16), (7, 33), (8, 64), (9, 9), (10, 128), (11, 20), (12, 65), (13, 12), (14, 32),
           (15, 100), (16, 48)]
 
 
-def share(columns: int) -> float:
+def share(columns: int, power: float) -> float:
     """A shape's part of all steps: a loop costs the more the larger the card is."""
-    return math.pow(columns, -1.5) / sum(math.pow(other, -1.5) for _, other in SHAPES)
+    return math.pow(columns, power) / sum(math.pow(other, power) for _, other in SHAPES)
 
 
 def machine_of(columns: int, word_bits: int, design: str, precision: str = "float64") -> SubleqMachine:
@@ -72,15 +73,16 @@ def test_where_the_interpreter_halts() -> None:
     assert oracle.run(Program.create([Halt()]), 8, 0).halted is True
 
 
+@pytest.mark.parametrize("soak", [False, soaked(True)])
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize(("word_bits", "columns"), SHAPES)
-def test_random_programs(design: str, word_bits: int, columns: int) -> None:
-    """4,000 steps for each design, more of them on smaller cards; float32 on every second."""
-    precision = "float32" if columns % 2 == 0 else "float64"
+def test_random_programs(design: str, word_bits: int, columns: int, soak: bool) -> None:
+    """Steps for each design, more of them on smaller cards; float32 on every second, which the soak chooses otherwise."""
+    precision = "float32" if (word_bits if soak else columns + 1) % 2 else "float64"
     machine = machine_of(columns, word_bits, design, precision)
     assert machine.layout.columns == columns
-    wanted = math.ceil(STEPS_PER_DESIGN * share(columns))
-    assert check_random_programs(machine, random.Random(f"{design} {columns}"), wanted) >= wanted
+    wanted = math.ceil(SOAK_STEPS * share(columns, -1) if soak else STEPS_PER_DESIGN * share(columns, -1.5))
+    assert check_random_programs(machine, random.Random(f"{'soak ' * soak}{design} {columns}"), wanted) >= wanted
 
 
 @pytest.mark.parametrize("design", DESIGNS)
