@@ -56,9 +56,9 @@ def test_random_programs(design: str, d: int, functions: tuple[str, ...], wanted
     """Each result within its bound, all other memory as it was, program counter and pointers equal, after every loop."""
     machine = FleqMachine(functions=functions, size=d, memory=12 + 2 * d, instructions=10, range=RANGE, heads=2,
                           design=design)
-    wanted = wanted * SOAK_STEPS // STEPS if soak else wanted
+    wanted, sizes = (wanted * SOAK_STEPS // STEPS, {"batch": 64, "max_steps": 200}) if soak else (wanted, {"batch": 16})
     rng = random.Random(f"{'soak ' * soak}{design} {d} {' '.join(functions)}")
-    assert check_random_programs(machine, rng, wanted, **({"batch": 64, "max_steps": 200} if soak else {"batch": 16})) >= wanted
+    assert check_random_programs(machine, rng, wanted, **sizes) >= wanted
 
 
 # Sizes

@@ -14,7 +14,7 @@ from benchmarks.sums import PHRASINGS, SIGNS, sums
 import punchcard
 from punchcard.errors import ProgramError
 from punchcard.language_models.fusion.skill import load_skill, shipped
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer
 from tests.fusion_negatives import NEGATIVES
 from tests.fusion_ordinary import ORDINARY
@@ -74,7 +74,7 @@ def test_answers_in_a_chat() -> None:
     assert said("<|im_start|>user\nWhat is 12 plus 30?", *shipped()) is None  # it is the user's turn
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [1, soaked(50)])
 def test_random_sums(count: int) -> None:
     """Of every size, sign and phrasing, also with the beginning of the answer written."""
     draw = random.Random(3)

@@ -11,7 +11,7 @@ import pytest
 
 from punchcard.viewer.html import write_html
 from tests.browsing import Watched, browser, cards_of
-from tests.cases import DESIGNS, EXPECTED
+from tests.cases import DESIGNS, EXPECTED, soaked
 from tests.opened import opened
 from tests.test_view_session import dense
 
@@ -61,6 +61,6 @@ def test_other_designs_bit_for_bit(watched: Watched, tmp_path: Path, name: str, 
 
 
 @pytest.mark.parametrize("design", [
-    "compact", *(pytest.param(name, marks=pytest.mark.soak) for name in ("three-layer", "paper"))])
+    "compact", *(soaked(name) for name in ("three-layer", "paper"))])
 def test_real_numbers(watched: Watched, tmp_path: Path, design: str) -> None:
     compare(watched, tmp_path, "newton.fleq", tolerance=1e-12, design=design)

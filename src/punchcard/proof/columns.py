@@ -298,7 +298,7 @@ class Columns:
     def _is_same(self, column: Column, place: Term) -> bool:
         """Whether a column is surely the one with a number. Columns with real numbers must be: these are then the same.
 
-        It is enough that they are where the number asked for is one of the region: the caller takes nothing from it elsewhere.
+        It is enough that they are where the number asked for is one of the region: the caller takes nothing elsewhere.
         """
         region = column.region
         if region not in self.contents and all(block.holds.get(region) != "real" for block in self.layout.blocks):
