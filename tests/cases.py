@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,18 @@ def assert_error_at(line: int, column: int, message: str, read: Callable[[str, s
     assert (caught.value.line, caught.value.column) == (line, column)
     assert str(caught.value).startswith(f"the text: line {line}, column {column}: ")
     assert "\n" not in str(caught.value)
+
+
+@cache
+def turing_example() -> Any:
+    """The file of the machine outside the package, as a module."""
+    spec = importlib.util.spec_from_file_location("turing", EXAMPLES / "turing" / "turing.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["turing"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_subleq(name: str) -> Program:

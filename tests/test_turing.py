@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 import json
 import os
 import random
 import re
-import sys
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,7 +24,7 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceErro
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
-from tests.cases import ROOT, soaked
+from tests.cases import ROOT, soaked, turing_example
 from tests.command_line import assert_refused, invoke
 from tests.pages import page, snippets
 from tests.random_programs import random_turing_text
@@ -51,17 +48,7 @@ back > -> > R add
 """
 
 
-def _module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("turing", FOLDER / "turing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["turing"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-turing: Any = _module()
+turing = turing_example()
 TuringMachine = turing.TuringMachine
 KINDS = punchcard.kinds().including(TuringMachine)
 
