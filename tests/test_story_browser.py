@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from punchcard.viewer.html import write_html
 from punchcard.viewer.server import ViewServer
-from tests.browsing import Watched, browser, served, settled
+from tests.browsing import Watched, served, settled
 from tests.cases import soaked
 from tests.opened import opened
 
@@ -30,12 +29,6 @@ OVERLAPS = """() => {
 }"""
 PLACES = """() => [...document.querySelectorAll(".label")].map(({ textContent, style }) =>
   [textContent, style.top, style.height])"""
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with browser() as found:
-        yield Watched(found)
 
 
 @pytest.fixture(scope="module")

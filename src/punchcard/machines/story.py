@@ -142,7 +142,7 @@ class Sentence:
 
 
 Story: TypeAlias = Sequence[tuple[Sentence | None, Sentence | None]]
-"""For each layer the sentence of its attention and of its ReLU layer; None: told by the formulas."""
+"""For each layer the sentence of its attention and of its ReLU layer, or None if the formulas tell it."""
 
 
 class Scene(Protocol):
