@@ -60,6 +60,8 @@ def test_help_is_in_the_order_of_use() -> None:
     assert "--cflags" in of_c
     assert "--tape" not in of_c
     assert "--tape" in every
+    assert "--design [paper|two-layer|one-layer|compact|three-layer]" in general
+    assert "--design [three-layer|two-layer]" in of_c
 
 
 def test_a_rate_is_shown_where_it_means_something() -> None:
