@@ -219,6 +219,52 @@ def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
     assert make(resume=True)["models"].keys() == set(names(made)), "and nothing is left to do"
 
 
+def test_models_that_are_not_as_noted_are_made_again(made: Path, tmp_path: Path) -> None:
+    """Of a set that is whole, and of one that was stopped: a file is gone, or another; a record is not one."""
+    one = next(name for name in names(made) if name.endswith("-plain"))
+    whole = tmp_path / "whole"
+    shutil.copytree(made, whole)
+    manifest = json.loads((whole / "manifest.json").read_text())
+    first, second = "subleq-two-layer-5bit-4x4-rotated", "subleq-two-layer-5bit-4x4-permuted"
+    (whole / "models" / one / "model.json").unlink()
+    (whole / "models" / first / "cards.safetensors").write_bytes(b"damaged")
+    manifest["models"][second] = ["no record"]
+    (whole / "manifest.json").write_text(json.dumps(manifest))
+    part = tmp_path / "part"
+    (part / "made").mkdir(parents=True)
+    shutil.copytree(made / "models" / one, part / "models" / one)
+    shutil.copytree(made / "test-truth", part / "test-truth")
+    asked = {key: value for key, value in manifest.items() if key != "models"}
+    (part / "made" / "set.json").write_text(json.dumps({**asked, "jobs": [[each.name, 16] for each in specs("small")
+                                                                          if ONLY in each.name]}))
+    for name, record in ((one, json.dumps(manifest["models"][one])), (first, "[]"), (second, "{"),
+                         (f"{second}x", "{}")):
+        (part / "made" / f"{name}.json").write_text(record)
+    with ThreadPoolExecutor(1) as executor:
+        for folder, again in ((whole, 3), (part, 4)):
+            seen: list[Any] = []
+            make_set("small", folder, pairs=16, only=ONLY, executor=executor, resume=True, progress=seen.append)
+            assert seen[-1].here == again
+            assert content(folder) == content(made)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("[]", "not a JSON object"), ("{", "not JSON"), ("{}", "another set"),
+                                              ('{"models": ["x"]}', "another set")])
+def test_forged_manifests(text: str, wanted: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    ran = invoke("ground-truth", "make", tmp_path, "--resume")
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+
+
+def test_a_set_is_not_written_over_other_files(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    ran = invoke("ground-truth", "make", tmp_path)
+    assert ran.exit_code == 2
+    assert "has files already, and they are not of a set" in ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
 def test_machines_in_one_file_are_in_the_set() -> None:
     """The Turing machine of the examples is the package's: one file, in two places."""
     spec = next(each for each in specs("small", 4) if each.kind == "turing")
