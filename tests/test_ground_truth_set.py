@@ -336,7 +336,8 @@ def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
     name, nan = names(made)[0], float("nan")
     width = json.loads((made / "models" / name / "model.json").read_text())["width"]
-    wrongs: list[Any] = [[[1.0], [1.0, 2.0]], 1, "x", {}, [[[1.0] * width]], [10**400]]
+    wrongs: list[Any] = [[[1.0], [1.0, 2.0]], 1, "x", {}, [[[1.0] * width]], [10**400], [["1"] * width], [[True] * width],
+                         None, [[None] * width]]
     about = [({"nodes": {"all": {"L0.H0": 10**400}}}, "is not a score, which is a finite number"),
              ({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
              ({"nodes": {"all": {"L0.H0": nan}}}, "L0.H0: NaN is not a score"), ({"nodes": []}, "[] is not an object"),
@@ -356,6 +357,35 @@ def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text(json.dumps({name: {"variables": {"v0": []}}}))
     ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "none.json", "--json")
     assert (ran.exit_code, '"task": "v0"' in ran.stdout) == (0, True), "no vectors are an answer"
+
+
+@pytest.mark.parametrize(("file", "text", "wanted"), [
+    ("truth.json", "[]", "TypeError"), ("truth.json", "{", "JSONDecodeError"), ("truth.json", "{}", "KeyError: 'nodes'"),
+    ("truth.json", None, "there is no truth about a model"), ("model.json", "{}", "KeyError"),
+    ("model.json", None, "No such file"),
+    ("model.safetensors", "\xff" * 99, "SafetensorError"), ("cards.safetensors", "", "SafetensorError"),
+])
+def test_a_damaged_model_is_named(file: str, text: str | None, wanted: str, made: Path, tmp_path: Path) -> None:
+    """The answer is a good one, so it is not blamed; also where the truth has labels that are none."""
+    name = next(name for name in names(made) if (made / "models" / name / "truth.json").exists())
+    model = tmp_path / "models" / name
+    shutil.copytree(made / "models" / name, model)
+    (tmp_path / "answers.json").write_text(json.dumps({name: answers(made, "true")[name]}))
+    (model / file).unlink()
+    if text is not None:
+        (model / file).write_text(text)
+    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json")
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+    assert name in ran.stderr
+    if text is not None:
+        assert "is damaged: " in ran.stderr
+        assert "answers.json" not in ran.stderr
+
+
+def test_labels_of_the_truth_are_true_or_false() -> None:
+    with pytest.raises(ValueError, match="neither true nor false"):
+        rates({"L0.H0": "yes"}, {})  # type: ignore[dict-item]
 
 
 @pytest.mark.soak
