@@ -110,9 +110,13 @@ class ScoredNetwork:
     def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
         """What a head adds to the cards x."""
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
+        return self[n, "value"][h] @ v @ self.attention(n, h, q, k)
+
+    def attention(self, n: int, h: int, q: Array, k: Array) -> Array:
+        """How much each column (the last axis) takes of each other: the softmax of a head's scores."""
         scores = self[n, "temperature"][h] * (np.swapaxes(self[n, "key"][h] @ k, -1, -2) @ (self[n, "query"][h] @ q))
         powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
-        return self[n, "value"][h] @ v @ (powers / powers.sum(axis=-2, keepdims=True))
+        return powers / powers.sum(axis=-2, keepdims=True)
 
     def group(self, n: int, g: int, x: Array) -> Array:
         """What a group of hidden units adds to the cards x."""
