@@ -393,6 +393,11 @@ def run_baselines(job: BaselineJob) -> dict[str, Any]:
     return {"rows": rows, "seconds": seconds}
 
 
+def kind_of(model: str) -> str:
+    """Of a model's name: its machine."""
+    return next(name for name in ("subleq", "von-neumann", "turing", "fleq", "riscv") if model.startswith(name))
+
+
 def variant_of(model: str) -> str:
     """Of a model's name: what is hidden in it."""
     return next(name for name in ("plain", "permuted", "idle-rotated", "rotated", "idle") if model.endswith(f"-{name}"))
@@ -453,7 +458,8 @@ def main() -> None:
         with workers_of(given.workers, None) as executor:
             dispatch(left, "benchmarks.ground_truth_baselines:run_baselines", keep, executor, limit=LIMIT,
                      workers=worker_count(given.workers, executor), done=len(jobs) - len(left), progress=_show)
-    print(f"{len(found)} of {len(jobs)} models\n\n{table(found)}\n\n{table(found, variant_of)}")
+    print(f"{len(found)} of {len(jobs)} models\n\n{table(found)}\n\n{table(found, kind_of)}\n\n"
+          f"{table(found, variant_of)}")
 
 
 def _show(progress: SweepProgress) -> None:

@@ -30,7 +30,7 @@ from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
 from punchcard.workers.executor import workers_of
 
-JOBS, ROUNDS, LIMIT, CALLS = 1000, 10, 60.0, 200
+JOBS, ROUNDS, LIMIT, CALLS = 1000, 5, 60.0, 200
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
