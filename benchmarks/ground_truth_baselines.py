@@ -12,7 +12,8 @@
     rotation      variables: a rotation is trained until the exchange of its first directions gives the right output
     random        random scores and subspaces;  empty   no answer
 
-Models are jobs of a sweep's workers. Each leaves a file, and the same command goes on with those that are missing.
+Models are jobs of a sweep's workers. Each leaves a file, and the same command goes on with models and methods that are
+missing.
 Variables are found by every second pair, and scored on others. A rotation needs to know what the output is when a variable
 is exchanged, as a causal model says it: it is given that for its pairs.
 """
@@ -54,6 +55,8 @@ ROTATION_VARIABLES, ROTATION_STEPS, ROTATION_EXCHANGES = 4, 60, 128
 MOST_BYTES = 1 << 28
 """Pairs are taken in chunks, so that gradients at all readers need no more."""
 LIMIT = 1800.0
+NONE: Mapping[str, Any] = {"rows": [], "seconds": {}}
+"""What is found of a model that was not run."""
 Scores = dict[str, dict[str, float]]
 Found = dict[str, Any]
 
@@ -390,6 +393,11 @@ def run_baselines(job: BaselineJob) -> dict[str, Any]:
     return {"rows": rows, "seconds": seconds}
 
 
+def kind_of(model: str) -> str:
+    """Of a model's name: its machine."""
+    return next(name for name in ("subleq", "von-neumann", "turing", "fleq", "riscv") if model.startswith(name))
+
+
 def variant_of(model: str) -> str:
     """Of a model's name: what is hidden in it."""
     return next(name for name in ("plain", "permuted", "idle-rotated", "rotated", "idle") if model.endswith(f"-{name}"))
@@ -427,26 +435,31 @@ def main() -> None:
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
 
-    def file_of(name: str) -> Path:
-        return Path(given.output) / f"{name}.json"
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(given.output.glob("*.json"))}
 
     def keep(rows: Sequence[tuple[BaselineJob, dict[str, Any]]]) -> None:
         for job, row in rows:
             if row["status"] == "ok":
-                write_whole(file_of(job.key), json.dumps(row))
+                before = found.get(job.key, NONE)
+                found[job.key] = {"rows": before["rows"] + row["rows"], "seconds": before["seconds"] | row["seconds"]}
+                write_whole(given.output / f"{job.key}.json", json.dumps(found[job.key]))
             else:
                 print(f"{job.key}: {row['status']}, {row['message']}", flush=True)
 
-    wanted = given.only.split(",")
+    wanted, methods = given.only.split(","), given.methods.split(",")
+    if unknown := [method for method in methods if method not in METHODS]:
+        parser.error(f"{unknown[0]} is not a method: there are {', '.join(METHODS)}")
     folders = sorted(path for path in (given.set / "models").iterdir() if any(text in path.name for text in wanted))
-    jobs = [BaselineJob(str(path.resolve()), tuple(given.methods.split(","))) for path in folders]
-    left = [job for job in jobs if not file_of(job.key).exists()]
+    jobs = [BaselineJob(str(path.resolve()), tuple(method for method in methods
+                                                   if method not in found.get(path.name, NONE)["seconds"]))
+            for path in folders]
+    left = [job for job in jobs if job.methods]
     if not given.table:
         with workers_of(given.workers, None) as executor:
             dispatch(left, "benchmarks.ground_truth_baselines:run_baselines", keep, executor, limit=LIMIT,
                      workers=worker_count(given.workers, executor), done=len(jobs) - len(left), progress=_show)
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(given.output.glob("*.json"))}
-    print(f"{len(found)} of {len(jobs)} models\n\n{table(found)}\n\n{table(found, variant_of)}")
+    print(f"{len(found)} of {len(jobs)} models\n\n{table(found)}\n\n{table(found, kind_of)}\n\n"
+          f"{table(found, variant_of)}")
 
 
 def _show(progress: SweepProgress) -> None:

@@ -1,13 +1,14 @@
 """Loops of a network in which one part is changed, without computing again what stays the same.
 
-What nothing reads on the way to the output has no effect there, and is left out. A feed-forward layer acts on each column by
-itself, so it is computed only where a column has changed. Neither changes a number of the output.
+What nothing reads on the way to the output has no effect there, and is left out. Of a part's weights only those of rows that
+it reads or writes are used: about a tenth in models of FLEQ and RISC-V, which are not rotated. A feed-forward layer acts
+on each column by itself, so it is computed only where a column has changed. None of it changes the output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,34 @@ from punchcard.ground_truth.truth import part_of
 
 SMALL = 1e-9
 """A product of weights below this is 0: they are multiples of 1/64, or real numbers of FLEQ."""
+
+
+class PartRows(NamedTuple):
+    """The rows that a part reads and writes, and its weights from and to these: W1 and W2 of a group, V of a head."""
+
+    read: Array
+    written: Array
+    weights: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, first: Array, *more: Array) -> PartRows:
+        read = np.flatnonzero(first.any(axis=0))
+        written = np.flatnonzero((more or (first,))[-1].any(axis=1))
+        if more:
+            return cls(read, written, (np.ascontiguousarray(first[:, read]), np.ascontiguousarray(more[0][written])))
+        return cls(read, written, (first[np.ix_(written, read)],))
+
+    def taken(self, cards: Array) -> Array:
+        """The rows that it reads."""
+        return cards if len(self.read) == cards.shape[-2] else cards[..., self.read, :]
+
+    def given(self, rows: Array, width: int) -> Array:
+        """Cards in which it writes its rows."""
+        if len(self.written) == width:
+            return rows
+        cards = np.zeros((*rows.shape[:-2], width, rows.shape[-1]))
+        cards[..., self.written, :] = rows
+        return cards
 
 
 class WiredNetwork(ScoredNetwork):
@@ -43,6 +72,9 @@ class WiredNetwork(ScoredNetwork):
         for n in range(whole.layers):
             self.kept_heads[n] = [h for h in self.kept_heads[n] if f"L{n}.H{h}" in self.useful]
             self.kept_groups[n] = [g for g in self.kept_groups[n] if f"L{n}.G{g}" in self.useful]
+        self.rows = {(n, "H", h): PartRows.of(self[n, "value"][h]) for n in range(self.layers) for h in self.kept_heads[n]}
+        self.rows |= {(n, "G", g): PartRows.of(self[n, "w1"][self.groups[n][g]], self[n, "w2"][:, self.groups[n][g]])
+                      for n in range(self.layers) for g in self.kept_groups[n]}
         self.kept_units = [sorted(unit for g in self.kept_groups[n] for unit in self.groups[n][g])
                            for n in range(self.layers)]
 
@@ -60,6 +92,16 @@ class WiredNetwork(ScoredNetwork):
             found += [f"L{n}.H{h}.{part}" for h in self.kept_heads[n] for part in "qkv"]
             found += [f"L{n}.G{g}" for g in self.kept_groups[n]]
         return [*found, "O"]
+
+    def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
+        q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
+        rows = self.rows[n, "H", h]
+        return rows.given(rows.weights[0] @ rows.taken(v) @ self.attention(n, h, q, k), x.shape[-2])
+
+    def group(self, n: int, g: int, x: Array) -> Array:
+        rows = self.rows[n, "G", g]
+        first, second = rows.weights
+        return rows.given(second @ np.maximum(first @ rows.taken(x) + self[n, "b1"][self.groups[n][g]], 0), x.shape[-2])
 
     def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
              stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
@@ -103,10 +145,8 @@ class RestOfLoop:
                 card, n = before + off[pairs], now // 2
                 if now % 2:
                     at = np.nonzero(off[pairs].any(axis=1))
-                    units = network.kept_units[n]
                     columns = card[at[0], :, at[1]].T
-                    hidden = np.maximum(network[n, "w1"][units] @ columns + network[n, "b1"][units], 0)
-                    columns = columns + network[n, "w2"][:, units] @ hidden + network[n, "b2"]
+                    columns = columns + sum((network.group(n, g, columns) for g in network.kept_groups[n]), network[n, "b2"])
                     found = after.copy()
                     found[at[0], :, at[1]] = columns.T
                 else:

@@ -2,10 +2,12 @@
 
     python -m benchmarks.sweep_overhead [--ray] [--jobs 1000]
 
-Jobs are runs of a small machine, about 5 ms each. Half of the plain loop is made before the workers and half after each, so
-that the ratio is one of the same minutes. `CPU a job` is the user and system time of this process and its workers, by which
-a computer that is busy with other work does not count. The time of starting workers and of the first jobs, which build the
-machine, is not counted. The last column is the cost of a single call that does nothing.
+Jobs are runs of a small machine, about 5 ms each. They are made in rounds. A round makes the same jobs three times, by the
+same processes: in the plain loop on one worker, in plain loops on all workers side by side, and by `dispatch`. So what
+differs between the last two is dispatching alone. A plain loop in this process would be no measure: on a busy Linux the
+scheduler gives each session its share, and workers have sessions of their own. `CPU` is the user and system time of this
+process and its workers. The time of starting workers and of the first jobs, which build the machine, is not counted. The
+last column is the cost of a single call that does nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from punchcard.sweep.campaign import MEASURE
@@ -27,59 +30,80 @@ from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
 from punchcard.workers.executor import workers_of
 
-JOBS, LIMIT, CALLS = 1000, 60.0, 200
+JOBS, ROUNDS, LIMIT, CALLS = 1000, 5, 60.0, 200
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def jobs() -> list[SweepJob]:
+def jobs(count: int) -> list[SweepJob]:
     return Sweep("overhead", [Builds("multiply.subleq", folder=EXAMPLES, values={"a": 6, "b": 3}, word_bits=8,
                                      design="two-layer")],
-                 [Changes("weight-noise", amount=1e-9)], seeds=JOBS, loops=20).jobs
+                 [Changes("weight-noise", amount=1e-9)], seeds=count, loops=20).jobs
 
 
-def plain(every: list[SweepJob]) -> tuple[float, float]:
-    """Seconds of the plain loop, and its CPU seconds."""
-    run_job(measure, every[0], LIMIT)
-    began, used = time.perf_counter(), time.process_time()
+def plain(every: list[SweepJob]) -> None:
+    """The plain loop."""
     for job in every:
         run_job(measure, job, LIMIT)
-    return time.perf_counter() - began, time.process_time() - used
 
 
 class Used(NamedTuple):
-    """Seconds of all jobs, their CPU seconds in this process and in the workers, and seconds of an empty call."""
+    """Seconds of some jobs, and the CPU seconds of this process and of the workers."""
 
     wall: float
     here: float
     workers: float
-    call: float
 
 
-def on(workers: AbstractContextManager[Executor], count: int, every: list[SweepJob]) -> Used:
-    """All jobs on so many workers."""
-    with workers as executor:
-        for future in [executor.submit(time.sleep, 0.5) for _ in range(count)]:
-            future.result()
-        dispatch(every[: 4 * count], MEASURE, lambda rows: None, executor, workers=count, limit=LIMIT)
-        before = _worker_seconds(executor, count)
-        began, used = time.perf_counter(), time.process_time()
-        dispatch(every, MEASURE, lambda rows: None, executor, workers=count, limit=LIMIT)
-        took, here = time.perf_counter() - began, time.process_time() - used
-        spent = _worker_seconds(executor, count) - before
+class Round(NamedTuple):
+    """The same jobs in the plain loop on one worker, in plain loops on all of them, and dispatched."""
+
+    one: Used
+    side_by_side: Used
+    dispatched: Used
+
+
+class Workers:
+    """So many workers, all of them started and warm."""
+
+    def __init__(self, executor: Executor, count: int) -> None:
+        self.executor, self.count = executor, count
+        self._spent()
+        self._plain_on_all([jobs(2)] * count)
+
+    def round(self, every: list[SweepJob]) -> Round:
+        return Round(self._used(lambda: self.executor.submit(plain, every).result()),
+                     self._used(lambda: self._plain_on_all([every[place :: self.count] for place in range(self.count)])),
+                     self._used(lambda: dispatch(every, MEASURE, lambda rows: None, self.executor, workers=self.count,
+                                                 limit=LIMIT)))
+
+    def empty_call(self) -> float:
+        """Seconds of a call that does nothing."""
         began = time.perf_counter()
         for _ in range(CALLS):
-            executor.submit(abs, 1).result()
-        return Used(took, here, spent, (time.perf_counter() - began) / CALLS)
+            self.executor.submit(abs, 1).result()
+        return (time.perf_counter() - began) / CALLS
 
+    def _plain_on_all(self, parts: list[list[SweepJob]]) -> None:
+        for future in [self.executor.submit(plain, part) for part in parts]:
+            future.result()
 
-def _worker_seconds(executor: Executor, count: int) -> float:
-    """CPU seconds that all workers have used so far: each is asked, since each is held until all have answered."""
-    asked = [executor.submit(_own_seconds) for _ in range(count)]
-    return sum(dict(future.result() for future in asked).values())
+    def _used(self, work: Callable[[], object]) -> Used:
+        before, began, used = self._spent(), time.perf_counter(), time.process_time()
+        work()
+        wall, here = time.perf_counter() - began, time.process_time() - used
+        return Used(wall, here, self._spent() - before)
+
+    def _spent(self) -> float:
+        """CPU seconds that all workers have used so far."""
+        found: dict[int, float] = {}
+        while len(found) < self.count:  # a worker that is slow to answer may leave its call to another
+            asked = [self.executor.submit(_own_seconds) for _ in range(self.count)]
+            found |= dict(future.result() for future in asked)
+        return sum(found.values())
 
 
 def _own_seconds() -> tuple[int, float]:
-    time.sleep(0.3)
+    time.sleep(0.05)
     return os.getpid(), time.process_time()
 
 
@@ -89,20 +113,21 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true")
     parser.add_argument("--jobs", type=int, default=JOBS)
     given = parser.parse_args()
-    every = jobs()[: given.jobs]
-    half, make = every[: len(every) // 2], partial(workers_of, ray=given.ray or None)
-    before = plain(half)
-    print("| workers | jobs a second | times the plain loop | CPU ms a job | of it dispatching | times the plain loop | "
-          "empty call, ms |\n|---|---|---|---|---|---|---|")
+    size, make = max(1, given.jobs // ROUNDS), partial(workers_of, ray=given.ray or None)
+    every = jobs(size * ROUNDS)
+    print("| workers | jobs a second, plain loop | dispatched | times | CPU ms a job, plain loops side by side | "
+          "dispatched | times (rounds) | of it in this process | empty call, ms |\n|---|---|---|---|---|---|---|---|---|")
     for count in (1, 2, 4):
-        used = on(make(count), count, every)
-        after = plain(half)
-        wall, cpu = (one + two for one, two in zip(before, after, strict=True))
-        before = after
-        print(f"| plain loop | {len(every) / wall:.0f} | | {1000 * cpu / len(every):.2f} | | | |\n"
-              f"| {count} | {len(every) / used.wall:.0f} | {wall / used.wall:.2f} | "
-              f"{1000 * (used.here + used.workers) / len(every):.2f} | {1000 * used.here / len(every):.3f} | "
-              f"{(used.here + used.workers) / cpu:.3f} | {1000 * used.call:.2f} |", flush=True)
+        with make(count) as executor:
+            workers = Workers(executor, count)
+            rounds = [workers.round(every[first : first + size]) for first in range(0, len(every), size)]
+            call = workers.empty_call()
+        rates = [len(every) / sum(each[kind].wall for each in rounds) for kind in (0, 2)]
+        costs = [1000 * sum(each[kind].here + each[kind].workers for each in rounds) / len(every) for kind in (1, 2)]
+        ratios = sorted(sum(each.dispatched[1:]) / sum(each.side_by_side[1:]) for each in rounds)
+        here = 1000 * sum(each.dispatched.here for each in rounds) / len(every)
+        print(f"| {count} | {rates[0]:.0f} | {rates[1]:.0f} | {rates[1] / rates[0]:.2f} | {costs[0]:.2f} | {costs[1]:.2f} | "
+              f"{median(ratios):.3f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) | {here:.3f} | {1000 * call:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,52 @@ def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
     assert make(resume=True)["models"].keys() == set(names(made)), "and nothing is left to do"
 
 
+def test_models_that_are_not_as_noted_are_made_again(made: Path, tmp_path: Path) -> None:
+    """Of a set that is whole, and of one that was stopped: a file is gone, or another; a record is not one."""
+    one = next(name for name in names(made) if name.endswith("-plain"))
+    whole = tmp_path / "whole"
+    shutil.copytree(made, whole)
+    manifest = json.loads((whole / "manifest.json").read_text())
+    first, second = "subleq-two-layer-5bit-4x4-rotated", "subleq-two-layer-5bit-4x4-permuted"
+    (whole / "models" / one / "model.json").unlink()
+    (whole / "models" / first / "cards.safetensors").write_bytes(b"damaged")
+    manifest["models"][second] = ["no record"]
+    (whole / "manifest.json").write_text(json.dumps(manifest))
+    part = tmp_path / "part"
+    (part / "made").mkdir(parents=True)
+    shutil.copytree(made / "models" / one, part / "models" / one)
+    shutil.copytree(made / "test-truth", part / "test-truth")
+    asked = {key: value for key, value in manifest.items() if key != "models"}
+    (part / "made" / "set.json").write_text(json.dumps({**asked, "jobs": [[each.name, 16] for each in specs("small")
+                                                                          if ONLY in each.name]}))
+    for name, record in ((one, json.dumps(manifest["models"][one])), (first, "[]"), (second, "{"),
+                         (f"{second}x", "{}")):
+        (part / "made" / f"{name}.json").write_text(record)
+    with ThreadPoolExecutor(1) as executor:
+        for folder, again in ((whole, 3), (part, 4)):
+            seen: list[Any] = []
+            make_set("small", folder, pairs=16, only=ONLY, executor=executor, resume=True, progress=seen.append)
+            assert seen[-1].here == again
+            assert content(folder) == content(made)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("[]", "not a JSON object"), ("{", "not JSON"), ("{}", "another set"),
+                                              ('{"models": ["x"]}', "another set")])
+def test_forged_manifests(text: str, wanted: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    ran = invoke("ground-truth", "make", tmp_path, "--resume")
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+
+
+def test_a_set_is_not_written_over_other_files(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    ran = invoke("ground-truth", "make", tmp_path)
+    assert ran.exit_code == 2
+    assert "has files already, and they are not of a set" in ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
 def test_machines_in_one_file_are_in_the_set() -> None:
     """The Turing machine of the examples is the package's: one file, in two places."""
     spec = next(each for each in specs("small", 4) if each.kind == "turing")
@@ -286,7 +332,8 @@ def test_scores_are_a_page_too(made: Path, tmp_path: Path) -> None:
 def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
     name, nan = names(made)[0], float("nan")
     width = json.loads((made / "models" / name / "model.json").read_text())["width"]
-    wrongs: list[Any] = [[[1.0], [1.0, 2.0]], 1, "x", {}, [[[1.0] * width]], [10**400]]
+    wrongs: list[Any] = [[[1.0], [1.0, 2.0]], 1, "x", {}, [[[1.0] * width]], [10**400], [["1"] * width], [[True] * width],
+                         None, [[None] * width]]
     about = [({"nodes": {"all": {"L0.H0": 10**400}}}, "is not a score, which is a finite number"),
              ({"nodes": {"all": {"L9.H9": 1}}}, "nodes, all: there is no 'L9.H9'; there are L0.G0, "),
              ({"nodes": {"all": {"L0.H0": nan}}}, "L0.H0: NaN is not a score"), ({"nodes": []}, "[] is not an object"),
@@ -304,6 +351,35 @@ def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text(json.dumps({name: {"variables": {"v0": []}}}))
     ran = invoke("ground-truth", "score", made, "--answers", tmp_path / "none.json", "--json")
     assert (ran.exit_code, '"task": "v0"' in ran.stdout) == (0, True), "no vectors are an answer"
+
+
+@pytest.mark.parametrize(("file", "text", "wanted"), [
+    ("truth.json", "[]", "TypeError"), ("truth.json", "{", "JSONDecodeError"), ("truth.json", "{}", "KeyError: 'nodes'"),
+    ("truth.json", None, "there is no truth about a model"), ("model.json", "{}", "KeyError"),
+    ("model.json", None, "No such file"),
+    ("model.safetensors", "\xff" * 99, "SafetensorError"), ("cards.safetensors", "", "SafetensorError"),
+])
+def test_a_damaged_model_is_named(file: str, text: str | None, wanted: str, made: Path, tmp_path: Path) -> None:
+    """The answer is a good one, so it is not blamed; also where the truth has labels that are none."""
+    name = next(name for name in names(made) if (made / "models" / name / "truth.json").exists())
+    model = tmp_path / "models" / name
+    shutil.copytree(made / "models" / name, model)
+    (tmp_path / "answers.json").write_text(json.dumps({name: answers(made, "true")[name]}))
+    (model / file).unlink()
+    if text is not None:
+        (model / file).write_text(text)
+    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json")
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+    assert name in ran.stderr
+    if text is not None:
+        assert "is damaged: " in ran.stderr
+        assert "answers.json" not in ran.stderr
+
+
+def test_labels_of_the_truth_are_true_or_false() -> None:
+    with pytest.raises(ValueError, match="neither true nor false"):
+        rates({"L0.H0": "yes"}, {})  # type: ignore[dict-item]
 
 
 @pytest.mark.soak

@@ -24,7 +24,7 @@ from punchcard.machines.registry import built_in
 NAMES = tuple(page.SECTIONS)
 PICTURES = {"blocks": {"size"}, "constants": {"constants", "range-terms"}, "loops": {"loops"}, "sizes": {"sizes"},
             "shapes": {"widths"}, "speed": {"speed"}, "slips": set(),
-            "sweeps": set()}
+            "sweeps": {"noise"}}
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,7 +29,7 @@ from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.sweep.job import Change, SweepJob
 from punchcard.sweep.plan import Builds, Changes, Sweep
 from punchcard.sweep.trial import measure
-from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerTimeout
+from punchcard.workers.lanes import LaneExecutor, LaneUnavailable, ProcessLane, WorkerDied, WorkerTimeout
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
 from tests.sweep_jobs import LIMIT, WORK, SmallJob, expected
@@ -84,6 +87,8 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namout = 1", r"amout is not a field.*amount"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = 'weight-noise'\namount = []", "an empty list"),
     ("[[build]]\nprogram = 'P'\n[[change]]\namount = 1", "has no kind"),
+    ("[[build]]\nprogram = 'P'\n[[change]]\nkind = ['none', 'rounding']", r"kind = \['none', 'rounding'\].*for each kind"),
+    ("seeds = 1000000000000\n[[build]]\nprogram = 'P'", "seeds=1000000000000.*more than 10,000,000 jobs"),
     ("limit = inf\n[[build]]\nprogram = 'P'", "limit=inf.*finite"),
     ("[[build]]\nprogram = 5", "program = 5: it must be a file, or a list of files"),
     ("[[build]]\nprogram = []", r"program = \[\]: a build needs a file"),
@@ -205,6 +210,58 @@ def test_any_executor_of_the_standard_library() -> None:
         assert rows_of(jobs, executor) == {each.number: expected(each) for each in jobs}
 
 
+class OnceLane:
+    """A lane that can be closed once, as a connection can."""
+
+    def __init__(self, begun: threading.Event) -> None:
+        self.begun, self.closed = begun, threading.Event()
+        self.closes = 0
+
+    def call(self, function: Any, arguments: tuple[Any, ...], seconds: float | None) -> Any:
+        self.begun.set()
+        assert self.closed.wait(30)
+        raise WorkerDied("ended")
+
+    def close(self) -> None:
+        self.closes += 1
+        self.closed.set()
+        if self.closes > 1:
+            raise OSError(9, "Bad file descriptor")
+
+
+def test_a_lane_is_ended_once_when_the_caller_fails() -> None:
+    """The lane's own thread ends it too, and the caller's error is the one that is raised."""
+    begun = threading.Event()
+    lane = OnceLane(begun)
+
+    def fill(executor: LaneExecutor) -> None:
+        with executor:
+            executor.submit(abs, 1)
+            assert begun.wait(30)
+            raise StorageError("the disk is full")
+
+    with pytest.raises(StorageError, match="full"):
+        fill(LaneExecutor(1, lambda: lane))
+    assert lane.closes == 1
+
+
+def test_a_lane_that_starts_while_all_are_ended_makes_no_call() -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    def start() -> ProcessLane:
+        begun.set()
+        assert going.wait(30)
+        return ProcessLane()
+
+    executor = LaneExecutor(1, start)
+    future = executor.submit(time.sleep, 1000)
+    assert begun.wait(30)
+    threading.Timer(0.2, going.set).start()
+    executor.shutdown(wait=False)
+    with pytest.raises(WorkerDied, match="before its call"):
+        future.result()
+
+
 def test_lanes_that_cannot_start() -> None:
     def none() -> ProcessLane:
         raise LaneUnavailable("no room")
@@ -274,6 +331,43 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
         results.table()
 
 
+@pytest.mark.parametrize("about", [{"key": 5}, {"jobs": "x"}, {"jobs": -1}, {"jobs": None}, {"name": None}])
+def test_forged_descriptions_are_refused(about: dict[str, Any], whole: Any, tmp_path: Path) -> None:
+    shutil.copytree(whole.folder, tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps({**found, **about}))
+    ran = invoke("sweep", "report", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "is not a description of a sweep as this version writes it" in ran.stderr
+
+
+@pytest.mark.parametrize(("column", "value", "wanted"), [
+    ("key", None, "a row has no key"), ("number", None, "a row has no number"), ("options", None, "a row has no options"),
+    ("status", None, "a row has no status"), ("options", "{", "a row has '{' for options, which should be a JSON object"),
+    ("values", "[1]", "a row has '[1]' for values"),
+])
+def test_forged_parts_are_refused(column: str, value: str | None, wanted: str, whole: Any, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    shutil.copytree(whole.folder, tmp_path / "out")
+    path = next((tmp_path / "out" / "parts").iterdir())
+    table = parquet.read_table(path)
+    kind = table.schema.field(column).type
+    forged = pyarrow.array([value] * len(table), type=kind)
+    parquet.write_table(table.set_column(table.column_names.index(column), column, forged), path)
+    ran = invoke("sweep", "report", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert wanted in ran.stderr
+    assert "go on with --resume" in ran.stderr
+
+
+def test_a_sweep_whose_parts_are_gone_is_made_anew(whole: Any, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    shutil.copy(whole.folder / "sweep.json", tmp_path / "out")
+    with ThreadPoolExecutor(1) as executor:
+        assert stable(small().run(tmp_path / "out", executor=executor, resume=True)).equals(stable(whole))
+
+
 def test_one_process_at_a_time_works_in_a_folder(whole: Any) -> None:
     with ThreadPoolExecutor(1) as executor:
         with alone_in(whole.folder), pytest.raises(StorageError, match="another process is at work in"):
@@ -327,7 +421,11 @@ def test_the_command_makes_a_report(whole: Any) -> None:
 def test_a_dry_run_counts_and_estimates(tmp_path: Path) -> None:
     ran = invoke("sweep", FIRST, "--dry-run", status=0)
     assert ran.stdout.startswith("40 jobs, 40 to make: about ")
-    assert not list(tmp_path.iterdir())
+    (tmp_path / "plan.toml").write_text(FIRST.read_text().replace("../", f"{EXAMPLES}/") + "layer = 2\n")
+    ran = invoke("sweep", tmp_path / "plan.toml", "--dry-run")
+    assert ran.exit_code == 0, ran.stderr
+    assert "jobs will be refused: layer=2 of a change: the machine has 1" in ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 
 
 @pytest.mark.parametrize(("before", "after", "wanted"), [
@@ -338,7 +436,8 @@ def test_a_dry_run_counts_and_estimates(tmp_path: Path) -> None:
     ("loops = 100", 'engine = "denes"', "engine = 'denes' (did you mean 'dense'?)"),
     ("word_bits = 8", 'dtype = "float46"', "dtype = 'float46' (did you mean 'float64'"),
     ("word_bits = 8", 'word_bits = "8"', "word_bits='8': it must be an integer"),
-    ("word_bits = 8", 'gate = "x"', "gate = 'x': it must be a number"),
+    ("word_bits = 8", 'gate = "x"', "gate = 'x': it must be a finite number"),
+    ("word_bits = 8", "temperature = nan", "temperature = nan: it must be a finite number"),
     ("amount =", "amuont =", "amuont is not a field of a change (did you mean 'amount'?)"),
 ])
 @pytest.mark.parametrize("words", [("--dry-run",), ("-o", "out")])

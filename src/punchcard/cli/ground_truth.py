@@ -56,7 +56,7 @@ def make(
 @json_option
 def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
     """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
-    from punchcard.ground_truth.score import parsed, summary
+    from punchcard.ground_truth.score import DamagedModel, parsed, summary
     from punchcard.ground_truth.score import score as scored
 
     if output is not None:
@@ -69,7 +69,9 @@ def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> No
         raise PunchcardError(f"{str(answers)!r}: answers are an object with an object for each model")
     try:
         rows = scored(folder, given)
-    except (SystemExit, OSError, ValueError, TypeError, AttributeError) as error:
+    except DamagedModel as error:
+        raise PunchcardError(str(error)) from None
+    except (SystemExit, OSError) as error:
         raise PunchcardError(f"{str(answers)!r}: {error}") from None
     if output is not None:
         from punchcard.ground_truth.score_page import score_page

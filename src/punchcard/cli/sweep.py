@@ -68,8 +68,10 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
     if dry_run:
         found = estimate(plan, output if resume else None)
         count = worker_count(workers)
-        out(f"{found.jobs:,} jobs, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
+        out(f"{plural(found.jobs, 'job')}, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
             f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
+        for reason in found.refusals:
+            remark(f"jobs will be refused: {reason}")
         return
     if output is None:
         raise PunchcardError("the folder of the results is missing: name it with -o DIR")

@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,19 @@ import numpy as np
 
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_json, write_whole
 from punchcard.folders import alone_in
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.contents import SCORE
-from punchcard.ground_truth.making import MADE, TEST_TRUTH, record_of
+from punchcard.ground_truth.making import MADE, TEST_TRUTH, is_made, record_of
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import worker_count, workers_of
 
 SETS = ("small", "full")
 MANIFEST, PAGE, BEGUN = "manifest.json", "README.md", "set.json"
-MOST_BYTES = 1 << 30
+WHAT = "part of a set"
 LIMIT = 3600.0
 MAKE = "punchcard.ground_truth.making:make_model"
 
@@ -49,7 +49,7 @@ def make_set(
 
     pairs    clean and corrupt pairs of a model, default: 40 or 200; half of that for RISC-V
     only     only models whose names have this text
-    resume   go on with a set that was stopped: models that are whole are not made again
+    resume   go on with a set that was stopped: models whose files are as noted are not made again
     workers, ray, executor   as for a sweep
 
     Returns the manifest.
@@ -61,12 +61,14 @@ def make_set(
     if not jobs:
         raise PunchcardError(f"no model of the set {which!r} has {only!r} in its name")
     asked = {"format": 1, "set": which, "seed": seed, "punchcard": __version__, "numpy": np.__version__}
-    if os.path.exists(place / MANIFEST):
-        return _whole(place, asked, jobs, resume)
-    begun = {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}
-    _begin(place, begun, resume)
+    whole = os.path.exists(place / MANIFEST)
+    if whole:
+        _check_same(place, asked, jobs, resume)
+    else:
+        _begin(place, {**asked, "jobs": [[job.name, job.pairs] for job in jobs]}, resume)
     with alone_in(place):
-        made = _made(place, jobs)
+        made = {job.name: about for job, about in zip(jobs, _records(place, jobs, whole), strict=True)
+                if is_made(job, about)}
         return _complete(place, asked, jobs, made, workers_of(workers, ray, executor), workers, progress)
 
 
@@ -82,33 +84,40 @@ def _complete(
             made[spec.name] = row["about"]
 
     left = [job for job in jobs if job.name not in made]
-    with executor as chosen:
-        count = worker_count(workers, chosen)
-        dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
+    if left:
+        (place / MADE).mkdir(exist_ok=True)
+        with executor as chosen:
+            count = worker_count(workers, chosen)
+            dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
     manifest = {**asked, "models": {job.name: made[job.name] for job in jobs}}
     write_whole(place / SCORE, Path(score.__file__).read_bytes())
     write_whole(place / PAGE, page(manifest))
     write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-    shutil.rmtree(place / MADE)
+    shutil.rmtree(place / MADE, ignore_errors=True)
     return manifest
 
 
-def _whole(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> dict[str, Any]:
-    """The manifest of a set that is whole, if it is the one that is asked for."""
-    manifest = _read(place / MANIFEST)
+def _check_same(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> None:
+    """Refuse a folder with a set that is whole, unless it is the one that is asked for, and is to be completed."""
     if not resume:
         raise PunchcardError(f"{str(place)!r} has a set already: choose another folder")
-    if any(manifest.get(name) != value for name, value in asked.items()) or list(manifest["models"]) != [
-            job.name for job in jobs]:
+    manifest = read_json(place / MANIFEST, WHAT)
+    if any(manifest.get(name) != value for name, value in asked.items()) or not isinstance(
+            models := manifest.get("models"), dict) or list(models) != [job.name for job in jobs]:
         raise PunchcardError(f"{str(place)!r} has another set, which is whole: choose another folder")
-    shutil.rmtree(place / MADE, ignore_errors=True)  # of a process that was killed in its last moment
-    return manifest
 
 
-def _made(place: Path, jobs: Sequence[ModelSpec]) -> dict[str, dict[str, Any]]:
-    """The models that are made, with what the manifest says of them."""
-    records = {job.name: record_of(place, job.name) for job in jobs}
-    return {name: _read(record) for name, record in records.items() if record.exists()}
+def _records(place: Path, jobs: Sequence[ModelSpec], whole: bool) -> list[Any]:
+    """What is noted of each model: in the manifest of a set that is whole, or by the worker that made it; None: nothing."""
+    if whole:
+        models = read_json(place / MANIFEST, WHAT)["models"]
+        return [models[job.name] for job in jobs]
+    found = list[Any]()
+    for job in jobs:
+        found.append(None)
+        with suppress(StorageError):  # a record that cannot be read: the model is made again
+            found[-1] = read_json(record_of(place, job.name), WHAT)
+    return found
 
 
 def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
@@ -117,24 +126,18 @@ def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
     if os.path.exists(begun):
         if not resume:
             raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
-        if _read(begun) != asked:
+        if read_json(begun, WHAT) != asked:
             raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
                                  "another folder")
         return
     try:
+        if place.is_dir() and any(path.name not in (MADE, TEST_TRUTH) for path in place.iterdir()):
+            raise PunchcardError(f"{str(place)!r} has files already, and they are not of a set: choose another folder")
         (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
         (place / MADE).mkdir(exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
     write_whole(begun, json.dumps(asked))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(read_whole(path, "part of a set", limit=MOST_BYTES))
-    except ValueError as error:
-        raise StorageError(f"{str(path)!r} is not JSON: {error}") from None
-    return found
 
 
 def page(manifest: Mapping[str, Any]) -> str:

@@ -21,19 +21,27 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 NEAR = 1e-3
 """How near two entries of a card are that mean the same. One other bit changes an entry by 1/4 or more."""
 THRESHOLD = 0.5
 FIGURES = ("precision", "recall", "roc", "accuracy")
+DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, SafetensorError)
+"""What a model raises whose files are not as they should be."""
 Array = Any
 Hook = Callable[[str, Array], Array]
+
+
+class DamagedModel(SystemExit):
+    """A model's files are not as they should be."""
 
 
 class ScoredNetwork:
@@ -102,9 +110,13 @@ class ScoredNetwork:
     def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
         """What a head adds to the cards x."""
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
+        return self[n, "value"][h] @ v @ self.attention(n, h, q, k)
+
+    def attention(self, n: int, h: int, q: Array, k: Array) -> Array:
+        """How much each column (the last axis) takes of each other: the softmax of a head's scores."""
         scores = self[n, "temperature"][h] * (np.swapaxes(self[n, "key"][h] @ k, -1, -2) @ (self[n, "query"][h] @ q))
         powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
-        return self[n, "value"][h] @ v @ (powers / powers.sum(axis=-2, keepdims=True))
+        return powers / powers.sum(axis=-2, keepdims=True)
 
     def group(self, n: int, g: int, x: Array) -> Array:
         """What a group of hidden units adds to the cards x."""
@@ -128,6 +140,8 @@ def opened(folder: Path) -> tuple[ScoredNetwork, Array, Array, dict[str, Any]]:
 def rates(truth: Mapping[str, bool], scores: Mapping[str, float]) -> dict[str, float]:
     """Precision, recall and the area under the ROC curve. An answer that finds nothing has the precision 1 and recall 0."""
     names = sorted(truth)
+    if not all(isinstance(label, bool) for label in truth.values()):
+        raise ValueError("a label of the truth is neither true nor false")
     real = np.array([truth[name] for name in names], dtype=bool)
     given = np.array([float(scores.get(name, 0.0)) for name in names])
     found = given >= THRESHOLD
@@ -199,10 +213,10 @@ def check_answer(model: str, truth: Mapping[str, Any], answer: Mapping[str, Any]
     for name, vectors in named(f"{model}, variables", answer.get("variables", {}), truth["variables"]).items():
         most, width = np.shape(truth["variables"][name]["basis"])
         try:
-            basis = np.array(vectors, dtype=float)
-        except (ValueError, TypeError, OverflowError):
+            basis = np.array(vectors)
+        except ValueError:  # of several lengths
             basis = np.zeros(1)
-        if basis.shape[1:] != (width,) and vectors != []:
+        if basis.dtype.kind not in "iuf" or (basis.shape[1:] != (width,) and vectors != []):
             raise SystemExit(f"{model}, variables, {name}: vectors of {width} numbers are wanted")
         if len(basis) > most:
             raise SystemExit(f"{model}, variables, {name}: {len(basis)} vectors, the variable has {most}")
@@ -237,12 +251,22 @@ def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for folder, answer in asked(place, answers).items():
         truths = folder / "truth.json", folder.resolve().parent.parent / "test-truth" / f"{folder.resolve().name}.json"
-        files = [file for file in truths if file.exists()]
+        files = [file for file in truths if file.is_file()]
         if not files:
             raise SystemExit(f"there is no truth about a model {folder.name!r} in {place}")
-        truth = json.loads(files[0].read_text())
-        rows += [{"model": truth["model"], **row} for row in score_model(folder, truth, answer)]
+        with _undamaged(folder):
+            truth = json.loads(files[0].read_text())
+            rows += [{"model": truth["model"], **row} for row in score_model(folder, truth, answer)]
     return rows
+
+
+@contextmanager
+def _undamaged(folder: Path) -> Iterator[None]:
+    """What goes wrong with an answer that was checked is the model's."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise DamagedModel(f"the model in {str(folder)!r} is damaged: {type(error).__name__}: {error}") from None
 
 
 def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
@@ -254,7 +278,8 @@ def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
             if name not in models:
                 raise SystemExit(f"there is no model {name!r} in {place}")
         return {models[name]: answer for name, answer in answers.items()}
-    return {place: answers.get(json.loads(public.read_text())["name"], answers)}
+    with _undamaged(place):
+        return {place: answers.get(json.loads(public.read_text())["name"], answers)}
 
 
 def means(rows: Sequence[Mapping[str, Any]], *, by_model: bool = False) -> list[dict[str, Any]]:

@@ -63,12 +63,16 @@ def run_sweep(
 
 
 class Estimate(NamedTuple):
-    """How many jobs there are, how many are left, and about how many CPU seconds those take."""
+    """How many jobs there are, how many are left, and about how many CPU seconds those take.
+
+    `refusals` are the reasons for which jobs of the sample were refused.
+    """
 
     jobs: int
     left: int
     seconds: float
     sampled: int
+    refusals: tuple[str, ...]
 
 
 def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
@@ -80,12 +84,15 @@ def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
     for job in left:
         groups.setdefault(job.group, []).append(job)
     began, building, running, sampled = time.process_time(), 0.0, 0.0, 0
+    refusals: dict[str, None] = {}
     chosen = list(groups.values())
     for some in chosen[:: max(1, len(chosen) // 16)]:
         times = []
         for job in (some[0], some[-1]):
             start = time.process_time()
-            run_job(measure, job, sweep.limit)
+            row = run_job(measure, job, sweep.limit)
+            if row["status"] == "refused":
+                refusals[row["message"]] = None
             times.append(time.process_time() - start)
         sampled += 1
         running += times[1]
@@ -93,4 +100,5 @@ def estimate(sweep: Sweep, folder: str | Path | None = None) -> Estimate:
         if time.process_time() - began > SAMPLE_SECONDS:
             break
     per = max(1, sampled)
-    return Estimate(len(sweep.jobs), len(left), len(left) * running / per + len(groups) * building / per, sampled)
+    seconds = len(left) * running / per + len(groups) * building / per
+    return Estimate(len(sweep.jobs), len(left), seconds, sampled, tuple(refusals))

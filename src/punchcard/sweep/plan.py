@@ -130,6 +130,8 @@ class Sweep:
                                  f"{'' if name == 'limit' else ' without a point'}")
             if not 0 < value < math.inf:
                 raise SweepError(f"{name}={value} of the sweep {self.name!r}: it must be more than 0, and finite")
+        if self.seeds > MOST_JOBS:
+            raise SweepError(f"seeds={self.seeds} of the sweep {self.name!r}: it has more than {MOST_JOBS:,} jobs")
         if not self.builds:
             raise SweepError(f"the sweep {self.name!r} builds nothing: add [[build]] with a program")
 
@@ -209,6 +211,8 @@ def _build(table: dict[str, Any], folder: Path) -> Builds:
 
 
 def _change(table: dict[str, Any]) -> Changes:
-    if not isinstance(kind := table.pop("kind", None), str):
+    if "kind" not in table:
         raise SweepError("a [[change]] has no kind: see docs/sweep.md")
+    if not isinstance(kind := table.pop("kind"), str):
+        raise SweepError(f"kind = {kind!r} of a [[change]]: it must be a text; write a [[change]] for each kind")
     return Changes(kind, **table)

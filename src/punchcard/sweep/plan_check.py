@@ -5,6 +5,7 @@ A size that is too small for a program is not wrong: such a job is refused when 
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,8 @@ def _check_build(build: Builds, registry: Registry, program: ProgramFile, file: 
                 options[name].check(value)
             elif name == "input" and not isinstance(value, str):
                 raise SweepError(f"input = {value!r}: it must be a text")
-            elif name in NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise SweepError(f"{name} = {value!r}: it must be a number")
+            elif name in NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)):
+                raise SweepError(f"{name} = {value!r}: it must be a finite number")
     _check_values(build, registry, kind, language, file)
 
 

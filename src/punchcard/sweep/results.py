@@ -14,6 +14,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ COLUMNS: Mapping[str, str] = {
 """The columns of the table and their types."""
 TIMES = ("seconds", "build_seconds", "worker")
 """Those that are others each time a job is made."""
+REQUIRED = ("key", "number", "values", "options", "change", "status")
+"""Those that every row has."""
 
 
 def require_pyarrow() -> None:
@@ -76,14 +79,15 @@ class Results:
         require_pyarrow()
         place = Path(folder)
         text = json.dumps({"format": FORMAT, **about}, indent=1) + "\n"
-        if not os.path.exists(place / ABOUT):
-            try:
-                (place / PARTS).mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
-            write_whole(place / ABOUT, text)
-        elif not resume:
+        begun = os.path.exists(place / ABOUT)
+        if begun and not resume:
             raise SweepError(f"{str(place)!r} has results of a sweep already: go on with --resume, or choose another folder")
+        try:
+            (place / PARTS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot make the folder {str(place / PARTS)!r}: {error.strerror}") from None
+        if not begun:
+            write_whole(place / ABOUT, text)
         found = cls(place)
         if found.about.get("key") != about["key"]:
             raise SweepError(f"{str(place)!r} has results of another sweep, {found.about.get('name')!r} with "
@@ -93,7 +97,9 @@ class Results:
     def _read_about(self) -> dict[str, Any]:
         path = self.folder / ABOUT
         found = read_json(path, "description of a sweep")
-        if found.get("format") != FORMAT:
+        names, jobs = (found.get("name"), found.get("key")), found.get("jobs")
+        if found.get("format") != FORMAT or not all(isinstance(name, str) for name in names) or not (
+                isinstance(jobs, int) and jobs >= 0):
             raise StorageError(f"{str(path)!r} is not a description of a sweep as this version writes it")
         return found
 
@@ -127,7 +133,7 @@ class Results:
         """The table for pandas, with a column for each option of the machines."""
         frame = self.table().to_pandas()
         for column in ("options", "values"):
-            given = [json.loads(text) for text in frame[column]]
+            given = [self._object(column, text) for text in frame[column]]
             for name in dict.fromkeys(name for each in given for name in each):
                 if name not in frame:
                     frame[name] = [each.get(name) for each in given]
@@ -150,6 +156,14 @@ class Results:
     def __repr__(self) -> str:
         return f"<Results of the sweep {self.about.get('name')!r}: {len(self)} of {self.jobs} jobs>"
 
+    def _object(self, column: str, text: str) -> dict[str, Any]:
+        """What a row has in a column of JSON objects."""
+        with suppress(ValueError, RecursionError):
+            if isinstance(found := json.loads(text), dict):
+                return found
+        raise StorageError(f"a part in {str(self.folder / PARTS)!r} is not of a sweep: a row has {text[:60]!r} for "
+                           f"{column}, which should be a JSON object: delete the part, and go on with --resume")
+
     def _parts(self) -> list[Path]:
         return sorted((self.folder / PARTS).glob(f"*{SUFFIX}"))
 
@@ -158,7 +172,12 @@ class Results:
         from pyarrow import parquet
 
         try:
-            return parquet.read_table(path, columns=columns, partitioning=None, **({} if columns else {"schema": _schema()}))
+            found = parquet.read_table(path, columns=columns, partitioning=None,
+                                       **({} if columns else {"schema": _schema()}))
+            for name in REQUIRED:
+                if name in found.column_names and found[name].null_count:
+                    raise ValueError(f"a row has no {name}")
+            return found
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise StorageError(f"{str(path)!r} is not a part of a sweep's results ({why}): delete it, and go on with "

@@ -114,7 +114,7 @@ class LaneExecutor(Executor):
         self.lanes, self._start = lanes, start
         self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock, self._open, self._alive = threading.Lock(), dict[int, Lane](), lanes
-        self._closed = False
+        self._closed = self._killed = False
         self._failure: LaneUnavailable | None = None
         self._threads = [threading.Thread(target=self._serve, args=(number,), daemon=True, name=f"lane {number}")
                          for number in range(lanes)]
@@ -147,8 +147,9 @@ class LaneExecutor(Executor):
             for _ in range(self.lanes):
                 self._queue.put(None)
         if not wait:
-            for lane in list(self._open.values()):
-                lane.close()
+            self._killed = True
+            for number in list(self._open):
+                self._end(number)
         for thread in self._threads:
             thread.join()
 
@@ -166,6 +167,8 @@ class LaneExecutor(Executor):
                 lane = self._open.get(number)
                 if lane is None:
                     self._open[number] = lane = self._start()
+                if self._killed:  # while the lane started, so nobody has ended it
+                    raise WorkerDied("a worker was ended before its call")
                 call.future.set_result(lane.call(call.function, call.arguments, call.seconds))
             except LaneUnavailable as error:
                 self._retire(call, error)
@@ -178,6 +181,7 @@ class LaneExecutor(Executor):
         self._end(number)
 
     def _end(self, number: int) -> None:
+        """End a lane, if nobody else has: its own thread and `shutdown` may both ask."""
         lane = self._open.pop(number, None)
         if lane is not None:
             with suppress(OSError):
