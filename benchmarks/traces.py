@@ -45,6 +45,8 @@ except ImportError:  # as a script, from this folder
 HOT_SECONDS = 0.05
 """Loops before a trace, in these measurements."""
 TURNS = 3
+GOOD = 0.99
+"""The share of loops in traces after which nobody waits for better ones."""
 DEFAULT_HOT = Controls().traces
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SHORT = ("multiply.subleq", "primes.subleq", "von_neumann/hello.asq", "von_neumann/primes.asq", "riscv/hello.c",
@@ -110,13 +112,14 @@ class Runs:
 
 
 def warm(runs: Runs, seconds: float) -> None:
-    """Run until traces are compiled and good, or for so many CPU seconds."""
+    """Run until traces are compiled and most loops are made in them, or for so many CPU seconds."""
     started, quiet, compiled = time.process_time(), 0, 0
     while quiet < 8 and time.process_time() - started < seconds:
         runs.make(1 << 24)
         assert runs.traces is not None
         compiled += runs.traces.compiled
-        quiet = quiet + 1 if compiled and not runs.traces.seconds else 0
+        is_good = compiled and not runs.traces.seconds and runs.traces.loops > GOOD * (1 << 24)
+        quiet = quiet + 1 if is_good else 0
 
 
 def measure(row: Row, seconds: float, patience: float) -> str:
@@ -200,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose names have one of these, with commas between them")
     parser.add_argument("--seconds", type=float, default=0.3, help="CPU seconds of a timed run")
-    parser.add_argument("--patience", type=float, default=20.0, help="CPU seconds of a warm-up at most")
+    parser.add_argument("--patience", type=float, default=60.0, help="CPU seconds of a warm-up at most")
     parser.add_argument("--random", type=int, default=0, help="measure so many random programs instead")
     parser.add_argument("--short", action="store_true", help="measure short runs instead")
     given = parser.parse_args()

@@ -58,13 +58,16 @@ class HotGraph:
 
 @dataclass(frozen=True)
 class Sample:
-    """Loops, one a row: the states before, the codes, the words that were read and where, the states after."""
+    """Loops, one a row: the states before, the codes, the words that were read and where, the states after, and whether a
+    trace was left just before.
+    """
 
     before: Words
     codes: Words
     reads: Words
     places: Words
     after: Words
+    left: Flags
 
     @property
     def loops(self) -> int:
@@ -73,7 +76,7 @@ class Sample:
     @classmethod
     def none(cls) -> Sample:
         """No loops yet."""
-        return cls(*(np.zeros((0, 0), dtype=np.uint64) for _ in fields(cls)))
+        return cls(*(np.zeros((0, 0), dtype=np.uint64) for _ in fields(cls)[:-1]), np.zeros(0, dtype=np.bool_))
 
     def joined(self, more: Sample) -> Sample:
         """Both, the newest last; the oldest go when there are too many."""
@@ -84,8 +87,8 @@ class Sample:
 
 
 def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int, most: int,
-              changed: Changed) -> HotGraph | None:
-    """The hot states of a sample; None if little of it comes back.
+              changed: Changed, anchor: int | None = None) -> HotGraph | None:
+    """The hot states of a sample; None if little of it comes back, or nothing where the anchor is given.
 
     `changed` says of places in the buffer whether what is there has changed since the run began: words from there
     are not taken for constants. At most so many hot states are taken.
@@ -94,6 +97,9 @@ def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int
     """
     if sample.loops == 0:
         return None
+    if anchor is not None:
+        graph = _graph(sample, anchor, groups, least_visits, most, changed)
+        return graph if graph.states else None
     best: tuple[float, int] | None = None
     all_changing = int(np.bitwise_count(np.bitwise_or.reduce(sample.before ^ sample.before[0], axis=0)).sum())
     for word in range(sample.before.shape[1]):
@@ -154,11 +160,12 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
 
 def _entries(sample: Sample, anchor: int, states: Sequence[HotState], by_anchor: dict[int, int], *,
              everything: bool) -> tuple[int, ...]:
-    """Hot states that were reached from others than hot states, or that no hot state is known to lead to."""
+    """Hot states that were reached from others than hot states or from another trace, or that no hot state leads to."""
     if everything:
         return tuple(range(len(states)))
     outside = np.isin(sample.before[:, anchor], list(by_anchor), invert=True)
-    entered = {by_anchor[then] for then in np.unique(sample.after[outside, anchor]).tolist() if then in by_anchor}
+    entered = {by_anchor[then] for then in np.unique(np.concatenate(
+        [sample.after[outside, anchor], sample.before[sample.left, anchor]])).tolist() if then in by_anchor}
     followed = {then for state in states for arm in state.arms for then in arm.successors}
     return tuple(sorted(entered | (set(range(len(states))) - followed)))
 
