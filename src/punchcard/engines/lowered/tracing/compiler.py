@@ -307,8 +307,9 @@ class TraceCompiler:
         count = [1, states, codes, reads, reads, states]
         log = np.zeros(1 + rows * sum(count), dtype=np.uint64)
         made = int(sampler(arguments, loops, log.ctypes.data, rows))
-        entered, *parts = np.split(log[1:].reshape(rows, -1)[: int(log[0])], np.cumsum(count)[:-1], axis=1)
-        return FoundSample(Sample(*parts, entered[:, 0] != 0), made)
+        found = np.split(log[1:].reshape(rows, -1)[: int(log[0])], np.cumsum(count)[:-1], axis=1)
+        left, before, asked, read, places, after = found
+        return FoundSample(Sample(before, asked, read, places, after, left[:, 0] != 0), made)
 
     # Traces
 

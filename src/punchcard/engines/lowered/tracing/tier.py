@@ -33,7 +33,7 @@ SECONDS_OF_A_STATE = 0.005
 SECONDS_OF_A_CASE = 0.15
 """About what a case takes to be ready for traces, when it is not on the disk: the first sample waits until so much was spent
 for each that the run has met."""
-MOST_BUILDS, FEW_BUILDS = 12, 3
+MOST_BUILDS, FEW_BUILDS = 16, 6
 """How often traces are compiled for a card; and where everything counts as hot."""
 ENOUGH_INSIDE, LONG_VISIT = 0.99, 256
 """Traces are good enough when this share of the loops is made in them, and so many at a time."""
@@ -190,12 +190,15 @@ class TraceTier:
         """Compile what is hot, if it is hot enough; else, the seconds until it may be."""
         if self._builds >= (FEW_BUILDS if self._eager else MOST_BUILDS):
             return 0.0
-        least = 1 if self._eager else LEAST_VISITS
-        graph = hot_graph(self._sample, compiler.groups, least, MOST_STATES, self._has_changed)
-        if self._traces and (graph is None or len(graph.states) == MOST_STATES or not self._is_wrong()):
+        if self._traces and not self._is_wrong():
             self._add(compiler)
             return 0.0
-        if graph is None or any(graph == trace.graph for trace in self._traces):
+        least = 1 if self._eager else LEAST_VISITS
+        graph = hot_graph(self._sample, compiler.groups, least, MOST_STATES, self._has_changed)
+        if self._traces and (graph is None or len(graph.states) == MOST_STATES or graph == self._traces[0].graph):
+            self._add(compiler)
+            return 0.0
+        if graph is None:
             return 0.0
         wait = len(graph.states) * self._cost(compiler) - self._lost
         if wait > 0 and not self._eager:
