@@ -1,7 +1,7 @@
 """Loops a second with traces, without, and in the interpreter in C: ratios inside one run, on one core, set-up excluded.
 
     python benchmarks/traces.py                         every row; --only subleq,riscv for some, --seconds 1 for longer runs
-    python benchmarks/traces.py --random 8              random programs: what traces cost where nothing is hot
+    python benchmarks/traces.py --random 8              random programs, and long ones: what traces cost where nothing is hot
     python benchmarks/traces.py --short                 runs of examples from beginning to end, with traces and without
 
 Every figure is CPU time of this process. A row is warmed up first: its traces are compiled then, which the last column has.
@@ -163,13 +163,22 @@ def random_program(rng: random.Random, cells: int, instructions: int) -> Program
                    tuple(Symbol(f"c{i}", i) for i in range(cells)))
 
 
-def measure_random(count: int, seconds: float) -> None:
+def long_program(rng: random.Random, cells: int, instructions: int) -> Program:
+    """A cycle so long that no instruction of it is hot: each goes on with the next, the last one with the first."""
+    code = [Subleq(rng.randrange(cells), rng.randrange(cells), i + 1) for i in range(instructions - 1)]
+    code.append(Subleq(cells, cells, 0))
+    return Program((*code, Halt()), (*(rng.randrange(-1 << 15, 1 << 15) for _ in range(cells)), 0),
+                   tuple(Symbol(f"c{i}", i) for i in range(cells + 1)))
+
+
+def measure_random(name: str, make: Callable[[random.Random, int, int], Program], instructions: int, count: int,
+                   seconds: float) -> None:
     """Whole runs, with sampling and compiling, against runs without traces; the better of two each."""
-    machine = SubleqMachine(word_bits=16, memory=400, instructions=601, design="two-layer", precision="float32")
+    machine = SubleqMachine(word_bits=16, memory=401, instructions=instructions + 1, design="two-layer", precision="float32")
     totals = [0.0, 0.0]
     for seed in range(count):
         rng = random.Random(seed)
-        program = random_program(rng, 400, 600)
+        program = make(rng, 400, instructions)
         loops = Runs(machine, program, None).loops_of(seconds)
         took = [inf, inf]
         for _ in range(2):
@@ -178,7 +187,7 @@ def measure_random(count: int, seconds: float) -> None:
                 took[way] = min(took[way], runs.make(loops))
         totals = [total + own for total, own in zip(totals, took, strict=True)]
         inside = runs.traces.loops / loops if runs.traces is not None else 0
-        print(f"random {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}, "
+        print(f"{name} {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}, "
               f"{inside:.0%} in traces")
     print(f"all: {totals[1] / totals[0]:.3f}")
 
@@ -209,7 +218,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.random or given.short:
         if given.random:
-            measure_random(given.random, given.seconds)
+            measure_random("random", random_program, 600, given.random, given.seconds)
+            measure_random("long", long_program, 30_000, given.random, given.seconds)
         if given.short:
             measure_short(given.seconds)
         return

@@ -105,7 +105,7 @@ class TraceTier:
         if buffer is not self._card():
             self._begin(buffer)
         if self._driver is not model.driver:  # compiled anew, with fewer assumptions
-            self._driver, self._pending, self._sample = model.driver, None, Sample.none()
+            self._driver, self._pending, self._sample, self._outside = model.driver, None, Sample.none(), Sample.none()
             self._use([])
         if self._spent >= max(self._due, self._preparation) and (made := self._consider(arguments, loops)):
             return made
