@@ -24,6 +24,7 @@ from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.compiled_model import MOST_TIERS
 from punchcard.engines.lowered.tracing import profile
 from punchcard.engines.lowered.tracing.compiler import CompiledTrace, TraceCompiler
+from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import PunchcardError
 from tests.cases import soaked
 from tests.command_line import invoke
@@ -117,6 +118,20 @@ def test_random_programs_with_few_entries(name: str, monkeypatch: pytest.MonkeyP
     entries = profile._entries
     monkeypatch.setattr(profile, "_entries", lambda *given, everything: entries(*given, everything=False))
     test_random_programs(name, 600)
+
+
+@pytest.mark.parametrize("name", ["two-layer", "von Neumann"])
+def test_random_programs_with_several_traces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made outside of a trace becomes another one of the same card."""
+    counts, use = list[int](), TraceTier._use
+
+    def counted(self: TraceTier, traces: list[CompiledTrace]) -> None:
+        counts.append(len(traces))
+        use(self, traces)
+
+    monkeypatch.setattr(TraceTier, "_use", counted)
+    test_random_programs(name, 600)
+    assert max(counts) > 1
 
 
 @pytest.mark.parametrize(("name", "given"), [
