@@ -1,7 +1,7 @@
 """Loops a second with traces, without, and in the interpreter in C: ratios inside one run, on one core, set-up excluded.
 
     python benchmarks/traces.py                         every row; --only subleq,riscv for some, --seconds 1 for longer runs
-    python benchmarks/traces.py --random 8              random programs: what traces cost where nothing is hot
+    python benchmarks/traces.py --random 8              random programs, and long ones: what traces cost where nothing is hot
     python benchmarks/traces.py --short                 runs of examples from beginning to end, with traces and without
 
 Every figure is CPU time of this process. A row is warmed up first: its traces are compiled then, which the last column has.
@@ -45,6 +45,8 @@ except ImportError:  # as a script, from this folder
 HOT_SECONDS = 0.05
 """Loops before a trace, in these measurements."""
 TURNS = 3
+GOOD = 0.99
+"""The share of loops in traces after which nobody waits for better ones."""
 DEFAULT_HOT = Controls().traces
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SHORT = ("multiply.subleq", "primes.subleq", "von_neumann/hello.asq", "von_neumann/primes.asq", "riscv/hello.c",
@@ -110,13 +112,14 @@ class Runs:
 
 
 def warm(runs: Runs, seconds: float) -> None:
-    """Run until traces are compiled and good, or for so many CPU seconds."""
+    """Run until traces are compiled and most loops are made in them, or for so many CPU seconds."""
     started, quiet, compiled = time.process_time(), 0, 0
     while quiet < 8 and time.process_time() - started < seconds:
         runs.make(1 << 24)
         assert runs.traces is not None
         compiled += runs.traces.compiled
-        quiet = quiet + 1 if compiled and not runs.traces.seconds else 0
+        is_good = compiled and not runs.traces.seconds and runs.traces.loops > GOOD * (1 << 24)
+        quiet = quiet + 1 if is_good else 0
 
 
 def measure(row: Row, seconds: float, patience: float) -> str:
@@ -160,13 +163,22 @@ def random_program(rng: random.Random, cells: int, instructions: int) -> Program
                    tuple(Symbol(f"c{i}", i) for i in range(cells)))
 
 
-def measure_random(count: int, seconds: float) -> None:
+def long_program(rng: random.Random, cells: int, instructions: int) -> Program:
+    """A cycle so long that no instruction of it is hot: each goes on with the next, the last one with the first."""
+    code = [Subleq(rng.randrange(cells), rng.randrange(cells), i + 1) for i in range(instructions - 1)]
+    code.append(Subleq(cells, cells, 0))
+    return Program((*code, Halt()), (*(rng.randrange(-1 << 15, 1 << 15) for _ in range(cells)), 0),
+                   tuple(Symbol(f"c{i}", i) for i in range(cells + 1)))
+
+
+def measure_random(name: str, make: Callable[[random.Random, int, int], Program], instructions: int, count: int,
+                   seconds: float) -> None:
     """Whole runs, with sampling and compiling, against runs without traces; the better of two each."""
-    machine = SubleqMachine(word_bits=16, memory=400, instructions=601, design="two-layer", precision="float32")
+    machine = SubleqMachine(word_bits=16, memory=401, instructions=instructions + 1, design="two-layer", precision="float32")
     totals = [0.0, 0.0]
     for seed in range(count):
         rng = random.Random(seed)
-        program = random_program(rng, 400, 600)
+        program = make(rng, 400, instructions)
         loops = Runs(machine, program, None).loops_of(seconds)
         took = [inf, inf]
         for _ in range(2):
@@ -175,7 +187,7 @@ def measure_random(count: int, seconds: float) -> None:
                 took[way] = min(took[way], runs.make(loops))
         totals = [total + own for total, own in zip(totals, took, strict=True)]
         inside = runs.traces.loops / loops if runs.traces is not None else 0
-        print(f"random {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}, "
+        print(f"{name} {seed}: {loops:,} loops, {took[0]:.2f} s, with traces {took[1]:.2f} s: {took[1] / took[0]:.3f}, "
               f"{inside:.0%} in traces")
     print(f"all: {totals[1] / totals[0]:.3f}")
 
@@ -200,13 +212,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose names have one of these, with commas between them")
     parser.add_argument("--seconds", type=float, default=0.3, help="CPU seconds of a timed run")
-    parser.add_argument("--patience", type=float, default=20.0, help="CPU seconds of a warm-up at most")
+    parser.add_argument("--patience", type=float, default=60.0, help="CPU seconds of a warm-up at most")
     parser.add_argument("--random", type=int, default=0, help="measure so many random programs instead")
     parser.add_argument("--short", action="store_true", help="measure short runs instead")
     given = parser.parse_args()
     if given.random or given.short:
         if given.random:
-            measure_random(given.random, given.seconds)
+            measure_random("random", random_program, 600, given.random, given.seconds)
+            measure_random("long", long_program, 30_000, given.random, given.seconds)
         if given.short:
             measure_short(given.seconds)
         return

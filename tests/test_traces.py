@@ -17,13 +17,14 @@ import pytest
 import torch
 
 import punchcard as pc
-from punchcard.card.layout import Card, as_tensor
+from punchcard.card.layout import Card, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.compiled_model import MOST_TIERS
 from punchcard.engines.lowered.tracing import profile
-from punchcard.engines.lowered.tracing.compiler import LoadedFunction, TraceCompiler
+from punchcard.engines.lowered.tracing.compiler import CompiledTrace, TraceCompiler
+from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import PunchcardError
 from tests.cases import soaked
 from tests.command_line import invoke
@@ -119,6 +120,20 @@ def test_random_programs_with_few_entries(name: str, monkeypatch: pytest.MonkeyP
     test_random_programs(name, 600)
 
 
+@pytest.mark.parametrize("name", ["two-layer", "von Neumann"])
+def test_random_programs_with_several_traces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made outside of a trace becomes another one of the same card."""
+    counts, use = list[int](), TraceTier._use
+
+    def counted(self: TraceTier, traces: list[CompiledTrace]) -> None:
+        counts.append(len(traces))
+        use(self, traces)
+
+    monkeypatch.setattr(TraceTier, "_use", counted)
+    test_random_programs(name, 600)
+    assert max(counts) > 1
+
+
 @pytest.mark.parametrize(("name", "given"), [
     ("echo.asq", b"hot ports" * 60), ("sort.asq", b"5 3 9 1 1 7"), soaked("reverse.bf", b"turn around"),
     soaked("primes.asq", b"")])
@@ -194,12 +209,12 @@ def test_what_cannot_be_traced_says_why() -> None:
 
 def test_old_traces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """One machine, many programs and patterns: only the code of the last few stays loaded."""
-    compiled, compile_ = list["weakref.ref[LoadedFunction]"](), TraceCompiler.compile
+    compiled, compile_ = list[tuple[Pattern, "weakref.ref[CompiledTrace]"]](), TraceCompiler.compile
 
-    def noted(self: TraceCompiler, *given: Any) -> LoadedFunction:
-        function = compile_(self, *given)
-        compiled.append(weakref.ref(function))
-        return function
+    def noted(self: TraceCompiler, *given: Any) -> CompiledTrace:
+        trace = compile_(self, *given)
+        compiled.append((until, weakref.ref(trace)))
+        return trace
 
     monkeypatch.setattr(TraceCompiler, "compile", noted)
     subject, rng = SUBJECTS["two-layer"](), random.Random("forgotten")
@@ -212,8 +227,8 @@ def test_old_traces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         card = machine.pack(subject.program(rng))
         prepare("lowered", machine.weights, machine.layout, card, cache=cache).run(200, Controls(traces=0, until=until))
     gc.collect()
-    assert len(compiled) > MOST_TIERS
-    assert sum(function() is not None for function in compiled) <= MOST_TIERS
+    assert len({until for until, _ in compiled}) > MOST_TIERS
+    assert len({until for until, trace in compiled if trace() is not None}) <= MOST_TIERS
 
 
 def test_hot_after_less_than_nothing() -> None:

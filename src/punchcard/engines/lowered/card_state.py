@@ -209,7 +209,7 @@ class CardState:
             self._pointed = patterns, model.driver_pointers
             self._arguments[:] = [*(array.ctypes.data for array in (
                 self.buffer, model.driver_pointers, self.visits, self.report, patterns, model.cases)), CASES,
-                model.driver.address("run"), 0 if self.tier is None else self.tier.extra.ctypes.data]
+                model.driver.address("run"), 0 if self.tier is None else self.tier.memory.ctypes.data]
 
     def recover(self) -> bool:
         """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""

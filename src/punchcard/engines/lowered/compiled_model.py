@@ -27,7 +27,7 @@ from punchcard.engines.lowered.analysis.plan import Lookup, LoopParts, LoopPlan
 from punchcard.engines.lowered.analysis.symbolic import NotUniform, Trace
 from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
-from punchcard.engines.lowered.codegen.driver import HASH, HASH_SHIFT, emit_driver
+from punchcard.engines.lowered.codegen.driver import emit_driver, put_entry
 from punchcard.engines.lowered.codegen.emit import CodeKind
 from punchcard.engines.lowered.codegen.loop import emit_loop
 from punchcard.engines.lowered.codegen.trace import PatternPart
@@ -253,10 +253,7 @@ class CompiledModel:
         asked = [Lookup.restore(t) for t in compiled.notes["tables"]]
         pointers = self._pointers(asked, compiled.notes["direct"])
         self.known[key] = (compiled, asked, pointers)
-        place = (key * HASH % (1 << 64) >> HASH_SHIFT) % CASES
-        while self.cases[place, 1]:
-            place = (place + 1) % CASES
-        self.cases[place] = (key, compiled.address("loop"), pointers.ctypes.data)
+        put_entry(self.cases, key, compiled.address("loop"), pointers.ctypes.data)
 
     def _obtain(self, name: str, build: Callable[[], tuple[ir.Module, Notes]]) -> code.LoadedCode:
         several = any(group.width > 1 for group in self.columns.groups)  # one column has words, and words are wide already

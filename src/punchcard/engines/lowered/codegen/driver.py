@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 
 from punchcard.engines.lowered.analysis.plan import LoopPlan
@@ -69,7 +71,7 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
                 note(2, 1)
                 note(0, 1)
                 b.ret(made)
-            entry = _find_case(b, cases, size, key)
+            _, entry = find_entry(b, cases, size, 3, key, first_place(b, key))
             address = b.load(b.gep(entry, [i64(1)]))
             note(1, key)
             with b.if_then(b.icmp_unsigned("==", address, i64(0))):
@@ -108,22 +110,40 @@ def _choose_part(
                 make(parts[1])
 
 
-def _find_case(b: ir.IRBuilder, cases: ir.Value, size: ir.Value, key: ir.Value) -> ir.Value:
-    """The entry of a case, or the empty one at which the search for it ends."""
+def first_place(b: ir.IRBuilder, key: ir.Value) -> ir.Value:
+    """Where a key is looked for first in a hash table, modulo its size."""
+    return b.lshr(b.mul(key, i64(HASH)), i64(HASH_SHIFT))
+
+
+def find_entry(b: ir.IRBuilder, table: ir.Value, size: ir.Value, width: int, key: ir.Value,
+               first: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The number of the entry of a key in a hash table (`put_entry`), or of the empty one at which the search ends, and a
+    pointer to it.
+
+    An entry has so many words: the key, an address that is 0 where it is empty, and more. It is looked for from `first` on.
+    """
     mask = b.sub(size, i64(1))
-    start = b.and_(b.lshr(b.mul(key, i64(HASH)), i64(HASH_SHIFT)), mask)
+    start = b.and_(first, mask)
     before, probe, check, found = b.block, *(b.function.append_basic_block(name) for name in ("probe", "check", "found"))
     b.branch(probe)
     b.position_at_end(probe)
     at = b.phi(I64)
     at.add_incoming(start, before)
-    entry = b.gep(cases, [b.mul(at, i64(3))])
+    entry = b.gep(table, [b.mul(at, i64(width))])
     b.cbranch(b.icmp_unsigned("==", b.load(b.gep(entry, [i64(1)])), i64(0)), found, check)
     b.position_at_end(check)
     at.add_incoming(b.and_(b.add(at, i64(1)), mask), check)
     b.cbranch(b.icmp_unsigned("==", b.load(entry), key), found, probe)
     b.position_at_end(found)
-    return entry
+    return at, entry
+
+
+def put_entry(table: npt.NDArray[np.int64], key: int, *values: int) -> None:
+    """Put a key and its values into a hash table, behind those that have the same key. One entry at least stays empty."""
+    place = (key * HASH % (1 << 64) >> HASH_SHIFT) % len(table)
+    while table[place, 1]:
+        place = (place + 1) % len(table)
+    table[place] = (key - (key >> 63 << 64), *values)
 
 
 def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: ir.Value, patterns: ir.Value,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -21,13 +22,14 @@ from punchcard.engines.lowered.codegen.floats import I1, I8, I32, I64, i32, i64,
 from punchcard.engines.lowered.codegen.loop import compute, put_stores
 from punchcard.engines.lowered.codegen.memory import Agreement, Flat
 from punchcard.errors import LoweringError
-from punchcard.words.llvm import number
 from punchcard.words.word import Word
 
 MOST_CODES = MOST_READS = 32
 """What a part may look for and read; a loop with more is not traced."""
 
 
+FLAGS = 6
+"""The arguments of a part before its words."""
 NO_PLACE = 0
 """A place where no array is: that of what is not read from the buffer."""
 
@@ -58,13 +60,14 @@ class PartShape:
 
     @property
     def kind(self) -> ir.FunctionType:
-        """part(buffer, tables, codes known, reads known, stores, words, codes, columns, reads) -> failed, words, and so on
+        """part(buffer, tables, codes known, columns known, reads known, stores, words, codes, columns, reads) -> failed,
+        words, and so on
 
-        Which reads are known is a mask of bits. Last come the places of the words that are read.
+        Which are known are masks of bits. Last come the places of the words that are read.
         """
         numbers = [*[I64] * self.words, *[I32] * (2 * self.codes), *[I64] * self.reads]
         return ir.FunctionType(ir.LiteralStructType([I1, *numbers, *[I64] * self.reads]),
-                               [I8.as_pointer(), I32.as_pointer().as_pointer(), I1, I64, I1, *numbers])
+                               [I8.as_pointer(), I32.as_pointer().as_pointer(), *[I64] * 3, I1, *numbers])
 
 
 @dataclass(frozen=True)
@@ -84,72 +87,80 @@ class LoopPart:
     zeros: Mapping[int, int] = field(default_factory=dict)
 
 
+class Found(NamedTuple):
+    """What the parts of a loop look for and read: codes, the columns that tables have for them, words, and their places."""
+
+    codes: list[ir.Value]
+    columns: list[ir.Value]
+    reads: list[ir.Value]
+    places: list[ir.Value]
+
+
+Known = Sequence[ir.Value | None]
+"""Values that are given, each or not."""
+
+
 class StepCall:
-    """Calls of the parts of a loop: the codes that it looks for, then the words that it reads, then the loop itself."""
+    """Calls of the parts of a loop: for the codes that it looks for and the words that it reads, then for the loop itself.
+
+    In the order of the parts, what is known counts where the next is worked out: each is found for the case that the known
+    ones before it are what is known.
+    """
 
     def __init__(self, b: ir.IRBuilder, parts: Sequence[LoopPart], buffer: ir.Value, states: Sequence[ir.Value]) -> None:
         self._b, self._parts, self._buffer, self._states = b, parts, buffer, list(states)
 
-    def codes(self) -> tuple[list[ir.Value], list[ir.Value]]:
-        """The codes, and the columns that tables have for them."""
-        return self._sections(self._chain(), 0, 1)
-
-    def known_columns(self, codes: Sequence[int | None], columns: Sequence[ir.Value]) -> list[ir.Value]:
-        """Columns, those of known codes as constants: a table has the same column for a code as long as there is one."""
-        result, first = list(columns), 0
+    def known_columns(self, codes: Sequence[int | None]) -> list[ir.Value | None]:
+        """The columns of known codes: a table has the same one for a code as long as there is one."""
+        result: list[ir.Value | None] = [None] * len(codes)
+        first = 0
         for part in self._parts:
             for i in range(part.shape.codes):
                 code = codes[first + i]
                 column = None if code is None else part.column_of(i, code)
-                result[first + i] = result[first + i] if column is None else i32(column)
+                result[first + i] = None if column is None else i32(column)
             first += part.codes
         return result
 
-    def reads(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value],
-              known: Sequence[int | None] = ()) -> tuple[list[ir.Value], list[ir.Value]]:
-        """The words, and where they are, each for the case that the known ones before it are what is known."""
-        given = [None if word is None else number(word, I64.width) for word in known]
-        return self._sections(self._chain((codes, columns), given), 2, 3)
+    def look(self, codes: Known = (), columns: Known = (), reads: Known = ()) -> Found:
+        """What the loop looks for and reads, for what is known."""
+        chain = self._chain((codes, columns, reads), None)
+        return Found(*([value for part, found in chain for value in self._section(part, found, section)]
+                       for section in range(4)))
 
-    def loop(self, codes: Sequence[ir.Value], columns: Sequence[ir.Value], reads: Sequence[ir.Value],
-             failed: ir.Block) -> list[ir.Value]:
+    def loop(self, codes: Known, columns: Known, reads: Known, failed: ir.Block) -> list[ir.Value]:
         """The new states. Where a check fails, it goes to another block."""
-        (_, last), *_ = reversed(self._chain((codes, columns), reads, failed))
+        (_, last), *_ = reversed(self._chain((codes, columns, reads), failed))
         return self._words(last)[: len(self._states)]
 
-    def _chain(self, known: tuple[Sequence[ir.Value], Sequence[ir.Value]] | None = None,
-               reads: Sequence[ir.Value | None] = (), failed: ir.Block | None = None) -> list[tuple[LoopPart, ir.Value]]:
-        """Every part with what the one before has left. Of the words that it reads, those are given that are not None."""
+    def _chain(self, known: tuple[Known, Known, Known], failed: ir.Block | None) -> list[tuple[LoopPart, ir.Value]]:
+        """Every part with what the one before has left."""
         b, found, asked, read = self._b, list[tuple[LoopPart, ir.Value]](), 0, 0
         words = [*self._states, *[i64(0)] * (self._parts[0].shape.words - len(self._states))]
         for part in self._parts:
             shape = part.shape
-            own = ([ir.Constant(I32, ir.Undefined)] * (2 * shape.codes) if known is None else
-                   [value for values in known for value in values[asked : asked + shape.codes]])
-            brought = reads[read : read + shape.reads] or [None] * shape.reads
-            given = i64(sum(1 << i for i, word in enumerate(brought) if word is not None))
-            flags = [ir.Constant(I1, int(known is not None)), given, ir.Constant(I1, int(failed is not None))]
-            own += [ir.Constant(I64, ir.Undefined) if word is None else word for word in brought]
+            sections = [_given(known[0], asked, shape.codes, I32), _given(known[1], asked, shape.codes, I32),
+                        _given(known[2], read, shape.reads, I64)]
+            if found:
+                words = self._words(found[-1][1])
             if failed is not None and part.zeros:
                 going_on = b.function.append_basic_block("as_usual")
                 other = reduce(b.or_, [b.and_(words[number], i64(mask)) for number, mask in part.zeros.items()])
                 b.cbranch(b.icmp_unsigned("==", other, i64(0)), going_on, failed).set_weights((1 << 16, 1))
                 b.position_at_end(going_on)
-            result = b.call(part.function, [self._buffer, part.tables, *flags, *words, *own])
+            result = b.call(part.function, [self._buffer, part.tables, *(mask for mask, _ in sections),
+                                            ir.Constant(I1, int(failed is not None)), *words,
+                                            *(value for _, values in sections for value in values)])
             if failed is not None:
                 going_on = b.function.append_basic_block("goes_on")
                 b.cbranch(b.extract_value(result, 0), failed, going_on).set_weights((1, 1 << 16))
                 b.position_at_end(going_on)
-            words, asked, read = self._words(result), asked + part.codes, read + part.reads
+            asked, read = asked + part.codes, read + part.reads
             found.append((part, result))
         return found
 
     def _words(self, found: ir.Value) -> list[ir.Value]:
         return [self._b.extract_value(found, 1 + i) for i in range(self._parts[0].shape.words)]
-
-    def _sections(self, chain: Sequence[tuple[LoopPart, ir.Value]], *which: int) -> tuple[list[ir.Value], list[ir.Value]]:
-        one, other = ([value for part, found in chain for value in self._section(part, found, section)] for section in which)
-        return one, other
 
     def _section(self, part: LoopPart, found: ir.Value, which: int) -> list[ir.Value]:
         """The codes (0) of a part, columns (1), the words that it reads (2) or their places (3), and 0 up to its room."""
@@ -157,6 +168,13 @@ class StepCall:
         count, room, none = (shape.codes, part.codes, i32(0)) if which < 2 else (shape.reads, part.reads, i64(0))
         first = 1 + shape.words + (0, shape.codes, 2 * shape.codes, 2 * shape.codes + shape.reads)[which]
         return [*(self._b.extract_value(found, first + i) for i in range(count)), *[none] * (room - count)]
+
+
+def _given(known: Known, first: int, count: int, kind: ir.Type) -> tuple[ir.Value, list[ir.Value]]:
+    """Which of some values are known, as a mask, and the values."""
+    values = [*known[first : first + count], *[None] * count][:count]
+    mask = sum(1 << i for i, value in enumerate(values) if value is not None)
+    return i64(mask), [ir.Constant(kind, ir.Undefined) if value is None else value for value in values]
 
 
 def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> tuple[PartShape, list[int]]:
@@ -169,13 +187,13 @@ def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> t
     function = ir.Function(module, wide.kind, f"wide_{name}")
     function.linkage = "internal"
     function.attributes.add("alwaysinline")
-    buffer, tables, known, read, stores, *rest = function.args
+    buffer, tables, *known, stores = function.args[:FLAGS]
     for argument in (buffer, tables):
         argument.add_attribute("noalias")
-    words, codes, columns, reads = _split(rest, wide)
+    words, *given = _split(function.args[FLAGS:], wide)
     b = ir.IRBuilder(function.append_basic_block("compute"))
     memory = StepRegisters(buffer, code.places, words)
-    emitter = TracedEmitter(b, code, memory, tables, (known, codes, columns), (read, reads))
+    emitter = TracedEmitter(b, code, memory, tables, known, given)
     new = compute(emitter, plan)
     result: ir.Value = ir.Constant(wide.kind.return_type, ir.Undefined)
     new.put_states(emitter)
@@ -197,10 +215,10 @@ def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> t
 
 def _emit_narrow(module: ir.Module, name: str, wide: ir.Function, room: PartShape, shape: PartShape) -> None:
     function = ir.Function(module, shape.kind, name)
-    words, codes, columns, reads = _split(function.args[5:], shape)
+    words, codes, columns, reads = _split(function.args[FLAGS:], shape)
     more = [ir.Constant(I32, ir.Undefined)] * (room.codes - shape.codes)
     b = ir.IRBuilder(function.append_basic_block("call"))
-    found = b.call(wide, [*function.args[:5], *words, *codes, *more, *columns, *more, *reads,
+    found = b.call(wide, [*function.args[:FLAGS], *words, *codes, *more, *columns, *more, *reads,
                           *[ir.Constant(I64, ir.Undefined)] * (room.reads - shape.reads)])
     after = 1 + room.words
     parts = [(0, 1 + shape.words), (after, shape.codes), (after + room.codes, shape.codes),
@@ -225,24 +243,23 @@ class TracedEmitter(LoopEmitter):
     """Writes a loop that may be given its codes and the words that it reads: a flag says whether it is, then come values."""
 
     def __init__(self, builder: ir.IRBuilder, code: CodeKind, memory: StepRegisters, tables: ir.Value,
-                 codes: tuple[ir.Value, Sequence[ir.Value], Sequence[ir.Value]],
-                 reads: tuple[ir.Value, Sequence[ir.Value]]) -> None:
+                 known: Sequence[ir.Value], given: Sequence[Sequence[ir.Value]]) -> None:
         super().__init__(builder, code, memory, tables)
         self._registers = memory
-        self._codes_known, self._codes, self._columns = codes
-        self._reads_known, self._reads = reads
+        self._codes, self._columns, self._reads = zip(known, given, strict=True)
         self.looked_for: list[ir.Value] = []
         self.found: list[ir.Value] = []
         self.read: list[ir.Value] = []
         self.read_at: list[ir.Value] = []
 
     def known_code(self, code: ir.Value) -> ir.Value:
+        self.looked_for.append(code)
         self.found.append(i32(0))
-        return self._known(code, self._codes_known, self._codes, self.looked_for)
+        return self._known(code, self._codes, len(self.looked_for) - 1)
 
     def known_column(self, column: ir.Value) -> ir.Value:
         self.found[-1] = column
-        return self.b.select(self._codes_known, self._columns[len(self.found) - 1], column)
+        return self._known(column, self._columns, len(self.found) - 1)
 
     def known_read(self, word: ir.Value, field: Field, column: ir.Value) -> ir.Value:
         self.read_at.append(self._registers.offset(self.b, field, column))
@@ -257,11 +274,11 @@ class TracedEmitter(LoopEmitter):
         return self.b.trunc(self._known_word(self.b.zext(flag, I64)), I1)
 
     def _known_word(self, word: ir.Value) -> ir.Value:
-        is_known = self.b.trunc(self.b.lshr(self._reads_known, i64(len(self.read))), I1)
-        return self._known(word, is_known, self._reads, self.read)
+        self.read.append(word)
+        return self._known(word, self._reads, len(self.read) - 1)
 
-    def _known(self, value: ir.Value, is_known: ir.Value, given: Sequence[ir.Value], found: list[ir.Value]) -> ir.Value:
-        if len(found) == len(given):
-            raise LoweringError(f"a loop looks for or reads more than {len(found)} columns")
-        found.append(value)
-        return self.b.select(is_known, given[len(found) - 1], value)
+    def _known(self, value: ir.Value, section: tuple[ir.Value, Sequence[ir.Value]], number: int) -> ir.Value:
+        mask, given = section
+        if number == len(given):
+            raise LoweringError(f"a loop looks for or reads more than {number} columns")
+        return self.b.select(self.b.trunc(self.b.lshr(mask, i64(number)), I1), given[number], value)

@@ -17,15 +17,8 @@ from punchcard.engines.lowered.analysis.plan import Lookup, LoopPlan
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.floats import I64, i64, resized
 from punchcard.engines.lowered.codegen.step import LoopPart, PartShape, StepCall, emit_part
-from punchcard.engines.lowered.codegen.trace import (
-    SAMPLE,
-    TRACED,
-    PatternPart,
-    TraceEmitter,
-    case_tables,
-    emit_sample,
-    emit_traced,
-)
+from punchcard.engines.lowered.codegen.trace import TRACED, PatternPart, TraceEmitter, entries_of
+from punchcard.engines.lowered.codegen.trace_driver import MOST_CASES, RUN_TRACED, Observe, case_tables, emit_trace_driver
 from punchcard.engines.lowered.graph.nodes import reachable
 from punchcard.engines.lowered.graph.operations import CODE, STATE
 from punchcard.engines.lowered.tracing.profile import HotGraph, HotState, Sample
@@ -36,9 +29,8 @@ if TYPE_CHECKING:
 
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
 CALL = ctypes.CFUNCTYPE(_COUNT, _AT, _COUNT)
-CALL_WITH_LOG = ctypes.CFUNCTYPE(_COUNT, _AT, _COUNT, _AT)
+CALL_WITH_LOG = ctypes.CFUNCTYPE(_COUNT, _AT, _COUNT, _AT, _COUNT)
 WORD = 64
-MOST_CASES = 256
 CASE_CODES = CASE_READS = 8
 """The room that a sample has for what a case looks for and reads."""
 WHOLE, FIRST, REST = "whole", "first", "rest"
@@ -71,6 +63,22 @@ class LoadedFunction:
 
     call: Any
     code: code.LoadedCode
+
+
+@dataclass(frozen=True)
+class CompiledTrace:
+    """A trace, and its code, which stays loaded as long as the trace is kept."""
+
+    graph: HotGraph
+    code: code.LoadedCode
+    place: tuple[int, int]
+    """Where the anchor is in a buffer, and its bits there."""
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """For each value of the anchor at which it is entered: that value, and the address of its function."""
+        address = self.code.address(TRACED)
+        return [(self.graph.states[i].values[self.graph.anchor], address) for i in entries_of(self.graph)]
 
 
 class TraceCompiler:
@@ -181,7 +189,7 @@ class TraceCompiler:
         """Those that the driver has code for now, in order."""
         return tuple(sorted(self._model.known)) if self._selectors else ()
 
-    def _parts(self, module: ir.Module, b: ir.IRBuilder, key: int, tables: ir.Value, extra: ir.Value) -> list[LoopPart]:
+    def _parts(self, module: ir.Module, b: ir.IRBuilder, key: int, tables: ir.Value, memory: ir.Value) -> list[LoopPart]:
         """The parts of a loop of a case, in their order."""
         def part(name: str, own: PartCode, codes: int, reads: int, its_tables: ir.Value) -> LoopPart:
             known = module.globals.get(name)
@@ -192,7 +200,7 @@ class TraceCompiler:
         found = []
         for name, own in self._names_in_order(key):
             is_case = name not in self._shared
-            its = case_tables(b, extra, list(self._cases).index(key)) if is_case else tables
+            its = case_tables(b, memory, list(self._cases).index(key)) if is_case else tables
             room = (CASE_CODES, CASE_READS) if is_case else (own.shape.codes, own.shape.reads)
             found.append(part(name, own, *room, its))
         return found
@@ -227,27 +235,36 @@ class TraceCompiler:
 
     # Samples
 
+    @cached_property
+    def driver(self) -> LoadedFunction:
+        """The function that makes loops, in traces where there are any."""
+        compiled = self._compiled_driver(b"traces", None, ())
+        return LoadedFunction(CALL(compiled.address(RUN_TRACED)), compiled)
+
+    def _compiled_driver(self, about: bytes, observe: Callable[[ir.Module], Observe] | None,
+                         cases: Sequence[int]) -> code.LoadedCode:
+        def emit(module: ir.Module) -> None:
+            emit_trace_driver(module, self._model.places, self._model.real, observe and observe(module))
+
+        return self._compiled(about, emit, cases, inline=False)
+
     def _sampler(self, cases: tuple[int, ...]) -> tuple[Any, list[int]]:
         """The function that records loops, and how many codes and reads a row has."""
         shared = [own.shape for own in self._shared.values()]
         room = (CASE_CODES, CASE_READS) if self._selectors else (0, 0)
         count = [sum(shape.codes for shape in shared) + room[0], sum(shape.reads for shape in shared) + room[1]]
         if self._last_sampler is None or self._last_sampler[0] != cases:
-            def emit(module: ir.Module) -> None:
-                emit_sample(module, self._model.places, partial(self._observe, module, cases))
-
-            compiled = self._compiled(f"sample {cases}".encode(), emit, cases, inline=False)
-            self._last_sampler = cases, LoadedFunction(CALL_WITH_LOG(compiled.address(SAMPLE)), compiled)
+            compiled = self._compiled_driver(f"sample {cases}".encode(),
+                                             lambda module: partial(self._observe, module, cases), cases)
+            self._last_sampler = cases, LoadedFunction(CALL_WITH_LOG(compiled.address(RUN_TRACED)), compiled)
         return self._last_sampler[1].call, count
 
     def _observe(self, module: ir.Module, cases: Sequence[int], b: ir.IRBuilder, buffer: ir.Value, tables: ir.Value,
-                 extra: ir.Value, words: Sequence[ir.Value]) -> list[ir.Value]:
+                 memory: ir.Value, words: Sequence[ir.Value]) -> list[ir.Value]:
         """Code that works out codes and reads of a loop, in whatever case it is. 0 for a case that is not known."""
         def row(key: int) -> list[ir.Value]:
-            call = StepCall(b, self._parts(module, b, key, tables, extra), buffer, words)
-            codes, columns = call.codes()
-            reads, at = call.reads(codes, columns)
-            return [resized(b, value, I64) for value in (*codes, *reads, *at)]
+            found = StepCall(b, self._parts(module, b, key, tables, memory), buffer, words).look()
+            return [resized(b, value, I64) for value in (*found.codes, *found.reads, *found.places)]
 
         if not self._selectors:
             return row(0)
@@ -277,18 +294,22 @@ class TraceCompiler:
             found.append(value)
         return found
 
-    def sample(self, arguments: int, loops: int) -> FoundSample:
-        """Make loops, and record them. Without a known case none are."""
+    def sample(self, arguments: int, loops: int, rows: int) -> FoundSample:
+        """Make up to so many loops, and record up to so many of those outside of traces.
+
+        Without a known case none are made.
+        """
         cases = self._known_cases()
         if self._selectors and not cases:
             return FoundSample(Sample.none(), 0)
         sampler, (codes, reads) = self._sampler(cases)
         states = len(self._model.places.words)
-        count = [states, codes, reads, reads]
-        log = np.zeros((loops, sum(count)), dtype=np.uint64)
-        made = int(sampler(arguments, loops, log.ctypes.data))
-        before, asked, read, places = np.split(log[: max(made - 1, 0)], np.cumsum(count)[:-1], axis=1)
-        return FoundSample(Sample(before, asked, read, places, log[1:made, :states]), made)
+        count = [1, states, codes, reads, reads, states]
+        log = np.zeros(1 + rows * sum(count), dtype=np.uint64)
+        made = int(sampler(arguments, loops, log.ctypes.data, rows))
+        found = np.split(log[1:].reshape(rows, -1)[: int(log[0])], np.cumsum(count)[:-1], axis=1)
+        left, before, asked, read, places, after = found
+        return FoundSample(Sample(before, asked, read, places, after, left[:, 0] != 0), made)
 
     # Traces
 
@@ -301,22 +322,22 @@ class TraceCompiler:
             key |= (state.values[word] >> place & 1) << i
         return key
 
-    def compile(self, graph: HotGraph, patterns: Sequence[Sequence[PatternPart]]) -> LoadedFunction:
-        """The function that makes loops, in traces where it can."""
+    def compile(self, graph: HotGraph, patterns: Sequence[Sequence[PatternPart]]) -> CompiledTrace:
+        """A trace of what is hot."""
         model, cases = self._model, self._known_cases()
         keys = {key for state in graph.states if (key := self.key_of(state)) is not None and (not cases or key in cases)}
 
         def emit(module: ir.Module) -> None:
-            def parts_of(b: ir.IRBuilder, state: HotState, tables: ir.Value, extra: ir.Value) -> list[LoopPart]:
+            def parts_of(b: ir.IRBuilder, state: HotState, tables: ir.Value, memory: ir.Value) -> list[LoopPart]:
                 key = self.key_of(state)
-                return [] if key is None or key not in keys else self._parts(module, b, key, tables, extra)
+                return [] if key is None or key not in keys else self._parts(module, b, key, tables, memory)
 
-            trace = TraceEmitter(module, graph, parts_of, model.places, model.real, patterns).emit()
-            emit_traced(module, trace, model.real, len(graph.states))
+            TraceEmitter(module, graph, parts_of, model.places, model.real, patterns).emit()
 
         about = repr((graph, patterns, list(self._cases), self._columns_of(graph))).encode()
-        compiled = self._compiled(about, emit, sorted(keys) if cases else ())
-        return LoadedFunction(CALL(compiled.address(TRACED)), compiled)
+        anchor, at = list(model.places.words.items())[graph.anchor]
+        place = at, -1 if model.places.item(anchor) == 8 else (1 << 8 * model.places.item(anchor)) - 1
+        return CompiledTrace(graph, self._compiled(about, emit, sorted(keys) if cases else ()), place)
 
     def _columns_of(self, graph: HotGraph) -> list[int | None]:
         """The columns that the code of a graph has as constants."""

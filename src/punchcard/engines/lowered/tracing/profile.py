@@ -23,8 +23,8 @@ MOST_VALUES = 3
 """A code that has more values in a hot state is computed there."""
 MOST_SUCCESSORS = 8
 MOST_SAMPLES = 1 << 16
-LEAST_SHARE = 0.8
-"""How much of a sample hot states must cover."""
+LEAST_SHARE, LEAST_SHARE_OUTSIDE = 0.8, 0.5
+"""How much of a sample hot states must cover; and of one outside of the traces that there are."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,16 @@ class HotGraph:
 
 @dataclass(frozen=True)
 class Sample:
-    """Loops, one a row: the states before, the codes, the words that were read and where, the states after."""
+    """Loops, one a row: the states before, the codes, the words that were read and where, the states after, and whether a
+    trace was left just before.
+    """
 
     before: Words
     codes: Words
     reads: Words
     places: Words
     after: Words
+    left: Flags
 
     @property
     def loops(self) -> int:
@@ -73,7 +76,8 @@ class Sample:
     @classmethod
     def none(cls) -> Sample:
         """No loops yet."""
-        return cls(*(np.zeros((0, 0), dtype=np.uint64) for _ in fields(cls)))
+        none = np.zeros((0, 0), dtype=np.uint64)
+        return cls(none, none, none, none, none, np.zeros(0, dtype=np.bool_))
 
     def joined(self, more: Sample) -> Sample:
         """Both, the newest last; the oldest go when there are too many."""
@@ -84,8 +88,8 @@ class Sample:
 
 
 def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int, most: int,
-              changed: Changed) -> HotGraph | None:
-    """The hot states of a sample; None if little of it comes back.
+              changed: Changed, anchor: int | None = None) -> HotGraph | None:
+    """The hot states of a sample; None if little of it comes back. The anchor is given where there are traces already.
 
     `changed` says of places in the buffer whether what is there has changed since the run began: words from there
     are not taken for constants. At most so many hot states are taken.
@@ -96,10 +100,11 @@ def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int
         return None
     best: tuple[float, int] | None = None
     all_changing = int(np.bitwise_count(np.bitwise_or.reduce(sample.before ^ sample.before[0], axis=0)).sum())
-    for word in range(sample.before.shape[1]):
+    least = sample.loops * (LEAST_SHARE if anchor is None else LEAST_SHARE_OUTSIDE)
+    for word in range(sample.before.shape[1]) if anchor is None else [anchor]:
         found = _visits(sample.before[:, word])
         hot = found.counts[found.counts >= least_visits]
-        if hot.sum() >= LEAST_SHARE * sample.loops and np.sort(hot)[::-1][:most].sum() >= LEAST_SHARE * sample.loops:
+        if np.sort(hot)[::-1][:most].sum() >= least:
             changing = _changing(sample.before, found)
             bits = np.where(found.counts > 1, np.bitwise_count(changing).sum(axis=1), all_changing)  # once says nothing
             cost = float((bits * found.counts).sum()) / sample.loops
@@ -154,11 +159,12 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
 
 def _entries(sample: Sample, anchor: int, states: Sequence[HotState], by_anchor: dict[int, int], *,
              everything: bool) -> tuple[int, ...]:
-    """Hot states that were reached from others than hot states, or that no hot state is known to lead to."""
+    """Hot states that were reached from others than hot states or from another trace, or that no hot state leads to."""
     if everything:
         return tuple(range(len(states)))
     outside = np.isin(sample.before[:, anchor], list(by_anchor), invert=True)
-    entered = {by_anchor[then] for then in np.unique(sample.after[outside, anchor]).tolist() if then in by_anchor}
+    entered = {by_anchor[then] for then in np.unique(np.concatenate(
+        [sample.after[outside, anchor], sample.before[sample.left, anchor]])).tolist() if then in by_anchor}
     followed = {then for state in states for arm in state.arms for then in arm.successors}
     return tuple(sorted(entered | (set(range(len(states))) - followed)))
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from punchcard.engines.base import TraceReport
-from punchcard.engines.lowered.codegen.trace import COUNTERS, PatternPart
-from punchcard.engines.lowered.tracing.compiler import MOST_CASES, LoadedFunction, TraceCompiler
+from punchcard.engines.lowered.codegen.driver import put_entry
+from punchcard.engines.lowered.codegen.trace import PatternPart
+from punchcard.engines.lowered.codegen.trace_driver import TABLE_SIZE, TracePlace
+from punchcard.engines.lowered.tracing.compiler import CompiledTrace, LoadedFunction, TraceCompiler
 from punchcard.engines.lowered.tracing.profile import Flags, HotGraph, Sample, Words, hot_graph
 from punchcard.errors import LoweringError
 
@@ -25,21 +27,24 @@ PARTS, GAPS = 8, 32
 LEAST_VISITS = 4
 """Visits in a sample that make a state hot."""
 MOST_STATES = 256
+"""Hot states of a trace: compiling takes seconds then. A card may have several traces."""
 SECONDS_OF_A_STATE = 0.005
 """About half of what compiling a hot state takes, of a loop in one part: traces wait until so much was spent for each."""
 SECONDS_OF_A_CASE = 0.15
 """About what a case takes to be ready for traces, when it is not on the disk: the first sample waits until so much was spent
 for each that the run has met."""
-MOST_BUILDS, FEW_BUILDS = 12, 3
+MOST_BUILDS, FEW_BUILDS = 16, 6
 """How often traces are compiled for a card; and where everything counts as hot."""
 ENOUGH_INSIDE, LONG_VISIT = 0.99, 256
 """Traces are good enough when this share of the loops is made in them, and so many at a time."""
 LEAST_INSIDE = 0.5
 """With less than that, traces cost more than they win."""
+WRONG = 0.5
+"""Where traces are left so often at hot states of their own, what they take for constant is wrong."""
 EARLY = 0.25
 """The share of the time before the first sample after which a copy of the card is kept, to see what changes."""
 PATIENCE = 3
-"""Compiling again waits for so many times what it took before."""
+"""A sample waits for so many times what the one before took."""
 
 
 class TraceTier:
@@ -52,16 +57,20 @@ class TraceTier:
         self._model, self._patterns, self._first = model, patterns, seconds
         self._eager = seconds == 0
         self._driver = model.driver
+        self._traces: list[CompiledTrace] = []
         self._run: LoadedFunction | None = None
-        self._graph: HotGraph | None = None
         self._pending: HotGraph | None = None
         """What is hot, but waits to be compiled."""
-        self._sample = Sample.none()
-        self._all_spent = 0.0
-        self.extra: Pointers = np.zeros(COUNTERS + MOST_CASES, dtype=np.int64)
-        """Loops made in traces, how often one was left, and the tables of cases."""
+        self._sample = self._outside = Sample.none()
+        """All loops that were recorded; and those that were since the last trace was compiled."""
+        self._all_spent = self._usual = 0.0
+        """Seconds of all loops, and those of one in the usual code."""
+        self._outside_before = 0
+        """Loops made outside until a trace was last compiled."""
+        self.memory: Pointers = np.zeros(TracePlace.END, dtype=np.int64)
+        """What the code of traces has beside the card's buffer (`TracePlace`)."""
         self._inside = self._left = 0
-        self._compiled = self._states = 0
+        self._compiled = self._all_made = 0
         self._seconds = 0.0
         self._off = ""
         self._card: Callable[[], Buffer | None] = _no_card
@@ -76,13 +85,17 @@ class TraceTier:
 
     def forget_samples(self) -> None:
         """Free what only better traces would need."""
-        self._sample, self._early = Sample.none(), {}
+        self._sample, self._outside, self._early = Sample.none(), Sample.none(), {}
 
     @property
     def report(self) -> TraceReport:
         """All so far."""
-        inside, left = self.extra[:COUNTERS].tolist()
-        return TraceReport(inside, left, self._compiled, self._states, self._seconds, self._off)
+        return TraceReport(*self._counters(), self._compiled, sum(len(trace.graph.states) for trace in self._traces),
+                           self._seconds, self._off)
+
+    def _counters(self) -> tuple[int, int]:
+        """Loops made in traces, and how often one was left."""
+        return int(self.memory[TracePlace.INSIDE]), int(self.memory[TracePlace.LEFT])
 
     def call(self, arguments: int, loops: int, buffer: Buffer) -> int:
         """Make up to so many loops, in traces where there are any; how many were made. The arguments have this buffer."""
@@ -92,7 +105,8 @@ class TraceTier:
         if buffer is not self._card():
             self._begin(buffer)
         if self._driver is not model.driver:  # compiled anew, with fewer assumptions
-            self._driver, self._run, self._pending, self._sample = model.driver, None, None, Sample.none()
+            self._driver, self._pending, self._sample, self._outside = model.driver, None, Sample.none(), Sample.none()
+            self._use([])
         if self._spent >= max(self._due, self._preparation) and (made := self._consider(arguments, loops)):
             return made
         if not self._early and self._spent >= EARLY * self._due:
@@ -120,29 +134,32 @@ class TraceTier:
             if not self._gap:
                 self._wait(0.0)
             return 0
-        started, cpu, before = time.perf_counter(), time.thread_time(), self._run
+        started, cpu, before = time.perf_counter(), time.thread_time(), self._traces
         wait, made = 0.0, 0
         try:
             compiler = self._model.trace_compiler
-            self.extra[COUNTERS:] = compiler.tables_of_cases()
+            self.memory[TracePlace.CASES : TracePlace.TABLE] = compiler.tables_of_cases()
             if self._pending is not None:
-                self._compile(compiler, self._pending)
+                self._compile(compiler, self._pending, [])
             else:
                 made, wait = self._look(compiler, arguments, loops)
         except LoweringError as why:
-            self._off, self._run = str(why), None
+            self._off = str(why)
+            self._use([])
         self._seconds += time.perf_counter() - started
         self._took += time.thread_time() - cpu
         if not self._gap:
-            if self._run is before and not wait:  # nothing came of it: look less often
+            if self._traces is before and not wait:  # nothing came of it: look less often
                 self._first *= 2
             self._wait(wait)
         return made
 
     def _look(self, compiler: TraceCompiler, arguments: int, loops: int) -> tuple[int, float]:
         """Take a part of a sample; after the last one, compile what is hot, or say how long that has to wait."""
-        found = compiler.sample(arguments, min(loops, FEW_SAMPLED if self._eager else SAMPLED))
-        self._sample = self._sample.joined(found.sample)
+        rows = FEW_SAMPLED if self._eager else SAMPLED
+        found = compiler.sample(arguments, loops, min(loops, rows))
+        self._sample, self._outside = (sample.joined(found.sample) for sample in (self._sample, self._outside))
+        self._made += found.made
         if self._eager or self._parts_left == 1:
             self._parts_left = 0
             return found.made, self._build(compiler)
@@ -152,41 +169,93 @@ class TraceTier:
 
     def _wait(self, seconds: float) -> None:
         """Look again after so long, or after some time."""
-        self._all_spent += self._spent
+        self._all_spent, self._all_made = self._all_spent + self._spent, self._all_made + self._made
         self._due = 0.0 if self._eager else seconds or max(self._first, PATIENCE * self._took)
         self._gap = FEW_BETWEEN if self._eager and self._builds < FEW_BUILDS else 0
         self._spent = self._took = 0.0
         self._made = 0
-        self._inside, self._left = self.extra[:COUNTERS].tolist()
+        self._inside, self._left = self._counters()
 
     def _is_good(self) -> bool:
         """Whether the traces that there are do most of the work. Those that do little are given up."""
-        if self._run is None or self._made == 0:
-            return self._run is not None
-        inside, left = self.extra[0] - self._inside, self.extra[1] - self._left
+        if not self._traces or self._made == 0:
+            return bool(self._traces)
+        inside, left = (now - before for now, before in zip(self._counters(), (self._inside, self._left), strict=True))
         share = inside / self._made
         if share < LEAST_INSIDE and not self._eager:
-            self._run = None
+            self._use([])
         return bool(share >= ENOUGH_INSIDE and inside >= LONG_VISIT * left)
 
     def _build(self, compiler: TraceCompiler) -> float:
         """Compile what is hot, if it is hot enough; else, the seconds until it may be."""
         if self._builds >= (FEW_BUILDS if self._eager else MOST_BUILDS):
             return 0.0
-        graph = hot_graph(self._sample, compiler.groups, 1 if self._eager else LEAST_VISITS, MOST_STATES, self._has_changed)
-        if graph is None or (graph == self._graph and self._run is not None):
+        if self._traces and not self._is_wrong():
+            self._add(compiler)
             return 0.0
-        wait = len(graph.states) * SECONDS_OF_A_STATE * compiler.parts - self._all_spent - self._spent
+        least = 1 if self._eager else LEAST_VISITS
+        graph = hot_graph(self._sample, compiler.groups, least, MOST_STATES, self._has_changed)
+        if self._traces and (graph is None or len(graph.states) == MOST_STATES or graph == self._traces[0].graph):
+            self._add(compiler)
+            return 0.0
+        if graph is None:
+            return 0.0
+        wait = len(graph.states) * self._cost(compiler) - self._lost
         if wait > 0 and not self._eager:
             self._pending = graph
             return wait
-        self._compile(compiler, graph)
+        self._compile(compiler, graph, [])
         return 0.0
 
-    def _compile(self, compiler: TraceCompiler, graph: HotGraph) -> None:
-        self._run, self._graph, self._pending = compiler.compile(graph, self._patterns), graph, None
-        self._states = len(graph.states)
+    def _add(self, compiler: TraceCompiler) -> None:
+        """Compile one more trace, of what is hot outside. Each of its states must have cost more than to compile it."""
+        sample, least = self._outside, 1
+        if not self._eager:
+            least = max(LEAST_VISITS, int(sample.loops * self._cost(compiler) / max(self._lost, 1e-6)) + 1)
+        graph = hot_graph(sample, compiler.groups, least, MOST_STATES, self._has_changed, self._traces[0].graph.anchor)
+        if graph is not None:
+            self._compile(compiler, graph, self._traces)
+
+    def _is_wrong(self) -> bool:
+        """Whether traces are mostly left at hot states of their own, not at others."""
+        starts = self._outside.before[self._outside.left, self._traces[0].graph.anchor]
+        own = [state.values[trace.graph.anchor] for trace in self._traces for state in trace.graph.states]
+        return len(starts) > 0 and bool(np.isin(starts, np.array(own, dtype=np.uint64)).mean() > WRONG)
+
+    def _cost(self, compiler: TraceCompiler) -> float:
+        """About the seconds that compiling a hot state takes: no trace is compiled before that was lost for each."""
+        return SECONDS_OF_A_STATE * compiler.parts
+
+    def _compile(self, compiler: TraceCompiler, graph: HotGraph, others: list[CompiledTrace]) -> None:
+        if not self._usual:
+            self._usual = self._lost / max(1, self._all_made + self._made)
+        started = time.thread_time()
+        self._use([*others, compiler.compile(graph, self._patterns)])
+        self._pending, self._outside, self._outside_before = None, Sample.none(), self._made_outside()
         self._builds, self._compiled = self._builds + 1, self._compiled + 1
+        self._took -= time.thread_time() - started  # its time was made up for before
+
+    def _use(self, traces: list[CompiledTrace]) -> None:
+        """From now on, make loops in these."""
+        self._traces, self._run = traces, self._model.trace_compiler.driver if traces else None
+        table = self.memory[TracePlace.TABLE :].reshape(TABLE_SIZE, 2)
+        table[:] = 0
+        for trace in traces:
+            for key, address in trace.entries:
+                put_entry(table, key, address)
+        if traces:
+            self.memory[TracePlace.ANCHOR], self.memory[TracePlace.BITS] = traces[0].place
+        self.memory[TracePlace.TRIES] = sum(len(trace.graph.states) for trace in traces)
+
+    @property
+    def _lost(self) -> float:
+        """Seconds of the loops outside since a trace was last compiled."""
+        if not self._usual:
+            return self._all_spent + self._spent
+        return self._usual * (self._made_outside() - self._outside_before)
+
+    def _made_outside(self) -> int:
+        return self._all_made + self._made - self._counters()[0]
 
     def _has_changed(self, places: Words) -> Flags:
         """Whether the words at some places in the buffer are not what they were when the run was young."""
