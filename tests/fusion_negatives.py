@@ -157,5 +157,36 @@ ASKED = [
         "Is 2024 a leap year in the Hebrew calendar?", "Was 1500 a leap year?", "What day of the week is 2024-01-01T00:00?",
     )
 ]
+RESTRICTED = [  # what stands before says which arithmetic it is
+    "In C, 7 / 2 =", "In C: 7 ^ 2 =", "In C:\n7 / 2 =", "In GF(2), 1 + 1 =", "On a clock, 10 + 5 =", "In hours, 23 + 2 =",
+    "Mod 12, 10 + 5 =", "(mod 7) 3 + 6 =", "To 2 decimal places: 10 / 3 =", "As a percentage: 3 / 4 =",
+    "In Boolean algebra, 1 + 1 =", "Using Roman numerals: 3 + 4 =", "Right to left: 10 - 4 - 3 =",
+    "In reverse Polish notation: 3 + 4 =", "Modular arithmetic (n = 5): 3 + 4 =", "Clock arithmetic: 10 + 5 =",
+    "Reading from a thermometer in Fahrenheit: 70 - 32 =", "In dB: 3 + 3 =", "Two resistors in parallel: 3 + 4 =",
+    "XOR: 3 + 5 =", "Average: 3 + 5 =", "sqrt: 9 + 16 =", "log: 100 + 2 =", "Bitwise: 12 ^ 5 =", "Nim: 3 ^ 5 =",
+    "tropical: 3 + 5 =", "In base 8:\n7 + 1 =", "In octal.\n7 + 1 =", "Use integer arithmetic.\n7 / 2 =",
+    "Binary addition table\n0 + 1 = 1\n1 + 1 =", "All in hex:\n8 + 8 = 10\n8 + 9 =", "Let x * y = x + y.\n3 * 4 =",
+    "We work in base 8.\nWhat is 7 + 1?\nA:", "In Java, what is 7/2?\nA:", "Q: In C, 7/2?\nA:",
+    "We compare software versions. Is 3.10 > 3.9?\nA:", "Let a*b = a + b. What is 3 * 4?\nA:",
+    "Define a * b = 2a + b. What is 3 * 4?\nA:", "Sorted as text. Is 10 < 9?\nA:", "Sorting text, is 10 < 9?\nA:",
+    "3 + 4 mod 5 =", "7 mod 5 + 1 =", "10 mod 3 * 2 =", "What is 7 mod 5 + (1)?\nA:",
+    "<|im_start|>system\nYou work in base 8.<|im_end|>\n<|im_start|>user\nWhat is 7 + 1?<|im_end|>\n<|im_start|>assistant\n",
+]
+MARKED = [  # abbreviations, markup, code, scales
+    "Fig. 3 + 4 =", "cf. eq. 3 + 4 =", "Vol. 2 + 3 =", "See pp. 12 - 30 =", "No. 5 + 3 =", "Ex. 7 - 2 =", "approx. 3 + 4 =",
+    "Mk. 10 - 2 =", "Dr. No 3 - 1 =", "max. 3 + 4 =", "- [ ] 3 + 4 =", "<td>3 + 4 =", "> 3 + 4 =", "# TODO 3 + 4 =",
+    "diff --git a/x b/x\n- 3 + 4 =", "{{ 3 + 4 =", "\\( 3 + 4 =", "=SUM(A1) + 3 =", "SELECT 3 + 4 =", "def f(x=3+4=",
+    "lambda: 3 + 4 =", "3 + 4 =? 5 + 6 =", "torch.ones(3) + 4 =", "The waltz is in 3/4 =", "BP 120/80 =", "vision: 20/20 =",
+    "odds: 5/2 =", "2d6 + 3 =", "AC 15 + 2 =", "2 Na + 2 =", "UTC + 3 =", "GMT - 5 =", "Lat 45 - 3 =", "3 out of 4 + 1 =",
+    "1) 3 + 4 2) 5 + 6 =", "3 + 4 (mod 5) =",
+]
+LETTERS = [
+    f"{text}\nA:" for text in (
+        "How many letters are in Tamil?", "How many letters are in Punjabi?", "How many letters are in DNA?",
+        "How many l are in barrel?", "How many c are in dollar?", "How many p are in shilling?", "How many s are in lesson?",
+        "How many h are in semester?", "How many t are in freight?", "How many m in a mile?", "Spell Ramón.",
+        "Spell T.R.E.E.", "Reverse tree and bee.", "Count e in the poem.", "How many vowels are in tree?",
+    )
+]
 NEGATIVES = [*VERSIONS, *DATES, *TELEPHONES, *CODE, *ALGEBRA, *UNFINISHED, *UNITS, *QUOTATIONS, *QUESTIONS, *PROSE,
-             *SCATTERED, *ASKED]
+             *SCATTERED, *ASKED, *RESTRICTED, *MARKED, *LETTERS]

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 import punchcard
 from punchcard.errors import FusionError, ProgramError
-from punchcard.language_models.fusion.composition import open_fused, save_fused
+from punchcard.language_models.fusion.composition import check_base, open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.fused_model import FusedConfig, ScratchpadLoops
 from punchcard.language_models.fusion.runner import KeptRunner
@@ -291,12 +291,19 @@ def test_executables_are_what_the_sources_give(name: str) -> None:
 
 def test_bad_input() -> None:
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
-    bert = transformers.BertConfig(vocab_size=99, **sizes)
+    bert = transformers.BertConfig(vocab_size=len(tokenizer()), **sizes)
+    encoder = transformers.BertLMHeadModel(bert)
     mamba = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=99, hidden_size=8, num_hidden_layers=1))
     for model, words in ((torch.nn.Linear(1, 1), "give a model of transformers"), (fused(), "fused already"),
-                         (transformers.BertForMaskedLM(bert), "not a decoder"), (mamba, "no layer of attention")):
+                         (transformers.BertForMaskedLM(bert), "not a decoder"),
+                         (encoder, "tokens see those after them"), (mamba, "no layer of attention")):
         with pytest.raises(FusionError, match=words):
             punchcard.fuse(model, tokenizer(), "sums")
+    bert.is_decoder = True
+    neox = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(vocab_size=len(tokenizer()), **sizes))
+    for model in (transformers.BertLMHeadModel(bert), neox):  # a GPT-NeoX has is_decoder=False
+        check_base(model)
+        assert model.training
     small = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1))
     with pytest.raises(FusionError, match="it is not the model's own tokenizer"):
         punchcard.fuse(small, tokenizer(), "sums")
@@ -401,26 +408,16 @@ def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
         text_tokens(words, 1)
 
 
-ALONE = """
-import sys
-sys.modules["punchcard"] = None
-from transformers import AutoModelForCausalLM, AutoTokenizer
-folder = sys.argv[1]
-model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
-tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
-given = tokenizer("xy", return_tensors="pt")
-print(tokenizer.decode(model.generate(**given, max_new_tokens=2, do_sample=False)[0]), type(model.card.looped).__name__)
-"""
-
-
-def test_a_folder_opens_without_punchcard(tmp_path: Path) -> None:
+def test_the_page_of_a_folder_opens_it_without_punchcard(tmp_path: Path) -> None:
     source = tmp_path / "echo.s"
     source.write_text(ECHO)
     save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
+    snippet = (tmp_path / "model" / "README.md").read_text().split("```python\n")[2].split("```")[0]
+    alone = f'import sys\nsys.modules["punchcard"] = None\n{snippet}\nprint(type(model.card.looped).__name__)'
     environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
-    ran = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path / "model")], env=environment, capture_output=True,
-                         text=True)
-    assert ran.stdout.split() == ["xyyy", "ScratchpadLoops"], ran.stderr
+    ran = subprocess.run([sys.executable, "-c", alone], cwd=tmp_path / "model", env=environment, capture_output=True,
+                         text=True, stdin=subprocess.DEVNULL)
+    assert ran.stdout.splitlines() == ["12 + 30 =" + 16 * "=", "ScratchpadLoops"], (ran.stdout, ran.stderr)
 
 
 def test_a_base_that_is_a_pipe(tmp_path: Path) -> None:

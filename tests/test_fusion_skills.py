@@ -161,6 +161,7 @@ def test_ordinary_text_is_left_after_few_loops() -> None:
         heard = [opinion(text[:end], name) for end in range(300, 1500, 12)]
         assert all(each.kind == 0 for each in heard)
         assert mean(each.loops for each in heard) < most, name
+    assert opinion(chat("Tell me of the sea, and of the ships on it. " * 40), "sums").loops < 15_000  # no digit, no sum
 
 
 CHANGED = (
@@ -189,7 +190,9 @@ def test_no_opinion_where_the_text_before_may_change_the_answer(text: str) -> No
     ("Nobody knows, but 12 * 12 =", " 144"), ("What is 3+4 please?\nA:", " 7"), ("Calculate: 3 + 4\nA:", " 7"),
     ("can you compute 12345*6789 for me?\nA:", " 83810205"), ("Which is bigger 9.9 or 9.11?\nA:", " 9.9"),
     ("On what day of the week was Jan 1, 2000?\nA:", " Saturday"), ("How many times does m appear in km?\nA:", " 1"),
-    ("Spell the word it.\nA:", " i-t"), ("x = 3 + 4 =", " 7")])
+    ("Spell the word it.\nA:", " i-t"), ("x = 3 + 4 =", " 7"), ("(3 + 4) mod 5 =", " 2"), ("2 ^ 10 mod 7 =", " 2"),
+    ("1 + (7 mod 5) =", " 3"), ("x + y = 3 + 4 =", " 7"), ("How many letters are in the word Tamil?\nA:", " 5"),
+    ("How many l's are in barrel?\nA:", " 1"), ("17 mod 5 = 2. What is 3 + 4?\nA:", " 7")])
 def test_words_that_change_nothing_may_stand_before(text: str, answer: str) -> None:
     assert said(text, *shipped()) == answer
 

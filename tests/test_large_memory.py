@@ -23,6 +23,7 @@ from punchcard.machines.riscv import loop_differences
 from punchcard.machines.riscv.host import CardWords, is_served
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
+from tests.command_line import invoke
 
 COUNT = assemble("""
         .globl _start
@@ -114,6 +115,14 @@ def test_a_checked_run_finds_every_word_that_differs(monkeypatch: pytest.MonkeyP
     (difference,) = checked(max_steps=9).differences
     assert difference.endswith(f"the word at {4 * word:#x} is 0xbad, the interpreter has {20 if word == 16 else 0:#x}")
     assert difference.startswith("loop 5: ") == (word == 16)
+
+
+def test_a_trace_makes_no_matrix_of_the_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "count.s").write_text("li a0, 3\nloop: addi a0, a0, -1\nbnez a0, loop\n")
+    made: list[PackedCard] = []
+    monkeypatch.setattr(PackedCard, "tensor", lambda card: made.append(card))
+    result = invoke("run", tmp_path / "count.s", "--memory", WORDS, "--engine", "lowered", "--trace", "--max-steps", 3)
+    assert (result.exit_code, result.stderr.count("\nloop "), made) == (1, 3, []), result.stderr
 
 
 def test_ports_need_no_look_at_the_whole_card(monkeypatch: pytest.MonkeyPatch) -> None:

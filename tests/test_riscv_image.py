@@ -57,7 +57,8 @@ def test_an_executable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (b"", "this is not a kernel image: it has 0 bytes"),
+    (b"", "this is not a kernel image: it has 0 bytes, and an instruction of RV32IMA has four"),
+    (b"\x13", "this is not a kernel image: it has 1 byte, and an instruction of RV32IMA has four"),
     (b"hello, kernel", "this is not a kernel image: its first word is 0x6c6c6568, which is not an instruction"),
     (b"# Notes\nThe first word is a store.\n", "this is not a kernel image: it is text, which begins with b'# Notes"),
     (b"MZ" + bytes(64), "it is made for EFI, with compressed instructions"),

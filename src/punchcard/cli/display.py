@@ -97,7 +97,7 @@ class RunProgress(Progress):
         self._begun, self._begin = 0, 0.0
 
     def watch(self, loop: int, card: Card) -> None:
-        """Called by the engine after every loop of a traced run."""
+        """Called after every loop of a traced run with the engine's own card, of which a copy is kept."""
         before, self._card = self._card, card.clone() if hasattr(card, "clone") else card.copy()
         warming = loop <= self._machine.design.warm_up
         did = "warm-up" if warming else self._machine.trace_line(self._program, before, card)

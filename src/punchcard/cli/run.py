@@ -131,7 +131,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace:
          silent: bool, forgets: bool, traces: bool) -> Report[Any]:
     """Make the run, with a trace or a remark now and then; bytes go to standard output as they come."""
     from punchcard.cli.display import RunProgress
-    from punchcard.engines import Controls
+    from punchcard.engines import Controls, NoCopyWatch
     from punchcard.engines.controls import HOT_SECONDS
     from punchcard.machines.checkpoint import resume
 
@@ -141,7 +141,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace:
         interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
         RunProgress(saved.machine, saved.program, saved.mark, file) as progress,
     ):
-        watch = {None: None, "loops": progress.watch, "story": progress.narrate}[trace]
+        watch = {None: None, "loops": NoCopyWatch(progress.watch), "story": progress.narrate}[trace]
         controls = Controls(watch=watch, interrupted=interrupted, progress=None if trace or ports else progress.made,
                             traces=HOT_SECONDS if traces else None)
         if not ports:

@@ -113,6 +113,20 @@ def check_base(model: object) -> None:
         DynamicCache(config=model.config.get_text_config()).get_seq_length()
     except ValueError:
         raise FusionError(f"{kind} has no layer of attention whose cache counts tokens: use a base that has one") from None
+    if getattr(model.config, "is_decoder", None) is False and sees_ahead(model):
+        raise FusionError(f"{kind} is an encoder here, whose tokens see those after them: use a decoder, or one "
+                          "that was trained with is_decoder=True and says so in its configuration")
+
+
+def sees_ahead(model: PreTrainedModel) -> bool:
+    """Whether a token's logits depend on the token after it. Some decoders have is_decoder=False: it is tried."""
+    import torch
+
+    trains = model.training
+    with torch.no_grad():
+        first, other = model.eval()(input_ids=torch.tensor([[2, 3], [2, 4]], device=model.device)).logits[:, 0]
+    model.train(trains)
+    return not torch.allclose(first, other, rtol=0, atol=1e-4 * float(first.max() - first.min()))
 
 
 def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:

@@ -52,7 +52,7 @@ Without Punchcard, with torch and transformers alone; then a loop takes millisec
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 model = AutoModelForCausalLM.from_pretrained(".", trust_remote_code=True)   # executes fused_model.py of this folder
-tokenizer = AutoTokenizer.from_pretrained(".")
+tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)      # it reads the configuration there
 prompt = tokenizer({example!r}, return_tensors="pt")
 print(tokenizer.decode(model.generate(**prompt, max_new_tokens=16)[0]))
 ```

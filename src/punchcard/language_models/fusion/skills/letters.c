@@ -9,10 +9,10 @@
 
 static char word[LONGEST + 1], answer[2 * LONGEST + 2];
 static int length, is_named;                         /* is_named: the word is in quotes, or "the word" is before it */
-static int is_bare;                                  /* the letter is alone: no quotes, no "letter", no plural */
+static int is_unit;                                  /* the letter may be a unit: it is alone, without quotes, "letter" or plural */
 
 /* Words that mean something else than themselves, unless "the word" or quotes say so: pronouns and the like, what "reverse"
- * and "spell" go with, and what has letters of its own; and those where a bare letter may be a unit: How many g are in kg? */
+ * and "spell" go with, and what has letters of its own. */
 static const char *const OTHERS[] = {"it", "this", "that", "them", "these", "those", "the", "a", "an", "all", "everything",
     "each", "both", "either", "any", "some", "many", "most", "none", "other", "others", "another", "one", "two", "what", "which",
     "here", "there", "total", "general", "use", "common", "stock", "full", "me", "you", "us", "him", "her", "my", "mine", "your",
@@ -24,9 +24,7 @@ static const char *const OTHERS[] = {"it", "this", "that", "them", "these", "tho
     "danish", "norwegian", "finnish", "icelandic", "irish", "gaelic", "czech", "hungarian", "turkish", "ukrainian", "armenian",
     "georgian", "korean", "japanese", "chinese", "hindi", "thai", "esperanto", "cyrillic", "alphabets", "morse", "scrabble",
     "arabic", "hebrew", "latin", "welsh", "hawaiian", "braille", 0};
-static const char *const UNITS[] = {"min", "sec", "hrs", "lbs", "gal", "mol", "dozen", "gross", "score", "ream", "mph", "minute", "hour", "day", "week", "fortnight", "month", "year", "decade", "century",
-    "pound", "ounce", "ton", "tonne", "gallon", "pint", "quart", "litre", "liter", "cup", "mile", "yard", "foot", "feet",
-    "inch", "kilogram", "gram", "meter", "metre", "kilometer", "kilometre", "second", "byte", "gib", "mib", "kwh", 0};
+static const char UNITS[] = "bcdghklmnpstw";           /* bytes, cents, days, grams, hours: How many l are in barrel? */
 
 static int is_one_of(const char *const *words)
 {
@@ -48,7 +46,8 @@ static char eat_letter(void)
     plural = begins(at, stop, "'s ") ? 2 : begins(at, stop, "s ") ? 1 : 0;
     if (found == 's' && plural == 1) return 0;                           /* ss: the letter, or both of them */
     at += plural;
-    is_bare = !told && !quoted && !plural;
+    is_unit = 0;
+    for (int i = 0; UNITS[i] && !told && !quoted && !plural; i++) is_unit |= UNITS[i] == found;
     return at < stop && *at == ' ' ? found : 0;
 }
 
@@ -66,7 +65,7 @@ static int eat_word(const char *ending)
     at += quoted;
     if (*ending) eat(ending);
     skip_spaces();
-    if (!is_named && (is_one_of(OTHERS) || (is_bare && (length < 3 || is_one_of(UNITS))))) return 0;
+    if (!is_named && (is_unit || length < 2 || is_one_of(OTHERS))) return 0;
     return length && at == stop;
 }
 
@@ -85,11 +84,12 @@ static int how_many(void)
     if (!all) {
         int counted = eat("times does") || eat("times is") || eat("occurrences of");
         letter = eat_letter();
-        is_bare &= !counted;
+        is_unit &= !counted;
     }
     if (!all && !letter) return -1;
     if (!eat("are there")) if (!eat("are")) if (!eat("is")) if (!eat("appear")) if (!eat("occur")) eat("does");
     if (!eat("in") || !eat_word(all ? "have" : "")) return -1;
+    if (all && !is_named && word[0] < 'a') return -1;                    /* How many letters are in Tamil? */
     return all ? length : count_of(letter);
 }
 

@@ -20,7 +20,7 @@ typedef struct { int length; unsigned char digit[ROOM]; } integer;      /* the l
 typedef struct { int negative; integer top, bottom; } fraction;
 
 static fraction values[MOST_VALUES];
-static int used, bad, operators;
+static int used, bad, operators, has_mod;            /* has_mod: "mod" was read, outside parentheses */
 
 /* Integers */
 
@@ -250,7 +250,7 @@ static fraction *read_number(void)
 static fraction *operand(void)
 {
     fraction *a = &values[used];
-    int length = 0;
+    int length = 0, outer = has_mod;
     skip_spaces();
     if (at == stop) { bad = 1; return a; }
     if ((*at == '-' || (length = begins(at, stop, "\xe2\x88\x92"))) && at + 1 < stop && at[1] != ' ') {
@@ -261,7 +261,9 @@ static fraction *operand(void)
     }
     if (*at != '(') return read_number();
     at++;
+    has_mod = 0;
     a = expression(1);
+    has_mod = outer;
     skip_spaces();
     if (at < stop && *at == ')') at++; else bad = 1;
     return a;
@@ -276,14 +278,17 @@ static fraction *expression(int least)
     depth++;
     a = operand();
     for (;;) {
-        int length;
+        int length, is_word;
         skip_spaces();
         if (bad || at >= stop) break;
         char kind = operator_at(&length);
         if (!kind || rank(kind) < least) break;
+        is_word = is_letter(*at);
         at += length;
         operators++;
         b = expression(kind == '^' ? 3 : rank(kind) + 1);
+        if (has_mod) bad = 1;                                            /* 3 + 4 mod 5: 7, or 2 */
+        has_mod = kind == '%' && is_word;
         if (bad) break;
         if (kind == '+' || kind == '-') sum_of(a, b, kind == '-');
         else if (kind == '*') product_of(a, b);
@@ -301,7 +306,7 @@ static fraction *value_of(const char *from, const char *to)
 {
     at = from;
     stop = to;
-    bad = operators = 0;
+    bad = operators = has_mod = 0;
     fraction *a = expression(1);
     skip_spaces();
     return bad || at != stop ? 0 : a;
@@ -435,8 +440,9 @@ static int ends_with(const char *start, const char *c, const char *words)
     const char *first = c;
     while (first > start && (is_letter(first[-1]) || first[-1] == '\'')) first--;
     for (int length = (int)(c - first), i; length && *words; words++) {
+        if (*words != ' ') continue;
         for (i = 0; i < length && lower(first[i]) == words[i + 1]; i++) {}
-        if (*words == ' ' && i == length && words[i + 1] == ' ') return length;
+        if (i == length && words[i + 1] == ' ') return length;
     }
     return 0;
 }
@@ -448,8 +454,15 @@ static int is_one_of(char c, const char *bytes)
 }
 
 /* Words that ask for another arithmetic than that of decimal numbers, or for none, as the score of a match. */
-static const char OTHER[] = " base binary hex hexadecimal octal modulus nearest round rounded roman python integer division "
-    "remainder quotient floor ceiling score scores odds record date range string strings ";
+static const char OTHER[] = " nearest round rounded python division remainder quotient floor ceiling score scores odds record date "
+    "range string strings average mean median sqrt root log ln sin cos tan gcd lcm sorted alphabetical ";
+
+/* The same wherever they are in the text before: In base 8.\n7 + 1 = */
+static const char ARITHMETIC[] = " base binary ternary octal hex hexadecimal modulus modular congruent roman boolean integer xor bitwise "
+    "nim tropical clock lambda version versions ";
+
+/* Words that begin what an introduction restricts a sum to: In C, 7 / 2 = */
+static const char RESTRICTING[] = " in on at as to by with without within under using from for over reading assuming given ";
 
 /* Whether a text has one of some words. */
 static int has_word(const char *start, const char *end, const char *words)
@@ -471,7 +484,7 @@ static int is_item(const char *start, const char *c)
 /* Whether a text speaks of another arithmetic: words, or "modulo" that is no operator. */
 static int is_other(const char *start, const char *end)
 {
-    if (has_word(start, end, OTHER)) return 1;
+    if (has_word(start, end, OTHER) || has_word(text(CARD_TOKENS * CARD_BYTES), end, ARITHMETIC)) return 1;
     for (const char *c = start + 1; c <= end; c++) {
         int length = c == end || !is_letter(*c) ? ends_with(start, c, " mod modulo ") : 0;
         if (!length) continue;
@@ -480,6 +493,31 @@ static int is_other(const char *start, const char *end)
         if (before == start || !(is_digit(before[-1]) || before[-1] == ')')) return 1;
     }
     return 0;
+}
+
+/* Whether an operator was given a meaning of its own: Let a * b = a + 2b. */
+static int is_redefined(const char *end)
+{
+    for (const char *c = card_start; c < end; c++) {
+        const char *sign = c + 1;
+        if (!is_letter(*c)) continue;
+        while (*sign == ' ') sign++;
+        if (!is_one_of(*sign, "+-*/%^")) continue;
+        do sign++; while (*sign == ' ');
+        if (!is_letter(*sign)) continue;
+        do sign++; while (*sign == ' ');
+        if (*sign == '=') return 1;
+    }
+    return 0;
+}
+
+/* Whether what is before a sum restricts it: In C, 7 / 2 =; To 2 places: 10 / 3 =; Let a * b = a + 2b. 3 * 4 = */
+static int is_restricted(const char *start, const char *end)
+{
+    const char *mark = 0;
+    while (end > start && is_space(end[-1])) end--;
+    for (; end > start && !is_one_of(end[-1], "\n.!?\1"); end--) if (!mark && is_one_of(end[-1], ",:;")) mark = end - 1;
+    return (mark && has_word(end, mark, RESTRICTING)) || is_redefined(end);
 }
 
 /* Whether the words before an expression ask for its value. */
@@ -532,14 +570,14 @@ static int stands_alone(const char *start, const char *from)
     if (c > start && is_one_of(c[-1], "<>|&~}]@'\"")) return 0;
     if (c > start && c[-1] == '!' && (c - 2 <= start || !is_letter(c[-2]) || !is_letter(c[-3]))) return 0;         /* n! */
     if (c - 1 > start && c[-1] == '$' && (is_digit(c[-2]) || is_letter(c[-2]))) return 0;
-    if (c - 1 > start && (c[-1] == '?' || c[-1] == ':') && (is_space(c[-2]) || c[-2] == '?')) return 0;
+    if (c - 1 > start && (c[-1] == '?' || c[-1] == ':') && (is_space(c[-2]) || c[-2] == '?' || c[-2] == '=')) return 0;
     for (line = c; line > start && line[-1] == '\t'; line--) {}
     if (line > start && line < c && line[-1] != '\n') return 0;              /* a table's column */
     if (c > start && (c[-1] == ',' || c[-1] == ';') && is_item(start, c - 1)) return 0;
     if (c > start && c[-1] == '=') {                                      /* 3 <= 4 + 5 =; x += 4 + 5 =; ...?page=2-1= */
         if (c - 1 > start && is_one_of(c[-2], "<>!=:+-*/%^|&~?.@#")) return 0;
         for (line = c; line > start && !is_space(line[-1]); line--)
-            if (is_one_of(line[-1], "?&/#")) return 0;
+            if (is_one_of(line[-1], "?&/#(")) return 0;
         if (line < c && *line == '-' && !is_digit(line[1])) return 0;     /* --width=100-20= */
         if (c == from && c - 2 > start && is_letter(c[-2]) && is_letter(c[-3])) return 0;
     }
@@ -558,7 +596,7 @@ static int stands_alone(const char *start, const char *from)
         }
     }
     for (line = from; line > start && line[-1] != '\n'; line--) {}
-    if (is_other(line, from)) return 0;
+    if (is_other(line, from) || is_restricted(start, from)) return 0;
     for (c = line; c < from; c++) if (*c == '[' || *c == '{') return 0;
     return !is_quoted(start, from);
 }
@@ -696,7 +734,8 @@ static int leads_in(const char *start, const char *c)
     }
 }
 
-static void question(const turn *now)
+/* Finds the answer to a question, and what may not follow it at once; 0 where there is none. */
+static const char *question(const turn *now)
 {
     static const char *const ASKED[] = {"what is", "what's", "how much is", "calculate", "compute", "evaluate", "work out",
                                         "solve", "which is", "which number is", "is", 0};
@@ -705,18 +744,18 @@ static void question(const turn *now)
     read_question(now);
     const char *to = stop, *from = at, *c;
     int is_asked = to > from && to[-1] == '=';
-    if (to < now->end && *to == '!' && to > from && (is_digit(to[-1]) || to[-1] == ')')) return;      /* 3! */
+    for (c = from; c < to && !is_digit(*c); c++) {}
+    if (c == to) return 0;                                               /* most questions */
+    if (to < now->end && *to == '!' && to > from && (is_digit(to[-1]) || to[-1] == ')')) return 0;    /* 3! */
     to -= is_asked;
     while (to > from && to[-1] == ' ') to--;
     for (int i = 0; AFTER[i]; i++) to -= ends(from, to, AFTER[i]);
-    if (has_word(now->start, to, OTHER)) return;
     for (c = now->start; c < to; c++) {
         if (c > now->start && (is_letter(c[-1]) || !leads_in(now->start, c))) continue;
         for (int i = 0; ASKED[i]; i++) {
             int length = begins(c, to, ASKED[i]);
             length += length && c + length < to && c[length] == ':';
             if (!length || c + length == to || !is_space(c[length])) continue;
-            if (has_word(now->start, c, " mod modulo ")) return;           /* We work modulo 5. */
             from = c + length + 1;
             is_asked = 1;
             for (int j = 0; BEFORE[j]; j++) from += begins(from, to, BEFORE[j]);
@@ -724,24 +763,24 @@ static void question(const turn *now)
             used = 0;
             if (ASKED[i][0] == 'i') {
                 int found = comparison(from, to);
-                if (found >= 0) { reply(found ? "Yes" : "No", now->written, now->spaced, ""); return; }
-            } else if (choice(from, to)) {
-                reply(answer, now->written, now->spaced, CHANGES);
-                return;
-            }
+                for (int j = 0; found >= 0 && (answer[j] = (found ? "Yes" : "No")[j]); j++) {}
+                if (found >= 0) return "";
+            } else if (choice(from, to)) return CHANGES;
             break;
         }
     }
     while (from < to && *from == ' ') from++;
     used = 0;
-    if (from == to || is_a_name(from, to) || (!is_asked && written_as(from, to) == NAME)) return;
+    if (from == to || is_a_name(from, to) || (!is_asked && written_as(from, to) == NAME)) return 0;
     fraction *a = value_of(from, to);
-    if (a && operators && written_out(a)) reply(answer, now->written, now->spaced, CHANGES);
+    return a && operators && written_out(a) ? CHANGES : 0;
 }
 
 int main(void)
 {
     turn now;
-    if (!equation() && asked_for_word(&now)) question(&now);
+    if (equation() || !asked_for_word(&now)) return 0;
+    const char *more = question(&now);
+    if (more && !is_other(now.start, now.end) && !is_redefined(now.end)) reply(answer, now.written, now.spaced, more);
     return 0;
 }

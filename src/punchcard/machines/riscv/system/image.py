@@ -14,6 +14,7 @@ from pathlib import Path
 from punchcard.budget import format_bytes, size_in_bytes
 from punchcard.errors import ProgramError, PunchcardError, SizeError, shortened
 from punchcard.files import read_whole
+from punchcard.formatting import plural
 from punchcard.machines.riscv.isa import WORD_BYTES, decode
 from punchcard.machines.riscv.languages import elf
 from punchcard.machines.riscv.languages.options import ELF_MAGIC
@@ -114,14 +115,17 @@ def _elf(data: bytes, source: str, base: int) -> RiscvProgram:
 
 
 def _flat(data: bytes, source: str, base: int) -> RiscvProgram:
+    if len(data) < WORD_BYTES:
+        raise ProgramError(f"{source}: this is not a kernel image: it has {plural(len(data), 'byte')}, and an instruction "
+                           "of RV32IMA has four")
     first = int.from_bytes(data[:WORD_BYTES], "little")
-    if len(data) < WORD_BYTES or decode(first) is None:
-        what = f"its first word is {first:#010x}" if len(data) >= WORD_BYTES else f"it has {len(data)} bytes"
+    if decode(first) is None:
         hint = ""
         if data.startswith(b"MZ"):
             hint = (": it is made for EFI, with compressed instructions, which the machine does not have (CONFIG_EFI=n, "
                     "CONFIG_RISCV_ISA_C=n)")
-        raise ProgramError(f"{source}: this is not a kernel image: {what}, which is not an instruction of RV32IMA{hint}")
+        raise ProgramError(f"{source}: this is not a kernel image: its first word is {first:#010x}, which is not an "
+                           f"instruction of RV32IMA{hint}")
     if not data[:PAGE].translate(None, TEXT):
         raise ProgramError(f"{source}: this is not a kernel image: it is text, which begins with {shortened(data[:20])}")
     offset = struct.unpack_from("<Q", data, 8)[0] if _has_header(data) else 0
