@@ -50,10 +50,12 @@ class CardMemory:
 
         And the same as a card shows them, without that column; what no loop changes cannot be written to.
         """
+        places = self._model.places
         for name, field in () if self._views else like.fields.items():
-            at, more = self._model.places.arrays[name], field.nbytes + field.nbytes // len(field)
-            whole = self.buffers[:, at : at + more].view(field.dtype)
-            whole = whole.reshape(len(whole), len(field) + 1, *field.shape[1:])
+            stride = places.strides[name]
+            whole = self.buffers[:, places.arrays[name] : places.arrays[name] + stride * (len(field) + 1)]
+            whole = whole.reshape(len(whole), len(field) + 1, stride)[..., : field.nbytes // len(field)].view(field.dtype)
+            whole = whole if field.ndim > 1 else whole[..., 0]
             shown = whole[:, :-1]
             shown.flags.writeable = bool(self._model.layout.place(name).block.changes)
             self._views[name] = whole, shown

@@ -284,7 +284,8 @@ class ActiveHead:
         node = self.graph.as_node(rows[present[0][0]])
         checks = self.plan.checks
         if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
-            checks.append(Check(Linear({node: 1.0}), "bits"))
+            each = tuple(self.graph.entry(node, i) for i in range(node.width))
+            checks.append(Check(Linear({node: 1.0}), "bits", entries=each))
         return node, present[0][1]
 
     def _rivals(self, group: int, bounds: Array) -> tuple[Array, list[tuple[int, Array]]]:

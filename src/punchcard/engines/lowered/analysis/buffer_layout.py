@@ -23,7 +23,7 @@ LINE = 64
 class Field:
     """Rows of a block that are stored together: up to 64 bits as one word, or numbers.
 
-    stride, offset   bytes from column to column, and from there to the word
+    stride, offset   bytes from column to column, and from there to the word; many numbers begin at a line each time
     item             bytes of the word, or of a number
     missing          passive columns, from and to, where the block holds nothing
     """
@@ -69,6 +69,7 @@ class BufferLayout:
             for fields, rows in ((held, self.of_row), (within, self._passing_of_row)):
                 rows.update({field.start + i: (field, i) for field in fields for i in range(field.rows)})
         self.arrays: dict[str, int] = {}
+        self.strides = {field.block: field.stride for field in self.fields}
         at = 0
         for field in self.fields:  # each with room in front for the column -1, which may be read before it is refused
             if field.block not in self.arrays:
@@ -122,7 +123,8 @@ def _fields(place: Place, real: int, missing: tuple[tuple[int, int], ...]) -> li
     """The fields of a block: its numbers together, or its bits in words of 64."""
     name, first, size = place.name, place.rows.start, place.size
     if place.real:
-        return [Field(name, first, size, False, size * real, 0, real, missing)]
+        stride = size * real
+        return [Field(name, first, size, False, stride if stride <= LINE else _line(stride), 0, real, missing)]
     item = next(item for item in (1, 2, 4, 8) if size <= 8 * item or item == 8)
     stride = item * -(-size // CHUNK)
     return [Field(name, first + k, min(CHUNK, size - k), True, stride, k // 8, item, missing) for k in range(0, size, CHUNK)]

@@ -41,11 +41,15 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must be true, or the loop is left to a slower engine: "bits" (±1) or "real" (at most `limit`)."""
+    """Something that must be true, or the loop is left to a slower engine: "bits" (±1) or "real" (at most `limit`).
+
+    `entries`: a value with several, each by itself, if it may be proven so.
+    """
 
     value: Linear
     kind: str
     limit: float = 1.0
+    entries: tuple[Linear, ...] = ()
 
 
 @dataclass

@@ -17,9 +17,10 @@ from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
 from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, resized, width_of
+from punchcard.engines.lowered.codegen.gather import Gathers
 from punchcard.engines.lowered.codegen.memory import Agreement, FieldBits, FieldPresence, FormSign, Memory, StateBits
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, reachable
-from punchcard.engines.lowered.graph.operations import CODE, GIVEN, INDEX, LOAD, STATE
+from punchcard.engines.lowered.graph.operations import CODE, CODES, GIVEN, INDEX, LOAD, STATE
 from punchcard.words.llvm import llvm_code
 from punchcard.words.word import Word, logic
 
@@ -71,6 +72,8 @@ class LoopEmitter:
         self.seen: dict[tuple[Node | None, Field], None] = {}
         """Fields, and the index of a column or None for the own one, that are taken to hold bits: see `check_held`."""
         self.forms: dict[Hashable, Linear] = {}
+        self._proven: dict[Node, bool] = {}
+        self._gathers = Gathers(self)
 
     def at(self, column: ir.Value, bound: Mapping[Node, ir.Value], given: Mapping[Node, BitTable | None]) -> LoopEmitter:
         """An emitter for a passive column, with what active columns hand to it."""
@@ -81,6 +84,7 @@ class LoopEmitter:
         for node in sorted(reachable(forms), key=lambda node: node.number):
             if node.op is CODE and node.width == 1:
                 self.functions.code(node)
+            self._gathers.want(node)
 
     # Bits
 
@@ -199,10 +203,22 @@ class LoopEmitter:
 
     def node(self, node: Node) -> ir.Value:
         """The value of a node; what it is made of comes first."""
-        for part in arguments_first(node, self.values, lambda top: top.args if self._choice(top) is None else ()):
-            table = self._choice(part)
-            self.values[part] = part.op.emit(self, part) if table is None else self.chosen(table)
+        for part in arguments_first(node, self.values, self._made_of):
+            table, source = self._choice(part), self._gathers.source(part)
+            if table is not None:
+                self.values[part] = self.chosen(table)
+            else:
+                self.values[part] = part.op.emit(self, part) if source is None else self._gathers.value(source)
         return self.values[node]
+
+    def _made_of(self, node: Node) -> tuple[Node, ...]:
+        """The nodes that the code of a node uses."""
+        if self._choice(node) is not None:
+            return ()
+        if node.op is CODES:
+            return node.args[1:] if self._are_words(node) else node.args[:1]
+        source = self._gathers.source(node)
+        return node.args if source is None else source[:1]
 
     def _choice(self, node: Node) -> BitTable | None:
         """A number that is better chosen by bits than computed."""
@@ -234,6 +250,19 @@ class LoopEmitter:
                                 ir.Constant(kind, [i32(0)] * width))
             total = self.b.xor(total, bit)
         return total
+
+    def entry_codes(self, node: Node) -> ir.Value:
+        """Codes of several columns, each by itself where all are proven."""
+        if not self._are_words(node):
+            return self.values[node.args[0]]
+        return self.floats.packed([self.values[entry] for entry in node.args[1:]])
+
+    def _are_words(self, node: Node) -> bool:
+        """Whether each of the codes of several columns is made of bits that are proven."""
+        if node not in self._proven:
+            bits = dict.fromkeys(bit for entry in node.args[1:] for bit in entry.args)
+            self._proven[node] = all(self.functions.bit(Linear({bit: 1.0})) is not None for bit in bits)
+        return self._proven[node]
 
     def match(self, codes: list[ir.Value], mask: Array) -> ir.Value:
         """The mask where two codes agree, else 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -14,6 +15,7 @@ I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 EXP = {"double": (13, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 708.0, 1023, 52, ir.IntType(64)),
        "float": (7, 0.693359375, -2.12194440e-4, 87.0, 127, 23, ir.IntType(32))}
 """Terms of the series, ln 2 in two parts, the largest argument, and how a power of two is written."""
+HALF_LN2 = math.log(2.0) / 2
 
 
 def i32(value: int) -> ir.Constant:
@@ -91,17 +93,20 @@ class FloatCode:
     def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.b.select(self.b.fcmp_ordered(">", a, b), a, b)
 
-    def exponential(self, x: ir.Value, width: int) -> ir.Value:
-        """e^x = 2^n e^r with n the integer nearest to x / ln 2, and the series of e^r for |r| <= ln 2 / 2."""
+    def exponential(self, x: ir.Value, width: int, largest: float) -> ir.Value:
+        """e^x = 2^n e^r with n the integer nearest to x / ln 2, and the series of e^r for |r| <= ln 2 / 2.
+
+        Where x is known to be at most `largest` in size, and that is no more, n is 0, and fewer terms leave as little.
+        """
         terms, high, low, most, bias, shift, integer = EXP[str(self.real)]
+        if largest <= HALF_LN2:
+            return self._series(x, width, next(k for k in range(terms + 1) if _rest(largest, k) <= _rest(HALF_LN2, terms)))
         tiny = self.b.fcmp_ordered("<", x, self.number(-most, width))
         x = self.most(x, self.number(-most, width))
         n = self.call("floor", self.call("fmuladd", x, self.number(1 / math.log(2.0), width), self.number(0.5, width)))
         r = self.call("fmuladd", n, self.number(-high, width), x)
         r = self.call("fmuladd", n, self.number(-low, width), r)
-        total: ir.Value = self.number(1 / math.factorial(terms), width)
-        for k in range(terms - 1, -1, -1):
-            total = self.call("fmuladd", total, r, self.number(1 / math.factorial(k), width))
+        total = self._series(r, width, terms)
         whole = ir.VectorType(integer, width) if width > 1 else integer
 
         def every(value: int) -> ir.Constant:
@@ -111,6 +116,42 @@ class FloatCode:
         power = self.b.shl(self.b.add(self.b.fptosi(n, whole), every(bias)), every(shift))
         result = self.b.fmul(total, self.b.bitcast(power, x.type))
         return self.b.select(tiny, self.number(0.0, width), result)
+
+    def _series(self, x: ir.Value, width: int, terms: int) -> ir.Value:
+        """The series of e^x up to x^terms."""
+        total: ir.Value = self.number(1 / math.factorial(terms), width)
+        for k in range(terms - 1, -1, -1):
+            total = self.call("fmuladd", total, x, self.number(1 / math.factorial(k), width))
+        return total
+
+    def transposed(self, vectors: list[ir.Value]) -> list[ir.Value]:
+        """Entry i of vector j as entry j of vector i: as many vectors as entries, a power of two.
+
+        Of two vectors `step` apart, the entries whose places differ by `step` are exchanged, for each power of two.
+        """
+        vectors, step = list(vectors), 1
+        while step < len(vectors):
+            for i in (i for i in range(len(vectors)) if not i & step):
+                one, other = vectors[i], vectors[i + step]
+                entries = range(len(vectors))
+                vectors[i] = self.picked(one, other, [len(vectors) + e - step if e & step else e for e in entries])
+                vectors[i + step] = self.picked(one, other, [len(vectors) + e if e & step else e + step for e in entries])
+            step *= 2
+        return vectors
+
+    def picked(self, one: ir.Value, other: ir.Value, entries: Sequence[int]) -> ir.Value:
+        """Entries of two vectors, those of the other counted on."""
+        return self.b.shuffle_vector(one, other, ir.Constant(ir.VectorType(I32, len(entries)), list(entries)))
+
+    def joined(self, parts: list[ir.Value], width: int) -> ir.Value:
+        """The first entries of vectors that are equally wide, one after the other."""
+        while len(parts) > 1:
+            one = parts[0]
+            pairs = [(parts[i], parts[i + 1] if i + 1 < len(parts) else ir.Constant(one.type, ir.Undefined))
+                     for i in range(0, len(parts), 2)]
+            parts = [self.picked(first, second, range(2 * one.type.count)) for first, second in pairs]
+        whole = parts[0]
+        return whole if whole.type.count == width else self.picked(whole, whole, range(width))
 
     def mixture(self, x: ir.Value, matrix: Array) -> ir.Value:
         """A matrix times the entries of a value."""
@@ -126,6 +167,11 @@ class FloatCode:
                 total = self.scaled(float(row[lane]), self.lane(x, int(lane)), total)
             outs.append(total if total is not None else self.number(0.0))
         return outs[0] if len(outs) == 1 else self.packed(outs)
+
+
+def _rest(x: float, terms: int) -> float:
+    """The first term that a series of e^x leaves out."""
+    return x ** (terms + 1) / math.factorial(terms + 1)
 
 
 def is_near(b: ir.IRBuilder, value: ir.Value, wanted: ir.Value) -> ir.Value:

@@ -85,7 +85,8 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
     emitter.functions.families = plan.families
     emitter.lift(plan.forms())
     for check in plan.checks:
-        if check.kind != "bits" or emitter.functions.bit(check.value) is None:  # else it is proven
+        entries = check.entries or (check.value,)
+        if check.kind != "bits" or any(emitter.functions.bit(entry) is None for entry in entries):  # else it is proven
             emitter.check(emitter.linear(check.value), check.kind, check.limit)
     lanes = [emitter.floats.lane(emitter.node(code), i)
              for code, mask in plan.distinct for i in range(code.width) if mask[i]]

@@ -18,7 +18,11 @@ from punchcard.words.word import Word
 class Memory(Protocol):
     """What an emitter asks for. Columns are numbers of 64 bits. A column that does not exist may be asked for: the loop
     is refused before anything is stored.
+
+    `together`: how many numbers of a column may be loaded at once, a power of two.
     """
+
+    together: int
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
         """A state that is a word, as 64 bits."""
@@ -37,6 +41,8 @@ class Flat:
     """One buffer for a card: the arrays of its fields, each with one more column that is never read, where stores without a
     place go, and then the states.
     """
+
+    together = 8  # in a register of 512 bits; smaller ones take several
 
     def __init__(self, buffer: ir.Value, places: BufferLayout) -> None:
         self._buffer, self._places = buffer, places

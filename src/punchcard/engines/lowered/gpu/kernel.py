@@ -38,6 +38,8 @@ WORD = 32
 class Registers:
     """The memory of a thread: states in registers, and the arrays of its machine from `base` on."""
 
+    together = 1  # threads lie between them
+
     def __init__(self, b: ir.IRBuilder, code: CodeKind, strips: MemoryLayout, shape: LaunchShape) -> None:
         self.strips, self.shape = strips, shape
         self.base: ir.Value | None = None

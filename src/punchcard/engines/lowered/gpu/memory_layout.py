@@ -90,8 +90,10 @@ def memory_layout(plans: Sequence[LoopPlan], places: BufferLayout, active: Itera
     at = kept = 0
     for name in sorted(fields, key=lambda name: (name not in stored, name)):
         first, count = _held([*fields[name].missing, *(() if name in seen else active)], places.nowhere)
-        length = -(-(count + 1) * fields[name].stride // granule) * granule
-        made.append(MemoryStrip(name, at, first, count, fields[name].stride, length))
+        field = fields[name]
+        stride = field.stride if field.bits else field.rows * field.item  # a thread has no lines of its own
+        length = -(-(count + 1) * stride // granule) * granule
+        made.append(MemoryStrip(name, at, first, count, stride, length))
         at += length
         kept = at if name in stored else kept
     return MemoryLayout(tuple(made), kept, at, granule)

@@ -22,6 +22,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[Hashable, Node] = {}
+        self._entries: dict[tuple[Node, int], Linear] = {}
 
     def known(self, kind: op.NodeKind, args: tuple[Node, ...], data: Any = None) -> Node | None:
         """The node with these parts, if there is one."""
@@ -53,6 +54,7 @@ class Graph:
         """Go back to the first nodes: what is traced next must not depend on what was traced before."""
         while len(self._nodes) > size:
             self._nodes.popitem()
+        self._entries.clear()
 
     def unknown(self, name: tuple[Hashable, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
@@ -125,12 +127,18 @@ class Graph:
         return Linear({self.node(op.SAME, (node,), domain, ends=(low, high)): 1.0})
 
     def product(self, a: Linear, b: Linear) -> Linear:
-        """a b."""
+        """a b. Signs are taken out, so that a b and -a b are one node."""
         found = rules.PRODUCTS.first(a, b)
         if found is not None:
             return found
-        x, y = sorted((self.as_node(a), self.as_node(b)), key=lambda node: node.number)
-        return Linear({self.node(op.MUL, (x, y)): 1.0})
+        sign, nodes = 1.0, []
+        for linear in (a, b):
+            single = linear.single
+            negated = single is not None and single[1] == -1.0
+            nodes.append(single[0] if single is not None and negated else self.as_node(linear))
+            sign = -sign if negated else sign
+        x, y = sorted(nodes, key=lambda node: node.number)
+        return Linear({self.node(op.MUL, (x, y)): sign})
 
     def as_node(self, linear: Linear) -> Node:
         """A linear form, its constant included, as one node."""
@@ -175,7 +183,28 @@ class Graph:
     def code(self, bits: list[tuple[Node, float]]) -> Node:
         """The integer whose bit i is 1 where bit node i, times its sign, is positive."""
         signs = tuple(math.copysign(1.0, sign) for _, sign in bits)
-        return self.node(op.CODE, tuple(n for n, _ in bits), signs)
+        whole = self.node(op.CODE, tuple(n for n, _ in bits), signs)
+        if whole.width == 1:
+            return whole
+        entries = ([(self.as_node(self.entry(node, i)), sign) for node, sign in bits] for i in range(whole.width))
+        return self.node(op.CODES, (whole, *(self.code(entry) for entry in entries)))
+
+    def entry(self, node: Node, place: int) -> Linear:
+        """One entry of a node, as what is computed of the entries of its arguments."""
+        if node.width == 1:
+            return Linear({node: 1.0})
+        if (node, place) not in self._entries:
+            if node.op is op.CONSTANT:
+                found = constant(node.data[place])
+            elif node.op.again is None or not node.args:
+                found = self.lane(Linear({node: 1.0}), node.width, place)
+            else:
+                data = node.data
+                if node.op is op.RELU and len(data[1]) > 1:
+                    data = data[0], data[1][place : place + 1]
+                found = node.op.again(self, data, *(self.entry(a, place) for a in node.args))
+            self._entries[node, place] = found
+        return self._entries[node, place]
 
     def substitute(self, linear: Linear, into: Mapping[Node, Linear]) -> Linear:
         """The form with some nodes replaced, also inside other nodes."""

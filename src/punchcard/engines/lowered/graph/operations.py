@@ -165,8 +165,14 @@ def _exp_ends(data: tuple[float, Array, float], x: Node) -> Ends:
     return low, high
 
 
+def _largest_exponent(node: Node) -> float:
+    """The largest size of the argument of an exponential."""
+    factor, bias, _ = node.data
+    return float(np.max(np.abs(_affine_ends(factor, bias, node.args[0]))))
+
+
 EXP = NodeKind(  # e^(s x + b), known to be at most m; data: s, b, m
-    "exp", lambda e, node: e.floats.exponential(e.affine(node), node.width), ends=_exp_ends,
+    "exp", lambda e, node: e.floats.exponential(e.affine(node), node.width, _largest_exponent(node)), ends=_exp_ends,
     key=lambda data: (data[0], data[1].tobytes(), data[2]))
 RECIP = NodeKind(  # 1 / x
     "recip", lambda e, node: e.b.fdiv(e.floats.number(1.0, node.width), e.args(node)[0]),
@@ -195,6 +201,8 @@ MIX = NodeKind(  # sums over columns of constant weights times x; data: matrix
 CODE = NodeKind(  # the integer whose bits are the signs of the arguments; data: their own signs
     "code", lambda e, node: e.code(node),
     ends=lambda signs, *bits: (np.zeros(max((bit.width for bit in bits), default=1)), 2.0 ** len(bits)))
+CODES = NodeKind(  # a code with an entry for each column, and then each of them by itself
+    "codes", lambda e, node: e.entry_codes(node), ends=lambda _, code, *entries: (code.low, code.high))
 MATCH = NodeKind(  # 1 where two codes agree, in the columns of a mask, else 0; data: mask
     "match", lambda e, node: e.match(e.args(node), node.data),
     ends=lambda mask, *codes: (np.zeros(w := max(len(mask), *(c.width for c in codes))), np.broadcast_to(mask, (w,))),
