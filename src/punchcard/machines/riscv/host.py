@@ -12,15 +12,18 @@ What the host may change: the words of registers and memory, and that event.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
-from dataclasses import replace
+from collections.abc import MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from punchcard.card.layout import Card, Cell, Layout
-from punchcard.machines.ports import StreamHost
+from punchcard.card.packed_stack import StackedCards
+from punchcard.errors import PunchcardError
+from punchcard.machines.ports import Answer, Host, StreamHost
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import EVENTS, PENDING, RiscvSizes, pending_word, settle
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode, encode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from punchcard.machines.riscv.machine import RiscvMachine
 
 CALL = 1 << EVENTS.index("call")
+ECALL = encode("ecall")
 
 
 class CardGuest:
@@ -71,8 +75,7 @@ class CardGuest:
 
     def load(self, address: int, size: int) -> bytes:
         first, skipped = divmod(address - self._base, WORD_BYTES)
-        count = -(-(skipped + size) // WORD_BYTES)
-        return b"".join(self._word(first + i) for i in range(count))[skipped : skipped + size]
+        return self._bytes(first, -(-(skipped + size) // WORD_BYTES))[skipped : skipped + size]
 
     def store(self, address: int, data: bytes) -> None:
         if not data:
@@ -83,7 +86,14 @@ class CardGuest:
         words = bytearray(b"".join(self._word(first + i) for i in (0, count - 1)))  # all between the two are new
         words[WORD_BYTES:WORD_BYTES] = bytes(WORD_BYTES * (count - 2)) if count > 2 else b""
         words[skipped : skipped + len(data)] = data
-        for i in range(count):
+        self._put_bytes(first, words)
+
+    def _bytes(self, first: int, count: int) -> bytes:
+        """The bytes of some words."""
+        return b"".join(self._word(first + i) for i in range(count))
+
+    def _put_bytes(self, first: int, words: bytearray) -> None:
+        for i in range(len(words) // WORD_BYTES):
             value = int.from_bytes(words[WORD_BYTES * i : WORD_BYTES * (i + 1)], "little")
             self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
 
@@ -100,6 +110,45 @@ class CardGuest:
         if self._pending is not None:
             settle(self._layout, self._card)
             self._pending = None
+
+
+class StackGuest(CardGuest):
+    """The same of one of many cards: `turn_to` says which."""
+
+    def __init__(self, layout: Layout, sizes: RiscvSizes, cards: StackedCards, row: int) -> None:
+        self._cards, self._row, self._array = cards, row, cards.words("memory")
+        self._numbers = self._array.data
+        super().__init__(layout, sizes, cards.card(row))
+
+    def turn_to(self, row: int) -> None:
+        self._row = row
+        if self._lags:
+            self._card = self._cards.card(row)
+            self.look()
+
+    def register(self, index: int) -> int:
+        return self._number(self._registers + index)
+
+    def set_register(self, index: int, value: int) -> None:
+        if index:
+            self._settle()
+            self._numbers[self._row, self._registers + index] = value & MASK
+
+    def _bytes(self, first: int, count: int) -> bytes:
+        if self._pending is not None:
+            return super()._bytes(first, count)
+        at = self._memory + first
+        return self._array[self._row, at : at + count].astype("<u4", copy=False).tobytes()
+
+    def _put_bytes(self, first: int, words: bytearray) -> None:
+        at, values = self._memory + first, np.frombuffer(words, "<u4")
+        self._array[self._row, at : at + len(values)] = values
+
+    def _number(self, column: int) -> int:
+        if self._pending is not None and self._pending[0] == column:
+            return self._pending[1]
+        number: int = self._numbers[self._row, column]
+        return number
 
 
 class CardWords(MutableSequence[int]):
@@ -148,7 +197,7 @@ class RiscvHost(StreamHost):
 
     @property
     def traffic(self) -> Traffic:
-        return replace(super().traffic, input_ended=self._calls.input_ended, kept=(self._calls.brk,))
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._calls.input_ended, (self._calls.brk,))
 
     def _see(self, card: Card) -> None:
         """Look at a card. An engine shows the same one again and again."""
@@ -180,27 +229,55 @@ class RiscvHost(StreamHost):
         return at.fault
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
-        if not self._look(card):
-            return
-        guest = self._guest
-        assert guest is not None  # it was seen
+        if self._look(card):
+            assert self._guest is not None  # it was seen
+            if self._serve_call(loop, self._guest):
+                self._event.put(self._event.get() & ~CALL)
+
+    def _serve_call(self, loop: int, guest: CardGuest) -> bool:
+        """Do what the call at hand asks for; False: it ends the run, or waits."""
         self.status = self._calls.ending(guest)
         if self.status is not None:
             self.ended = "halted"
-            return
+            return False
         if loop >= self._last:
             self._waiting = True
-            return
+            return False
         self._taken.clear()
         try:
             self._calls.serve(guest)
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
-            return
+            return False
         if self._taken:
             self._read.add(bytes(self._taken))
         self._waiting = False
-        self._event.put(self._event.get() & ~CALL)
+        return True
+
+    @classmethod
+    def serve_many(cls, hosts: Sequence[Host], loops: Sequence[int], cards: StackedCards,
+                   rows: Sequence[int]) -> list[Answer]:
+        """Calls, and nothing else: of a fault somebody else knows more."""
+        own = [host for host in hosts if isinstance(host, RiscvHost)]
+        first, events, words = own[0], cards.words("event"), cards.words("word")
+        guest = StackGuest(first._layout, first._sizes, cards, rows[0])
+        at_calls = (events[rows, first._scratch] == CALL) & (words[rows, first._scratch] == ECALL)
+        answers: list[Answer] = []
+        done = []
+        for host, loop, row, is_at_call in zip(own, loops, rows, at_calls.tolist(), strict=True):
+            if not is_at_call or loop == host._served:
+                answers.append(None)
+                continue
+            host._served, host._waiting = loop, False
+            guest.turn_to(row)
+            try:
+                if host._serve_call(loop, guest):
+                    done.append(row)
+                answers.append(host.ended is None)
+            except PunchcardError as error:
+                answers.append(error)
+        events[done, first._scratch] = 0
+        return answers
 
     def _take(self) -> int:
         value = super()._take()
