@@ -22,6 +22,7 @@ from punchcard.machines.riscv.host import CardGuest, RiscvHost, StackGuest
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.streams import reader
 from tests.test_riscv_host import COMPLAINT, ECHO, FAULTS, HEAP
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -143,6 +144,12 @@ def test_runs_are_what_they_are_alone(design: str, steps: int, monkeypatch: pyte
     for found, wanted in zip(batch, alone, strict=True):
         same(found, wanted)
     if steps == 200:
+        for program, given, result in zip(programs(), inputs, batch, strict=True):
+            if result.reason == "halted":
+                output = bytearray()
+                oracle = machine(design).oracle(program, reader(given), output.append)
+                oracle.run(steps)
+                assert (result.state, result.output, result.steps) == (oracle.state, bytes(output), oracle.steps)
         assert {result.reason for result in batch} == {"halted", "fault", "steps"}
         assert count.together > 2 * len(programs()) > count.alone > 0, "faults are served alone"
 

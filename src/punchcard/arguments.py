@@ -79,7 +79,10 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
 def unchecked(method: T) -> T:
     """A method of an object for calls from inside, where what it is given was checked at another door."""
     whole = cast(types.MethodType, method)
-    return cast(T, types.MethodType(inspect.unwrap(whole.__func__), whole.__self__))
+    return cast(T, types.MethodType(_unwrapped(whole.__func__), whole.__self__))
+
+
+_unwrapped = cache(inspect.unwrap)
 
 
 def check_options(label: str, given: abc.Mapping[str, object], known: type) -> None:

@@ -111,11 +111,12 @@ class ProgramBatch:
         programs = [number for number, one in enumerate(given) if machine.kind.is_for(one)]
         cards: dict[int, Card] = dict(zip(programs, self._packed([given[number] for number in programs]), strict=True))
         self.entries, host_of = [], None if type(machine).host is Machine.host else unchecked(machine.host)
+        nowhere = writer(None)
         for number, (one, source) in enumerate(zip(given, inputs, strict=True)):
             program = one if number in cards else None
             card = cards[number] if number in cards else self._card(number, one)
             begin = Mark(card)
-            host = None if host_of is None else host_of(begin, reader(source), writer(None), loops, program)
+            host = None if host_of is None else host_of(begin, reader(source), nowhere, loops, program)
             if host is not None and (begun := host.begin(card)) is not card:
                 begin = replace(begin, raw_card=begun)
             self.entries.append(BatchEntry(program, begin, host, begin))

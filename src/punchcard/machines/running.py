@@ -23,7 +23,7 @@ from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Reason, Result
-from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
+from punchcard.machines.streams import NO_TRAFFIC, Input, Output, TimedInput, Traffic, reader, writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine, Machine
@@ -47,7 +47,7 @@ class Mark(CardHolder):
     loops: int = 0
     engine: str = ""
     ended: bool = False
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: Traffic = NO_TRAFFIC
 
     def __repr__(self) -> str:
         read, written = len(self.traffic.read), len(self.traffic.written)
@@ -113,7 +113,7 @@ def mark_after(mark: Mark, ran: Run, made: Mapping[str, int], host: Host | None)
         host.look(ran.raw_card)
     ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "reboot", "fault"))
     return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
-                Traffic() if host is None else host.traffic)
+                NO_TRAFFIC if host is None else host.traffic)
 
 
 def declined(mark: Mark, ran: Run) -> LoweringError:

@@ -107,17 +107,20 @@ class Calls:
         return None
 
     def serve(self, guest: Guest) -> bool:
-        """Do what the call asks for; False, and nothing is changed, where it ends the program.
+        """Do what the call asks for; False, and nothing is changed, where it ends the program."""
+        self.status = self.ending(guest)
+        if not self.ended:
+            self.serve_one(guest)
+        return not self.ended
+
+    def serve_one(self, guest: Guest) -> None:
+        """Do what a call asks for that does not end the program.
 
         What `read` or `write` raises passes through before anything of the guest is changed.
         """
-        self.status = self.ending(guest)
-        if self.ended:
-            return False
         call, register = CALLS.get(guest.register(A7), UNKNOWN), guest.register
         result = -ENOSYS if call.serve is None else call.serve(self, guest, register(A0), register(A1), register(A2))
         guest.set_register(A0, result & 0xFFFFFFFF)
-        return True
 
     def _has(self, address: int, size: int) -> bool:
         return size == 0 or (address in self._memory and address + size - 1 in self._memory)

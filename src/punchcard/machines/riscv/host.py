@@ -86,7 +86,7 @@ class CardGuest:
         words = bytearray(b"".join(self._word(first + i) for i in (0, count - 1)))  # all between the two are new
         words[WORD_BYTES:WORD_BYTES] = bytes(WORD_BYTES * (count - 2)) if count > 2 else b""
         words[skipped : skipped + len(data)] = data
-        self._put_bytes(first, words)
+        self._put_bytes(first, words[: WORD_BYTES * count])
 
     def _bytes(self, first: int, count: int) -> bytes:
         """The bytes of some words."""
@@ -245,7 +245,7 @@ class RiscvHost(StreamHost):
             return False
         self._taken.clear()
         try:
-            self._calls.serve(guest)
+            self._calls.serve_one(guest)
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
             return False
