@@ -1,19 +1,23 @@
-"""How long a view takes: to open, to step, and to jump. `python benchmarks/view.py` prints a table.
+"""How long a view takes: to open, to step, and to jump. `python benchmarks/view.py` prints two tables.
 
 The first row is a process of its own, from its start to the replies that a page needs for its first picture. The others are
-sessions in one process; a step is a state, and the attention of its layer, at the next moment.
+sessions in one process; a step is a state, and the attention of its layer, at the next moment. The second table is of pages
+that compute the equation themselves, in Chromium where it is installed, by the time of the page's own thread.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import punchcard
@@ -62,6 +66,66 @@ def stepped(session: Session, first: int, count: int) -> list[float]:
     return [timed(lambda moment=moment: step(moment)) for moment in range(first + 1, first + count + 1)]  # type: ignore[misc]
 
 
+SHOWN = ("multiply", "palindrome", "sort", "newton", "hello_c")
+"""Programs of the playground's gallery."""
+VIEW = """async () => {
+  const root = document.getElementById("punchcard-view");
+  const view = root.playground ? root.playground.view : await root.view;
+  view.source.spent = Infinity; // it does not run ahead meanwhile
+  window.step = async () => {
+    await view.on_go(view.after(view.moment, 1, "stage"));
+    await new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+  };
+  return performance.getEntriesByName("first-contentful-paint")[0].startTime;
+}"""
+
+
+def in_a_browser(times: int = 5, steps: int = 12) -> None:
+    """Print what a page takes to open and to step: milliseconds of its thread, and until something is painted."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    with sync_playwright() as started, TemporaryDirectory() as folder:
+        view, playground = Path(folder) / "view.html", Path(folder) / "playground.html"
+        made = {view: ("view", str(EXAMPLES / "multiply.subleq"), "--model"), playground: ("playground",)}
+        for file, command in made.items():
+            subprocess.run([sys.executable, "-m", "punchcard", *command, "--html", str(file)], check=True,
+                           stdout=subprocess.DEVNULL)
+        pages = {"view of multiply.subleq": view.as_uri(),
+                 **{f"playground, {name}": f"{playground.as_uri()}#show={name}" for name in SHOWN}}
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        print(f"\n{'page':44} {'painted, ms':>12} {'open, ms':>9} {'step, ms':>9} {'worst, ms':>10}")
+        for name, address in pages.items():
+            painted, opened, stepped = zip(*(in_a_page(browser, address, steps) for _ in range(times)), strict=True)
+            taken = [each for page in stepped for each in page]
+            print(f"{name:44} {min(painted):12.0f} {statistics.median(opened):9.0f} {statistics.median(taken):9.0f} "
+                  f"{max(taken):10.0f}")
+        browser.close()
+
+
+def in_a_page(browser: Any, address: str, steps: int) -> tuple[float, float, list[float]]:
+    """Milliseconds until something is painted, by the clock; to the first card and of each step, by the thread."""
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable")
+
+    def thread_time() -> float:
+        metrics = tools.send("Performance.getMetrics")["metrics"]
+        return 1000 * float(next(each["value"] for each in metrics if each["name"] == "ThreadTime"))
+
+    def taken(call: Callable[[], Any]) -> float:
+        begun = thread_time()
+        call()
+        return thread_time() - begun
+
+    opened = taken(lambda: (page.goto(address), page.wait_for_selector("[data-moment]")))
+    painted = page.evaluate(VIEW)
+    page.wait_for_timeout(300)
+    found = [taken(lambda: page.evaluate("window.step()")) for _ in range(steps)]
+    page.context.close()
+    return painted, opened, found
+
+
 def row(name: str, session: Session, opening: float, steps: list[float]) -> None:
     """A line of the table."""
     jump = timed(lambda: session.state(session.explore(5)["known_loops"] // 2 * session.per_loop))
@@ -95,6 +159,8 @@ def main() -> None:
     session = Session(machine, endless, max_steps=1_000_000)
     opening = timed(lambda: (session.about(), session.state(0)))
     row("subleq, a run of 1,000,000 loops", session, opening, stepped(session, 1, 24))
+    if find_spec("playwright") and shutil.which("chromium"):
+        in_a_browser()
 
 
 if __name__ == "__main__":

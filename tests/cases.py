@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +15,9 @@ from hypothesis import strategies as st
 
 from punchcard.api import load
 from punchcard.card.layout import Card, Layout
+from punchcard.errors import SourceError
 from punchcard.machines.assembler import Symbol
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
-from tests.random_programs import random_program
-
-__all__ = ["DESIGNS", "EXAMPLES", "EXPECTED", "ROOT", "load_subleq", "programs", "random_program", "soaked",
-           "touched", "wrap"]
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -41,6 +42,27 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
 def soaked(*values: Any) -> Any:
     """A parameter left to `make soak`: another one goes the same way in less time."""
     return pytest.param(*values, marks=pytest.mark.soak)
+
+
+def assert_error_at(line: int, column: int, message: str, read: Callable[[str, str], object], text: str) -> None:
+    """A text is refused in one line, which begins with the place."""
+    with pytest.raises(SourceError, match=message) as caught:
+        read(text, "the text")
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).startswith(f"the text: line {line}, column {column}: ")
+    assert "\n" not in str(caught.value)
+
+
+@cache
+def turing_example() -> Any:
+    """The file of the machine outside the package, as a module."""
+    spec = importlib.util.spec_from_file_location("turing", EXAMPLES / "turing" / "turing.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["turing"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_subleq(name: str) -> Program:

@@ -11,6 +11,7 @@ import torch
 from hypothesis import settings
 
 import punchcard.code_cache as code_cache
+from tests.browsing import Watched, browser
 from tests.lowered_cases import code_kept_in
 
 torch.set_num_threads(1)
@@ -30,3 +31,10 @@ def shared_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         is_trusted = not isinstance(code_cache.find("nothing"), str)
     with code_kept_in(kept if is_trusted else tmp_path_factory.mktemp("shared_code") / "code"):
         yield
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[Watched]:
+    """A page in a browser, for the tests of a file."""
+    with browser() as found:
+        yield Watched(found)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 import torch
 
 from punchcard.card.encoding import decode_bits
@@ -20,10 +19,11 @@ from punchcard.machines.fleq.machine import FleqMachine, pointer_constants
 from punchcard.machines.fleq.oracle import FleqInterpreter
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.machines.result import Report
+from tests.cases import soaked
 from tests.thin_model import ThinModel
 
 DESIGNS = ("compact", "three-layer", "paper")
-MANY = ("compact", pytest.param("three-layer", marks=pytest.mark.soak), "paper")
+MANY = ("compact", soaked("three-layer"), "paper")
 """For tests of many functions: the design in three layers computes them with the compact one's formulas."""
 POINTER_FUNCTIONS = ("incr_pointer", "reset_pointer")
 RANGE = 64.0

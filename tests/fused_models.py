@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,24 +14,28 @@ from punchcard.language_models.tokens import byte_characters
 
 MERGED = ("12", " 4", " Yes", " No", "straw", "berry", " Wed", "nes", "day")
 LONG = "a token that has more than sixteen bytes"
-SPECIAL = ("<|im_start|>", "<|im_end|>")
 TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
             "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
 
 
-@cache
-def tokenizer() -> Any:
-    """A byte-level tokenizer: every byte, a few words, one token that is too long, and two special ones."""
+def byte_tokenizer(words: Sequence[str], begin: str, end: str, **options: Any) -> Any:
+    """A byte-level tokenizer without merges: every byte, these words, and two special tokens."""
     import transformers
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     made = Tokenizer(models.BPE(vocab={character: i for i, character in enumerate(byte_characters())}, merges=[]))
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    made.add_tokens([AddedToken(word, normalized=False) for word in (*MERGED, LONG)])
-    found_one = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token=SPECIAL[0], eos_token=SPECIAL[1], pad_token=SPECIAL[1], chat_template=TEMPLATE)
-    found_one.padding_side = "left"
-    return found_one
+    made.add_tokens([AddedToken(word, normalized=False) for word in words])
+    found = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token=begin, eos_token=end, pad_token=end, **options)
+    found.padding_side = "left"
+    return found
+
+
+@cache
+def tokenizer() -> Any:
+    """A few words among them, and one token that is too long."""
+    return byte_tokenizer((*MERGED, LONG), "<|im_start|>", "<|im_end|>", chat_template=TEMPLATE)
 
 
 def base(kind: str = "llama") -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
 from functools import cache
 from typing import Any, NamedTuple
 
 import punchcard
 from punchcard.machines.streams import reader
 from punchcard.viewer.session import Session, session_of
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, turing_example
 
-TURING = runpy.run_path(str(EXAMPLES / "turing" / "turing.py"))["TuringMachine"]
+TURING = turing_example().TuringMachine
 MACHINES = punchcard.kinds().including(TURING)
 
 

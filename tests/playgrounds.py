@@ -28,7 +28,8 @@ RUN = """async ([language, text, bits, input, moments]) => {
   playground.text.value = text;
   playground.input.value = input;
   const view = await playground.run();
-  if (!playground.problem.hidden) return { problem: playground.problem.textContent };
+  const told = [...playground.problem.children].map((one) => one.textContent).join("\\n");
+  if (!playground.problem.hidden) return { problem: told };
   const { source } = view;
   source.spent = Infinity; // nobody runs ahead meanwhile
   const base64 = (card) => {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.riscv_reference import BRANCHES, NAMES, OPERATIONS, WORD, signed
+from tests.riscv_reference import NAMES, WORD, computed, signed
 
 MSTATUS, MISA, MIE, MTVEC, MSCRATCH, MEPC, MCAUSE, MTVAL, MIP = 0x300, 0x301, 0x304, 0x305, 0x340, 0x341, 0x342, 0x343, 0x344
 WRITABLE = {MSTATUS: 0x1888, MIE: 0x888, MTVEC: 0xFFFFFFFC, MSCRATCH: 0xFFFFFFFF, MEPC: 0xFFFFFFFC, MCAUSE: 0x8000001F,
@@ -115,34 +115,12 @@ class PrivilegedReference:
             return self._system(word, funct3)
         if opcode in (0x03, 0x23, 0x2F):
             return self._access(word, opcode, funct3)
-        return self._plain(word, opcode, funct3)
-
-    def _plain(self, word: int, opcode: int, funct3: int) -> tuple[int, int, int]:
-        a, b, rd, following = self.x[word >> 15 & 31], self.x[word >> 20 & 31], word >> 7 & 31, self.counter + 4
-        number, funct7, result = signed(word >> 20, 12), word >> 25, 0
-        if opcode == 0x37:
-            result = word & 0xFFFFF000
-        elif opcode == 0x17:
-            result = self.counter + (word & 0xFFFFF000)
-        elif opcode == 0x6F:
-            distance = (word >> 31) << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1
-            result, following = following, self.counter + signed(distance, 21)
-        elif opcode == 0x67 and funct3 == 0:
-            result, following = following, (a + number) % WORD & ~1
-        elif opcode == 0x63 and funct3 in BRANCHES:
-            distance = (word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1
-            rd, following = 0, self.counter + signed(distance, 13) if BRANCHES[funct3](a, b) else following
-        elif opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
-            result = OPERATIONS[NAMES[funct7 if funct3 == 5 else 0][funct3]](a, number % WORD)
-        elif opcode == 0x33 and funct7 in self.names and self.names[funct7][funct3] != "-":
-            result = OPERATIONS[self.names[funct7][funct3]](a, b)
-        elif opcode == 0x0F and funct3 < 2:
-            rd = 0
-        else:
+        found = computed(word, self.counter, self.x, self.names)
+        if found is None:
             raise Trapped(2, word)
-        if following % 4:
-            raise Trapped(0, following)
-        return following, rd, result
+        if found[0] % 4:
+            raise Trapped(0, found[0])
+        return found
 
     def _system(self, word: int, funct3: int) -> tuple[int, int, int]:
         status = self.csr[MSTATUS]

@@ -6,7 +6,7 @@ an address that is misaligned or outside the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 WORD = 1 << 32
 
@@ -56,6 +56,31 @@ class Stop(Exception):
     """The next instruction is not executed."""
 
 
+def computed(
+    word: int, counter: int, x: Sequence[int], names: Mapping[int, Sequence[str]],
+) -> tuple[int, int, int] | None:
+    """Where an instruction that uses no memory goes on, the register that changes, and its number; None: it is another."""
+    opcode, rd, funct3, funct7 = word % 128, word >> 7 & 31, word >> 12 & 7, word >> 25
+    a, b, number, following = x[word >> 15 & 31], x[word >> 20 & 31], signed(word >> 20, 12), counter + 4
+    if opcode == 0x37:
+        return following, rd, word >> 12 << 12
+    if opcode == 0x17:
+        return following, rd, counter + (word >> 12 << 12)
+    if opcode == 0x6F:
+        distance = (word >> 31) << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1
+        return counter + signed(distance, 21), rd, following
+    if opcode == 0x67 and funct3 == 0:
+        return (a + number) % WORD & ~1, rd, following
+    if opcode == 0x63 and funct3 in BRANCHES:
+        distance = (word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1
+        return counter + signed(distance, 13) if BRANCHES[funct3](a, b) else following, 0, 0
+    if opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
+        return following, rd, OPERATIONS[NAMES[funct7 if funct3 == 5 else 0][funct3]](a, number % WORD)
+    if opcode == 0x33 and funct7 in names and names[funct7][funct3] != "-":
+        return following, rd, OPERATIONS[names[funct7][funct3]](a, b)
+    return (following, 0, 0) if opcode == 0x0F and funct3 < 2 else None
+
+
 class Reference:
     """A memory of bytes from `base` on, 32 registers and a program counter.
 
@@ -79,39 +104,23 @@ class Reference:
     def step(self) -> None:
         word = int.from_bytes(self._bytes(self.counter, 4), "little")
         opcode, rd, funct3 = word % 128, word >> 7 & 31, word >> 12 & 7
-        a, b, funct7 = self.x[word >> 15 & 31], self.x[word >> 20 & 31], word >> 25
-        i_immediate = signed(word >> 20, 12)
-        following, result, self.stored_ahead = self.counter + 4, None, False
-        if opcode == 0x37:
-            result = word >> 12 << 12
-        elif opcode == 0x17:
-            result = self.counter + (word >> 12 << 12)
-        elif opcode == 0x6F:
-            distance = (word >> 31) << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1
-            result, following = following, self.counter + signed(distance, 21)
-        elif opcode == 0x67 and funct3 == 0:
-            result, following = following, (a + i_immediate) & ~1
-        elif opcode == 0x63 and funct3 in BRANCHES:
-            distance = (word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1
-            following = self.counter + signed(distance, 13) if BRANCHES[funct3](a, b) else following
-        elif opcode == 0x03 and funct3 in (0, 1, 2, 4, 5):
-            data = self._bytes((a + i_immediate) % WORD, 1 << funct3 % 4)
+        a, b, following, result = self.x[word >> 15 & 31], self.x[word >> 20 & 31], self.counter + 4, 0
+        self.stored_ahead = False
+        if opcode == 0x03 and funct3 in (0, 1, 2, 4, 5):
+            data = self._bytes((a + signed(word >> 20, 12)) % WORD, 1 << funct3 % 4)
             result = int.from_bytes(data, "little", signed=funct3 < 4)
         elif opcode == 0x23 and funct3 in (0, 1, 2):
-            address, size = (a + signed(funct7 << 5 | rd, 12)) % WORD, 1 << funct3
+            address, size, rd = (a + signed(word >> 25 << 5 | rd, 12)) % WORD, 1 << funct3, 0
             self._bytes(address, size)
             self.stored_ahead = (address // 4 - following // 4) % (len(self.memory) // 4) == 0
             self.memory[address - self.base : address - self.base + size] = b.to_bytes(4, "little")[:size]
-        elif opcode == 0x13 and (funct3 not in (1, 5) or funct7 == 0 or (funct3 == 5 and funct7 == 0x20)):
-            name = NAMES[funct7 if funct3 == 5 else 0][funct3]
-            result = OPERATIONS[name](a, i_immediate % WORD)
-        elif opcode == 0x33 and funct7 in self.names and self.names[funct7][funct3] != "-":
-            result = OPERATIONS[self.names[funct7][funct3]](a, b)
-        elif opcode != 0x0F or funct3 > 1:
+        elif (found := computed(word, self.counter, self.x, self.names)) is None:
             raise Stop
+        else:
+            following, rd, result = found
         if following % 4:
             raise Stop
-        if result is not None and rd:
+        if rd:
             self.x[rd] = result % WORD
         self.counter = following % WORD
 

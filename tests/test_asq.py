@@ -15,7 +15,7 @@ from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble, listing
 from punchcard.machines.von_neumann.languages.asq.writer import disassemble
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, assert_error_at
 
 SAMPLES = sorted(p for p in (EXAMPLES / "von_neumann").iterdir() if p.suffix in (".asq", ".bf"))
 
@@ -129,9 +129,7 @@ def test_the_pool_has_a_place() -> None:
     ("1 " + "(" * 150 + "1" + ")" * 150, 1, 103, "parentheses are at most 100 deep"),
 ])
 def test_errors(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        assemble(text)
-    assert (caught.value.line, caught.value.column) == (line, column)
+    assert_error_at(line, column, message, assemble, text)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing", "label:", "@def f; 1; @end"])

@@ -16,7 +16,7 @@ from punchcard.machines.von_neumann.languages.asq import parser as asq_source
 from punchcard.machines.von_neumann.languages.asq.assembler import Expander, assemble, listing, standard_macros
 from punchcard.machines.von_neumann.languages.asq.items import Cell
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
-from tests.cases import ROOT, wrap
+from tests.cases import ROOT, assert_error_at, wrap
 
 DOCS = (ROOT / "docs" / "asq-language.md").read_text()
 BITS = 16
@@ -278,9 +278,7 @@ def test_a_macro_may_be_used_before_its_definition() -> None:
     ("@def f; @out y; @end\n@f", 1, 14, "unknown label 'y'"),
 ])
 def test_errors(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        assemble(text)
-    assert (caught.value.line, caught.value.column) == (line, column)
+    assert_error_at(line, column, message, assemble, text)
 
 
 @pytest.mark.parametrize(("text", "place"), [

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punchcard.api import load
-from punchcard.errors import ProgramError, SourceError
+from punchcard.errors import ProgramError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import brainfuck
 from punchcard.machines.von_neumann.languages.asq import assembler as asq
 from punchcard.machines.von_neumann.languages.options import Cells, EndOfInput
 from punchcard.machines.von_neumann.oracle import ImageInterpreter, run
-from tests.cases import EXAMPLES, ROOT
+from tests.cases import EXAMPLES, ROOT, assert_error_at
 from tests.command_line import assert_refused, invoke
 
 
@@ -178,9 +178,7 @@ def test_every_first_cell_is_reached_from_the_right() -> None:
     ("text ] [", 1, 6, r"no '\[' opens the loop"),
 ])
 def test_brackets_match(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        brainfuck.assemble(text)
-    assert (caught.value.line, caught.value.column) == (line, column)
+    assert_error_at(line, column, message, brainfuck.assemble, text)
 
 
 @pytest.mark.parametrize(("options", "message"), [

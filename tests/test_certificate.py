@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner
 
 import punchcard
-from punchcard.cli import main
 from punchcard.errors import ArgumentError, ProofError, StorageError
 from punchcard.machines.base import Machine
 from tests.cases import soaked
+from tests.command_line import invoke as command
 from tests.fuzzing import samples
 
 pytest.importorskip("z3")
@@ -72,8 +71,7 @@ def differ(name: str) -> str:
     return f"{name}: the file and this proof differ"
 
 
-def invoke(*arguments: str) -> Any:
-    return CliRunner().invoke(main, ["prove", *arguments])
+invoke = partial(command, "prove")
 
 
 # The command
@@ -82,15 +80,13 @@ def invoke(*arguments: str) -> Any:
 def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     options = ["--machine", "subleq", "--design", "two-layer", "--bits", "2", "--memory", "2", "--instructions", "2"]
-    made = invoke(*options, "-o", str(path))
-    assert made.exit_code == 0, made.output
+    made = invoke(*options, "-o", str(path), status=0)
     assert "19 claims shown" in made.output
     kept = load_certificate(path)
     assert kept["proven"] is True
     assert len(kept["weights"]) == 64
     assert kept["solver"].startswith("z3 ")
-    again = invoke("--verify", str(path))
-    assert again.exit_code == 0, again.output
+    again = invoke("--verify", str(path), status=0)
     assert again.output.endswith("is confirmed\n")
 
 
@@ -101,13 +97,11 @@ def test_weights_of_a_file_are_proven_and_verified(tmp_path: Path) -> None:
     certificate().save(formulas)
     with pytest.raises(StorageError, match="is not what the machine's formulas give"):
         punchcard.Machine.load(own)
-    made = invoke("--weights", own, "-o", proof)
-    assert made.exit_code == 0, made.output
+    invoke("--weights", own, "-o", proof, status=0)
     assert load_certificate(proof)["weights"] != load_certificate(formulas)["weights"]
     again = invoke("--verify", proof, "--weights", own)
     assert (again.exit_code, again.output.splitlines()[-1]) == (0, f"{proof!r} is confirmed")
-    wrong = invoke("--verify", formulas, "--weights", own, "--json")
-    assert wrong.exit_code == 1
+    wrong = invoke("--verify", formulas, "--weights", own, "--json", status=1)
     assert json.loads(wrong.output)["disagreements"] == [differ("weights")]
 
 
@@ -115,8 +109,7 @@ def test_wrong_weights_are_refuted(tmp_path: Path) -> None:
     own, proof = str(tmp_path / "machine.safetensors"), str(tmp_path / "proof.json")
     broken(small()).save(own)
     certificate().save(proof)
-    found = invoke("--verify", proof, "--weights", own)
-    assert found.exit_code == 1
+    found = invoke("--verify", proof, "--weights", own, status=1)
     assert f"is not confirmed: {differ('weights')}; {differ('failed')}; the claim " in found.output
 
 
@@ -129,8 +122,7 @@ def test_files_that_are_not_the_weights(tmp_path: Path, change: Callable[..., No
     own, proof = tmp_path / "machine.safetensors", tmp_path / "proof.json"
     certificate().save(proof)
     change(punchcard.SubleqMachine(word_bits=3, memory=2, instructions=2, design="two-layer"), own)
-    found = invoke("--verify", str(proof), "--weights", str(own))
-    assert found.exit_code == 2
+    found = invoke("--verify", str(proof), "--weights", str(own), status=2)
     assert why in found.output
 
 
@@ -250,8 +242,7 @@ def test_unknown_and_missing_fields_are_refused(tmp_path: Path, path: tuple[Any,
 def test_what_is_not_a_certificate(tmp_path: Path, text: str | dict[str, Any], why: str) -> None:
     path = tmp_path / "proof.json"
     path.write_text(text if isinstance(text, str) else json.dumps({**plain(), **text}))
-    result = invoke("--verify", str(path))
-    assert result.exit_code == 2
+    result = invoke("--verify", str(path), status=2)
     assert why in result.output
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
 from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
-from tests.command_line import assert_refused, invoke
+from tests.command_line import assert_refused, invoke, started
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *(("multiply.subleq", {"design": design}) for design in DESIGNS),
@@ -291,9 +292,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
 # Processes
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "punchcard", "run", *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+start = partial(started, "run", text=True)
 
 
 def wait_for(path: Path, loops: int, process: subprocess.Popen[str]) -> None:

@@ -17,7 +17,7 @@ from punchcard.engines.dense import Dense
 from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
 from tests.cases import DESIGNS, EXAMPLES, EXPECTED
-from tests.command_line import assert_refused, invoke
+from tests.command_line import assert_refused, invoke, started
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 
@@ -30,8 +30,7 @@ def test_choices_are_what_is_built() -> None:
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_run(design: str) -> None:
-    result = invoke("run", MULTIPLY, "--design", design)
-    assert result.exit_code == 0
+    result = invoke("run", MULTIPLY, "--design", design, status=0)
     assert "product  63" in result.stdout
     assert "halted after 27 instructions" in result.stdout
     assert "the transformer agrees with the interpreter" in result.stdout
@@ -61,6 +60,8 @@ def test_help_is_in_the_order_of_use() -> None:
     assert "--cflags" in of_c
     assert "--tape" not in of_c
     assert "--tape" in every
+    assert "--design [paper|two-layer|one-layer|compact|three-layer]" in general
+    assert "--design [three-layer|two-layer]" in of_c
 
 
 def test_a_rate_is_shown_where_it_means_something() -> None:
@@ -109,12 +110,10 @@ def test_an_unchecked_run_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_checkpoints(tmp_path: Path) -> None:
     """Where a run is kept, what is said of it, and that a resumed trace goes on where the first ended."""
     path = str(tmp_path / "a run")
-    first = invoke("run", MULTIPLY, "--checkpoint", path, "--every", "4", "--max-steps", "10", "--trace")
-    assert first.exit_code == 1
+    first = invoke("run", MULTIPLY, "--checkpoint", path, "--every", "4", "--max-steps", "10", "--trace", status=1)
     assert first.stderr.splitlines()[-1] == (
         f"punchcard: the run is kept: go on with punchcard run --resume '{path}' --max-steps N, with a larger N")
-    second = invoke("run", "--resume", path, "--max-steps", "1000", "--trace")
-    assert second.exit_code == 0
+    second = invoke("run", "--resume", path, "--max-steps", "1000", "--trace", status=0)
     assert "resumed after 10 loops" in second.stdout
     whole = invoke("run", MULTIPLY, "--trace")
     assert first.stderr.splitlines()[:10] + second.stderr.splitlines() == whole.stderr.splitlines()
@@ -149,23 +148,9 @@ def test_disagreeing_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
         self.steps += 1
 
     monkeypatch.setattr(SubleqInterpreter, "step", step)
-    result = invoke("run", MULTIPLY)
-    assert result.exit_code == 1
+    result = invoke("run", MULTIPLY, status=1)
     assert "DISAGREES" in result.stdout
     assert "a is 7, the interpreter has 34" in result.stderr
-
-
-@pytest.mark.parametrize(("design", "layers", "most_heads"), [("paper", 9, 2), ("two-layer", 2, 2), ("one-layer", 1, 3)])
-def test_info_json(design: str, layers: int, most_heads: int) -> None:
-    result = invoke("info", "--machine", "subleq", "--design", design, "--json")
-    data = json.loads(result.stdout)
-    assert result.exit_code == 0
-    assert {"layers", "heads", "hidden", "width", "columns", "parameters", "nonzero", "temperature", "paper"} <= data.keys()
-    assert data["layers"] == layers == len(data["heads"]) == len(data["hidden"])
-    assert max(data["heads"]) <= most_heads
-    assert data["columns"] == 64
-    assert data["nonzero"] < data["parameters"]
-    assert data["paper"]["layers"] == 9
 
 
 def test_info_of_a_file() -> None:
@@ -187,40 +172,17 @@ def test_asm_and_disasm(tmp_path: Path) -> None:
     assert "c_minus_one" in invoke("disasm", str(EXAMPLES / "multiply.minsky")).stdout
 
 
-BAD = {
-    "cell": (".data\nx 1\n.code\nsubleq x, y\n", "unknown memory cell 'y'"),
-    "label": (".data\nx 1\n.code\nsubleq x, x, nowhere\n", "unknown label 'nowhere'"),
-    "duplicate": (".data\nx 1\nx 2\n.code\nhalt\n", "'x' is declared twice"),
-    "empty": ("", "the program is empty"),
-    "constant": (".data\nx 40000\n.code\nhalt\n", "cell 'x' is 40000, which does not fit a word of 16 bits"),
-    "binary": ("\0\1\2", "is not a text file"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_programs(tmp_path: Path, name: str) -> None:
-    content, message = BAD[name]
-    path = tmp_path / f"{name}.subleq"
-    path.write_text(content)
-    assert_refused(message, "run", path)
-
-
 @pytest.mark.parametrize(("arguments", "message"), [
     (["run", "missing.subleq"], "no such file: 'missing.subleq'"),
     (["info", "missing.subleq"], "no such file"),
     (["asm", "missing.subleq"], "no such file"),
     (["disasm", "missing.subleq"], "no such file"),
-    (["run", MULTIPLY, "--instructions", "3"], "the program has 5 instructions, the machine has room for 3"),
-    (["run", MULTIPLY, "--memory", "3"], "the program has 6 memory cells, the machine has room for 3"),
-    (["run", MULTIPLY, "--bits", "4"], "cell 'b' is 9, which does not fit a word of 4 bits"),
     (["run", MULTIPLY, "--bits", "1"], "word_bits=1"),
     (["run", MULTIPLY, "--bits", "30", "--dtype", "float32"], "float32 has 24"),
     (["run", MULTIPLY, "--set", "x=1"], "unknown memory cell 'x'"),
     (["run", MULTIPLY, "--set", "a"], "--set 'a': write NAME=VALUE"),
-    (["run", MULTIPLY, "--set", "a=;"], "write NAME=VALUE"),
     (["run", MULTIPLY, "--set", "a=1 2"], "unexpected '2' after the value"),
     (["run", MULTIPLY, "--set", "a=ten"], "a value must be a decimal"),
-    (["run", MULTIPLY, "--set", "a=1;2"], "--set 'a=1;2': write NAME=VALUE"),
     (["run", MULTIPLY, "--set", "a=1", "--set", "a=2"], "--set 'a=2': a is set twice"),
     (["run", MULTIPLY, "--set", "a=0x" + "f" * 5000], "has 5002 digits"),
     (["run", str(EXAMPLES / "multiply.minsky"), "--set", "x=-1"], "a register holds an integer, 0 or more"),
@@ -242,7 +204,6 @@ def test_bad_programs(tmp_path: Path, name: str) -> None:
     (["info", "--functions", "add"], "--functions is not for subleq machines"),
     (["asm", MULTIPLY, "-o", "no/such/folder/x"], "cannot write"),
     (["asm", MULTIPLY, "-o", "."], "cannot write '.'"),
-    (["asm", MULTIPLY, "-o", ""], "cannot write ''"),
     (["run"], "Missing argument 'FILE'"),
     (["run", MULTIPLY, "--design", "huge"], "'huge' is not one of"),
     (["fly"], "No such command 'fly'"),
@@ -269,8 +230,7 @@ def test_output_files_are_replaced_whole(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away() -> None:
     """`punchcard ... | head` ends in silence with the status of a broken pipe, whoever prints; a full disk is told."""
     for arguments in (["info", MULTIPLY], ["run", MULTIPLY]):
-        with subprocess.Popen([sys.executable, "-m", "punchcard", *arguments], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as process:
+        with started(*arguments) as process:
             assert process.stdout is not None
             assert process.stderr is not None
             process.stdout.close()  # long before the first line is written
@@ -292,10 +252,7 @@ def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
     """Ctrl-C in a run that never ends: where it was, status 1, no traceback."""
     path = tmp_path / "endless.subleq"
     path.write_text(".data\nx 1\none -1\n.code\nloop: subleq one, x\nsubleq one, x, loop\nsubleq x, x, loop\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "punchcard", "run", str(path), "--max-steps", "100000000", "--trace"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )
+    process = started("run", path, "--max-steps", 100_000_000, "--trace", text=True)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("loop     1"), "the run has begun"
     time.sleep(0.2)

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import termios
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import punchcard
-from punchcard.cli import main
+from tests.command_line import invoke as command
 
 ECHO = """
  li s0, 0x10000000
@@ -43,8 +43,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def invoke(*words: object) -> Result:
-    return CliRunner().invoke(main, ["boot", *map(str, words)], prog_name="punchcard")
+invoke = partial(command, "boot")
 
 
 def test_a_run_without_a_person_stops_and_goes_on(kernel: Path, tmp_path: Path) -> None:

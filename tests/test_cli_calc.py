@@ -29,8 +29,7 @@ def test_json(options: list[str]) -> None:
 
 
 def test_what_is_shown() -> None:
-    result = invoke(*PAPER)
-    assert result.exit_code == 0
+    result = invoke(*PAPER, status=0)
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["value", "exact", "error", "bound", "6"]
     assert abs(float(lines[0].split()[1]) - math.sqrt(0.5) / 100) < 1e-12
@@ -55,8 +54,7 @@ def test_float32() -> None:
 
 
 def test_the_program() -> None:
-    result = invoke(*PAPER, "--program")
-    assert result.exit_code == 0
+    result = invoke(*PAPER, "--program", status=0)
     program = assemble(result.stdout)
     assert program.used_functions() == ("add", "sub", "mul", "inverse", "sqrt", "percentage")
     both = json.loads(invoke(*PAPER, "--program", "--json").stdout)
@@ -80,8 +78,6 @@ def test_an_expression_may_begin_with_a_minus() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["1/(a-b)", "a=1", "b=1"], "division by zero, a-b is 0"),
-    (["a*b", "a=1"], "variable 'b' has no value"),
     (["a+*2", "a=1"], "'a+*2': line 1, column 3: found '*'"),
     (["a", "a"], "'a': write NAME=VALUE"),
     (["a", "a=x"], "a value is a decimal number"),

@@ -26,7 +26,7 @@ from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.learning.planning import plan
 from punchcard.machines.checkpoint import load
 from tests.cases import EXAMPLES
-from tests.command_line import assert_refused, invoke
+from tests.command_line import assert_refused, invoke, started
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
 HELLO = str(EXAMPLES / "von_neumann" / "hello.asq")
@@ -225,8 +225,7 @@ def test_sigterm_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, inside: str, argumen
 def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
     monkeypatch.setattr(RunProgress, "made", asked_to_stop)
-    result = invoke("run", MULTIPLY, "--engine", "dense", "--checkpoint", str(path))
-    assert result.exit_code == 1
+    result = invoke("run", MULTIPLY, "--engine", "dense", "--checkpoint", str(path), status=1)
     assert result.stderr == ("punchcard: interrupted: instruction 1 would have been next\n"
                              f"punchcard: the run is kept: go on with punchcard run --resume {path}\n")
     assert load(path).mark.loops == 1
@@ -268,8 +267,7 @@ def test_a_request_to_stop_at_any_moment(arguments: list[str]) -> None:
     """Also while libraries are imported, and while Python ends."""
     rng = random.Random(0)
     for _ in range(12):
-        process = subprocess.Popen([sys.executable, "-m", "punchcard", *arguments], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+        process = started(*arguments, text=True)
         time.sleep(0.3 + 2.5 * rng.random())  # Python itself needs a moment before any line of ours runs
         process.send_signal(rng.choice([signal.SIGINT, signal.SIGTERM]))
         _, said = process.communicate(timeout=60)
@@ -294,8 +292,7 @@ def test_a_command_does_not_write_over_its_own_input(
 
 
 def test_debug_may_stand_anywhere(tmp_path: Path) -> None:
-    ran = invoke("run", str(tmp_path / "none.subleq"), "--debug")
-    assert ran.exit_code == 2
+    ran = invoke("run", str(tmp_path / "none.subleq"), "--debug", status=2)
     assert "Traceback" in ran.stderr
     assert "no such file" in ran.stderr
 

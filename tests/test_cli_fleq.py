@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.cases import EXAMPLES, soaked
+from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
-from tests.fleq_cases import DESIGNS
 
 NEWTON = str(EXAMPLES / "newton.fleq")
 QUICKLY = ("--engine", "scratchpad")
@@ -35,8 +33,7 @@ def test_run_json(options: list[str], layers: int) -> None:
 
 
 def test_run_and_trace() -> None:
-    result = invoke("run", NEWTON, "--trace")
-    assert result.exit_code == 0
+    result = invoke("run", NEWTON, "--trace", status=0)
     assert "every instruction is within its bound" in result.stdout
     assert "X = [[ 0.3 -0.1]" in result.stdout
     lines = result.stderr.splitlines()
@@ -45,20 +42,7 @@ def test_run_and_trace() -> None:
     assert lines[6].split() == "loop 7 [6] t 1x1 = add(t 1x1, one 1x1) = -10; if t <= 0 goto 2 goto 2".split()
 
 
-def test_status_1_and_no_check() -> None:
-    result = invoke("run", NEWTON, "--max-steps", "5", "--json")
-    assert (result.exit_code, json.loads(result.stdout)["halted"]) == (1, False)
-    result = invoke("run", NEWTON, "--no-check", "--json")
-    assert (result.exit_code, json.loads(result.stdout)["agrees"]) == (0, None)
-
-
 def test_info() -> None:
-    compact = json.loads(invoke("info", "--machine", "fleq", "--json").stdout)
-    assert (compact["layers"], compact["heads"]) == (4, [1, 1, 1, 1])
-    three = json.loads(invoke("info", "--machine", "fleq", "--design", "three-layer", "--json").stdout)
-    assert (three["layers"], three["heads"]) == (3, [1, 4, 1])
-    paper = json.loads(invoke("info", "--machine", "fleq", "--design", "paper", "--json").stdout)
-    assert (paper["layers"], paper["paper"]["layers"]) == (13, 13)
     few = json.loads(invoke("info", "--machine", "fleq", "--functions", "add, mul", "--size", "3", "--json").stdout)
     assert (few["functions"], few["size"]) == (["add", "mul"], 3)
     assert "error bound of mul" in invoke("info", "--machine", "fleq").stdout
@@ -73,28 +57,6 @@ def test_functions_beside_a_program() -> None:
         "run", program, "--functions", "sub").stderr
 
 
-BAD = {
-    "shapes": (".data\na matrix 2x2\nb matrix 3x2\nc matrix 2x2\n.code\nc = mul(a, b)", "2x2 and 3x2"),
-    "flag": (".data\na scalar 0.5\n.code\nif a <= 0 goto 0", "the flag 'a' is 0.5: a flag must be an integer"),
-    "range": (".data\na scalar 10\n.code\na = add(a, a)", "'a' became 20, beyond the declared range ±16"),
-    "jump": (".data\na scalar 1\n.code\nincr_pointer(1.p)\ngoto 2\nhalt", "jumps to instruction 3, the program has 3"),
-    "domain": (".data\na scalar 0.01\n.code\na = inverse(a)", "inverse of 0.01: its block is built for 0.1 to 10"),
-    "pointer": (".data\na scalar 1\n.code\nincr_pointer(s.a)\ns: a = add(a, a)", "pointer a is 1, outside"),
-    "empty": (".data\na scalar 1\n", "the program is empty"),
-    "file": (".data\na vector 2 file(missing.npy)\n.code\nhalt", "missing.npy"),
-}
-
-
-@pytest.mark.parametrize(("name", "design", "engine"), [
-    *((name, design, "scratchpad") for name in BAD for design in ("compact", "paper")), ("range", "compact", "auto"),
-    *(soaked(name, design, "auto") for name in BAD for design in DESIGNS)])
-def test_bad_programs(tmp_path: Path, name: str, design: str, engine: str) -> None:
-    content, message = BAD[name]
-    path = tmp_path / f"{name}.fleq"
-    path.write_text(content)
-    assert_refused(message, "run", path, "--design", design, "--engine", engine)
-
-
 def test_values_are_set() -> None:
     """A scalar, a matrix with its rows, and what they lead to."""
     given = ("--set", "A=2 0 ; 0 4", "--set", "t=-15")
@@ -106,9 +68,6 @@ def test_values_are_set() -> None:
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["run", NEWTON, "--size", "1"], "the program's largest operand has 2 rows or columns, the machine's size is 1"),
-    (["run", NEWTON, "--instructions", "3"], "the program has 8 instructions, the machine has room for 3"),
-    (["run", NEWTON, "--memory", "3"], "the program has 16 memory columns, the machine has room for 3"),
-    (["run", NEWTON, "--range", "2"], "the program declares the range 16, the machine is built for 2"),
     (["run", NEWTON, "--range", "-2"], "range=-2.0: it must be a positive number"),
     (["run", NEWTON, "--bits", "8"], "--bits is not for .fleq programs"),
     (["run", NEWTON, "--set", "A=1 2"], "variable 'A' is 2x2, and 1 x 2 is given"),
@@ -119,9 +78,6 @@ def test_values_are_set() -> None:
     (["run", NEWTON, "--input", "x"], "--input is not for fleq programs: they read nothing"),
     (["run", NEWTON, "--design", "two-layer"],
      "--design two-layer is not for fleq machines: choose compact, three-layer, paper"),
-    (["run", NEWTON, "--dtype", "float16"], "float16 has 11 significand bits"),
-    (["info", "--machine", "fleq", "--functions", "ad"], "unknown function 'ad' (did you mean 'add'?)"),
-    (["info", "--machine", "fleq", "--functions", "add,add"], "function 'add' is plugged in twice"),
     (["info", "--machine", "fleq", "--functions", ","], "write names separated by commas"),
 ])
 def test_bad_arguments(arguments: list[str], message: str) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.viewer.debug.debugger import Debugger, debug
 from punchcard.viewer.session import Session
 from tests.cases import EXAMPLES, soaked
+from tests.command_line import assert_refused, invoke
 from tests.opened import TURING, Opened, opened
 
 pytest.importorskip("textual", reason="textual, the extra `debug`, is not installed")
@@ -243,20 +243,16 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr("punchcard.viewer.debug.debugger.debug", found.append)
     main = punchcard.command_line(TURING)
     for arguments in (["turing/increment.tm"], ["multiply.subleq", "--set", "a=5", "--design", "two-layer"]):
-        ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
-        assert ran.exit_code == 0, ran.output
+        invoke("debug", EXAMPLES / arguments[0], *arguments[1:], of=main, status=0)
     turing, multiply = (Debugger(session) for session in found)
     assert "tape _[1]011_" in "\n".join(turing.about["program"]["lines"])
     assert {value.name: value.text for value in multiply.values()}["a"] == "5"
     for arguments, message in ((["multiply.subleq", "--input", "x"], "--input is not for subleq programs"),
                                (["none.subleq"], "no such file")):
-        ran = CliRunner().invoke(main, ["debug", str(EXAMPLES / arguments[0]), *arguments[1:]])
-        assert ran.exit_code == 2
-        assert message in ran.output
+        assert_refused(message, "debug", EXAMPLES / arguments[0], *arguments[1:], of=main)
     wrong = tmp_path / "x.subleq"
     wrong.write_text("nonsense here")
-    ran = CliRunner().invoke(main, ["debug", str(wrong)])
-    assert (ran.exit_code, ran.output.count("\n")) == (2, 1)
+    assert_refused("", "debug", wrong, of=main)
 
 
 def test_a_broken_promise_is_told() -> None:

@@ -6,7 +6,6 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -23,29 +22,14 @@ from punchcard.machines.subleq import minsky
 from punchcard.machines.subleq.text import assemble
 from tests.cases import ROOT, soaked
 from tests.command_line import invoke
+from tests.pages import page, run_snippets, snippets
 
 README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
-RUN_ELSEWHERE = {"learning.md", "linear-algebra.md", "calculator.md", "your-own-block.md", "your-own-machine.md",
-                 "python.md", "interop.md", "fleq-language.md", "language-models.md", "widened.md"}
+RUN_ELSEWHERE = {"linear-algebra.md", "your-own-block.md", "your-own-machine.md", "python.md", "interop.md",
+                 "fleq-language.md", "language-models.md", "widened.md"}
 """Pages whose snippets tests of their own run, and look at what they give."""
-
-
-def page(name: str) -> str:
-    return (ROOT / "docs" / name).read_text()
-
-
-def snippets(text: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
-def run_snippets(path: Path) -> dict[str, Any]:
-    """One after the other in one namespace, as they are read: the names that they leave."""
-    names: dict[str, Any] = {"__name__": path.stem}
-    for snippet in snippets(path.read_text()):
-        exec(compile(snippet, path.name, "exec"), names)
-    return names
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.name not in RUN_ELSEWHERE and snippets(p.read_text())],
@@ -53,14 +37,14 @@ def run_snippets(path: Path) -> dict[str, Any]:
 def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    run_snippets(path)
+    run_snippets(path.read_text())
 
 
 def test_the_snippets_on_the_language_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     assert len(snippets(page("fleq-language.md"))) == 4
-    names = run_snippets(ROOT / "docs" / "fleq-language.md")
+    names = run_snippets(page("fleq-language.md"))
     assert np.allclose(names["inverse"], [[0.3, -0.1], [-0.2, 0.4]])
     assert (tmp_path / "newton.safetensors").exists()
     assert "maximum" in names["program"].functions
@@ -72,7 +56,7 @@ def test_the_snippets_on_blocks_run(engine: str | None, monkeypatch: pytest.Monk
     if engine is not None:
         monkeypatch.setattr(punchcard, "run", partial(punchcard.run, engine=engine))
     assert len(snippets(page("your-own-block.md"))) == 6
-    names = run_snippets(ROOT / "docs" / "your-own-block.md")
+    names = run_snippets(page("your-own-block.md"))
     assert all(isinstance(block, Elementwise) for block in names["blocks"])
     assert isinstance(names["heads"], FittedFunction)
     assert isinstance(names["machine"], FleqMachine)
@@ -129,8 +113,7 @@ def test_the_result_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyP
     shown = README[README.index("    $ punchcard run"):].split("\n\n")[0]
     command, *printed = [line.strip() for line in shown.split("\n")]
     monkeypatch.chdir(ROOT)
-    result = invoke(*shlex.split(command)[2:])
-    assert result.exit_code == 0
+    result = invoke(*shlex.split(command)[2:], status=0)
     lines = [without_figures(line) for line in result.stdout.splitlines()]
     expected = [without_figures(line) for line in printed if line != "..."]
     assert len(expected) > 1
@@ -262,13 +245,9 @@ def test_the_speeds_in_the_readme_are_those_of_the_engines_page() -> None:
         assert f"| {figures[0]} | {figures[1]} |" in README
 
 
-@pytest.mark.parametrize(("row", "test", "soak"), [
-    ("SUBLEQ, each design", "test_subleq_machine", "test_soak"), ("FLEQ", "test_fleq_machine", "test_fleq_soak"),
-    ("images", "test_von_neumann", "test_soak")])
-def test_the_instructions_compared_are_those_that_the_tests_have(row: str, test: str, soak: str) -> None:
-    counts = []
-    for name in (test, soak):
-        found = re.search(r"^\w*STEPS\w* = ([\d_]+)$", (ROOT / "tests" / f"{name}.py").read_text(), re.MULTILINE)
-        assert found, name
-        counts.append(f"{int(found[1]):,}")
-    assert f"| {row} | {counts[0]} | {counts[1]} |" in page("architecture.md")
+@pytest.mark.parametrize(("row", "test"), [
+    ("SUBLEQ, each design", "test_subleq_machine"), ("FLEQ", "test_fleq_machine"), ("images", "test_von_neumann")])
+def test_the_instructions_compared_are_those_that_the_tests_have(row: str, test: str) -> None:
+    text = (ROOT / "tests" / f"{test}.py").read_text()
+    quick, soak = (f"{int(count):,}" for count in re.findall(r"^\w*STEPS\w* = ([\d_]+)$", text, re.MULTILINE))
+    assert f"| {row} | {quick} | {soak} |" in page("architecture.md")

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from torch import Tensor
 
 import punchcard
@@ -26,7 +25,7 @@ from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
 from tests.cases import EXAMPLES
-from tests.command_line import invoke
+from tests.command_line import assert_refused, invoke
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
          "riscv": "riscv/hi.s"}
@@ -68,6 +67,21 @@ def test_a_loaded_program_runs(name: str) -> None:
     assert report.result.engine in ENGINES
 
 
+@pytest.mark.parametrize(("name", "design"), [
+    (kind.name, design) for kind in built_in() for design in kind.designs])
+def test_weights_never_depend_on_a_program(name: str, design: str) -> None:
+    """A run changes no tensor and puts no other in its place; another machine of these sizes has the same weights."""
+    program, machine = build(name, design=design)
+    before = {weight: (tensor, tensor.clone()) for weight, tensor in machine.model.state_dict(keep_vars=True).items()}
+    card, digest = machine.punch(program), machine.weights.digest()
+    result = machine.run(program, max_steps=6, engine="scratchpad")
+    assert not torch.equal(card, result.card)
+    after = machine.model.state_dict(keep_vars=True)
+    assert after.keys() == before.keys()
+    assert all(after[weight] is tensor and torch.equal(tensor, copy) for weight, (tensor, copy) in before.items())
+    assert type(machine)(**machine.options, design=design, precision=machine.precision).weights.digest() == digest
+
+
 @everywhere
 @pytest.mark.parametrize("engine", ENGINES)
 def test_in_lockstep_on_every_engine(name: str, engine: str) -> None:
@@ -105,8 +119,7 @@ def test_a_design_reads_a_card_and_a_batch(name: str) -> None:
 @everywhere
 def test_json_trace_and_check_on_the_command_line(name: str, tmp_path: Path) -> None:
     flags = (*FLAGS.get(name, ()), "--json", "--check", "--trace", "--stats", str(tmp_path / "stats"))
-    result = invoke("run", file_of(name), *flags)
-    assert result.exit_code == 0, result.stderr
+    result = invoke("run", file_of(name), *flags, status=0)
     facts = json.loads(result.stdout)
     assert facts.keys() >= {"machine", "sizes", "halted", "reason", "steps", "agrees", "memory", "loops", "program_counter",
                             "design", "dtype", "columns", "engine", "notes", "differences", "checkpoint"}
@@ -121,8 +134,7 @@ def test_info(name: str) -> None:
     _, machine = build(name)
     assert facts == json.loads(json.dumps(machine.summary()))
     assert facts["layers"] == len(facts["heads"]) == len(facts["hidden"])
-    usual = invoke("info", "--machine", name, *FLAGS.get(name, ()))
-    assert usual.exit_code == 0
+    usual = invoke("info", "--machine", name, *FLAGS.get(name, ()), status=0)
     for word in ("layers", "heads per layer", "parameters", "temperature", "number format"):
         assert word in usual.stdout
 
@@ -291,25 +303,20 @@ def test_a_flag_has_one_meaning(option: Option) -> None:
         kind = replace(built_in().kind("subleq"), name="other", options=(option,), languages=(
             replace(built_in().kind("subleq").languages[0], extensions=(".oth",)),))
 
-    result = CliRunner().invoke(punchcard.command_line(Other), ["info"])
-    assert result.exit_code == 2
-    assert f"the option --{option.name} of `run` has two meanings" in result.stderr
+    assert_refused(f"the option --{option.name} of `run` has two meanings", "info", of=punchcard.command_line(Other))
 
 
 def test_a_package_that_is_broken_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("punchcard.machines.registry.entry_points", lambda group: [EntryPoint("x", "nowhere:M", group)])
     monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
-    result = CliRunner().invoke(punchcard.command_line(), ["info"])
-    assert (result.exit_code, result.stderr) == (
-        2, "punchcard: cannot load the machine 'x' of an installed package, 'nowhere:M': ModuleNotFoundError: "
-           "No module named 'nowhere'\n")
+    assert_refused("cannot load the machine 'x' of an installed package, 'nowhere:M': ModuleNotFoundError: No module named "
+                   "'nowhere'", "info", of=punchcard.command_line())
 
 
 def test_without_a_command_there_is_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the process was started with is not looked at where arguments are given, though there are none."""
     monkeypatch.setattr("sys.argv", ["pytest", "-n0"])
-    result = invoke()
-    assert result.exit_code == 0
+    result = invoke(status=0)
     assert len(result.stdout.splitlines()) > 10
 
 

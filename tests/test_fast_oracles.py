@@ -19,7 +19,8 @@ from punchcard.machines.von_neumann import oracle as image_oracle
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.words.text import python_function
 from punchcard.words.word import variable
-from tests.cases import EXAMPLES, EXPECTED, load_subleq, random_program
+from tests.cases import EXAMPLES, EXPECTED, load_subleq
+from tests.random_programs import random_program
 
 
 @pytest.mark.parametrize("name", EXPECTED)

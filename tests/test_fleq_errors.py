@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from punchcard.errors import ProgramError, SourceError
+from punchcard.errors import ProgramError
 from punchcard.machines.fleq.text.assembler import assemble
+from tests.cases import assert_error_at
 from tests.test_fleq_language import code
 
 
@@ -55,7 +56,7 @@ from tests.test_fleq_language import code
     (".code\nhalt @", 2, 6, "unexpected character '@'"),
 ])
 def test_errors_in_data(text: str, line: int, column: int, message: str) -> None:
-    check_error(text, line, column, message)
+    assert_error_at(line, column, message, assemble, text)
 
 
 @pytest.mark.parametrize(("instruction", "column", "message"), [
@@ -112,7 +113,7 @@ def test_errors_in_data(text: str, line: int, column: int, message: str) -> None
     ("reset_pointer(0.p, x)", 20, "unknown label 'x'"),
 ])
 def test_errors_in_code(instruction: str, column: int, message: str) -> None:
-    check_error(code(instruction), 7, column, message)
+    assert_error_at(7, column, message, assemble, code(instruction))
 
 
 @pytest.mark.parametrize(("instruction", "field", "message"), [
@@ -126,20 +127,12 @@ def test_errors_in_code(instruction: str, column: int, message: str) -> None:
     ("halt", "a", "it is a halt"),
 ])
 def test_a_pointer_must_exist(instruction: str, field: str, message: str) -> None:
-    check_error(code(f"l: {instruction}", f"incr_pointer(l.{field})"), 8, 16,
-                f"instruction 'l' has no pointer '{field}': {message}")
+    assert_error_at(8, 16, f"instruction 'l' has no pointer '{field}': {message}", assemble,
+                    code(f"l: {instruction}", f"incr_pointer(l.{field})"))
 
 
 def test_labels_are_declared_once() -> None:
-    check_error(code("a: halt", "a: halt"), 8, 1, "label 'a' is declared twice")
-
-
-def check_error(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        assemble(text, "prog.fleq")
-    assert (caught.value.line, caught.value.column) == (line, column)
-    assert str(caught.value).startswith(f"prog.fleq: line {line}, column {column}: ")
-    assert "\n" not in str(caught.value)
+    assert_error_at(8, 1, "label 'a' is declared twice", assemble, code("a: halt", "a: halt"))
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", ".data\nx scalar\n", ".data\nx scalar 1\n.code\nlabel:\n"])
@@ -149,4 +142,4 @@ def test_an_empty_program_is_refused(text: str) -> None:
 
 
 def test_a_text_without_a_folder_has_no_files() -> None:
-    check_error(".data\nv vector 2 file(v.npy)", 2, 12, r"file\(v.npy\): the text is not in a folder")
+    assert_error_at(2, 12, r"file\(v.npy\): the text is not in a folder", assemble, ".data\nv vector 2 file(v.npy)")

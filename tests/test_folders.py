@@ -76,6 +76,5 @@ def test_an_export_does_not_write_over_other_files(tmp_path: Path) -> None:
     assert_refused("has files already", *given)
     assert (tmp_path / "model.safetensors").read_text() == "mine"
     for more in (["--overwrite"], []):                             # the second is over an export
-        ran = invoke(*given, *more)
-        assert ran.exit_code == 0, ran.stderr
+        invoke(*given, *more, status=0)
     assert (tmp_path / "model.safetensors").stat().st_size > 100

@@ -25,6 +25,7 @@ from punchcard.language_models.fusion.skills.build import built
 from punchcard.language_models.fusion.writing import TokenWriter
 from punchcard.language_models.tokens import text_tokens
 from punchcard.machines.riscv.languages import elf
+from tests.cases import soaked
 from tests.command_line import assert_refused, invoke
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
@@ -225,7 +226,7 @@ DAMAGES = (("tokens", 0.0, 0.0), ("temperature", 0.0, 0.0), ("layers.0.w1", 0.0,
 
 
 @pytest.mark.parametrize(("name", "factor", "noise"), [
-    *DAMAGES[:2], *(pytest.param(*each, marks=pytest.mark.soak) for each in DAMAGES[2:])])
+    *DAMAGES[:2], *(soaked(*each) for each in DAMAGES[2:])])
 def test_zeroed_and_noised_weights_break_the_answers(name: str, factor: float, noise: float, tmp_path: Path) -> None:
     """The weights compute, not the host. A damaged machine gets a few loops more than the program takes."""
     source = tmp_path / "echo.s"

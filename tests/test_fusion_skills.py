@@ -7,7 +7,6 @@ from datetime import date
 from math import gcd
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import pytest
 from benchmarks.sums import PHRASINGS, SIGNS, sums
@@ -15,15 +14,15 @@ from benchmarks.sums import PHRASINGS, SIGNS, sums
 import punchcard
 from punchcard.errors import ProgramError
 from punchcard.language_models.fusion.skill import load_skill, shipped
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer
 from tests.fusion_negatives import NEGATIVES
 from tests.fusion_ordinary import ORDINARY
+from tests.pages import page, run_snippets
 from tests.riscv_runs import GCC
 
 pytest.importorskip("transformers")
 
-DOCS = EXAMPLES.parent / "docs"
 DIGITS = (1, 2, 3, 4, 8, 16, 20, 40)
 SUMS = {
     "12 + 30 =": " 42", "12+30=": "42", "12 + 30 = 4": "2", "12 + 30 = 42": "", "12 + 30 = 42.": "", "2^10 =": " 1024",
@@ -75,7 +74,7 @@ def test_answers_in_a_chat() -> None:
     assert said("<|im_start|>user\nWhat is 12 plus 30?", *shipped()) is None  # it is the user's turn
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [1, soaked(50)])
 def test_random_sums(count: int) -> None:
     """Of every size, sign and phrasing, also with the beginning of the answer written."""
     draw = random.Random(3)
@@ -95,7 +94,7 @@ def test_the_skill_of_the_page_on_language_models() -> None:
     """`examples/skills/roman.c`, of which the page shows the function main."""
     source = EXAMPLES / "skills" / "roman.c"
     program = source.read_text()
-    assert program[program.index("int main") :] in (DOCS / "language-models.md").read_text()
+    assert program[program.index("int main") :] in page("language-models.md")
     stream = punchcard.fuse(base(), tokenizer(), source).card
     for text, answer in {"What is 2026 in Roman numerals?\nA:": " MMXXVI",
     "What is 3888 in Roman numerals?\nA: MMM": "DCCCLXXXVIII",
@@ -108,9 +107,7 @@ def test_the_snippet_of_the_page_on_language_models(tmp_path: Path, monkeypatch:
     base().save_pretrained(tmp_path / "base")
     tokenizer().save_pretrained(tmp_path / "base")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"folder": str(tmp_path / "base")}
-    snippet = (DOCS / "language-models.md").read_text().split("```python\n")[1].split("```")[0]
-    exec(compile(snippet, "language-models.md", "exec"), names)
+    names = run_snippets(page("language-models.md"), folder=str(tmp_path / "base"))
     assert tokenizer().decode(names["tokens"][0]).startswith("12 + 30 = 42")
     assert (tmp_path / "smol-sums" / "fused_model.py").exists()
 
@@ -159,7 +156,7 @@ def test_an_answer_is_not_changed_by_what_follows_at_once() -> None:
 
 def test_ordinary_text_is_left_after_few_loops() -> None:
     """Most of a text cannot be the beginning of an answer: what is before it is not read."""
-    text = (DOCS / "language-models.md").read_text()[:1500]
+    text = page("language-models.md")[:1500]
     for name, most in (("sums", 1_400), ("letters", 1_000), ("dates", 1_000)):
         heard = [opinion(text[:end], name) for end in range(300, 1500, 12)]
         assert all(each.kind == 0 for each in heard)

@@ -32,6 +32,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer.weights import Weights
+from tests.cases import soaked
 from tests.host_device import HostDevice
 from tests.lowered_cases import operations, painters, random_rules, turing_machine
 from tests.random_programs import random_program
@@ -238,7 +239,7 @@ def test_a_case_without_code_is_declined(device: HostDevice, monkeypatch: pytest
 
 @pytest.mark.parametrize(("memory", "loops", "count"), [
     (64, 60, 2),
-    *(pytest.param(*sizes, marks=pytest.mark.soak) for sizes in ((64, 200, 12), (64, 2000, 200), (4096, 20_000, 20)))])
+    *(soaked(*sizes) for sizes in ((64, 200, 12), (64, 2000, 200), (4096, 20_000, 20)))])
 def test_risc_v_programs(memory: int, loops: int, count: int, device: HostDevice) -> None:
     """Random programs, each with its own path through the cases, and every machine is the interpreter's."""
     rng, machine = random.Random(9), RiscvMachine(memory=memory)

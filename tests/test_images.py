@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import images
+from tests.cases import assert_error_at
 
 
 @pytest.mark.parametrize("text", [
@@ -47,9 +49,7 @@ def test_an_instruction_a_line() -> None:
     ("1 " + "9" * 50, 1, 3, "9{40}\\.\\.\\.' has 50 digits: the most is 40"),
 ])
 def test_bad_images(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        images.parse(text)
-    assert (caught.value.line, caught.value.column) == (line, column)
+    assert_error_at(line, column, message, images.parse, text)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n  \t", "\r\n#"])
@@ -63,10 +63,8 @@ def test_words_fit_signed_or_unsigned(bits: int) -> None:
     least, greatest = -(2 ** (bits - 1)), 2**bits - 1
     assert images.parse(f"{least} {greatest}", word_bits=bits).words == (least, greatest)
     for word in (least - 1, greatest + 1):
-        with pytest.raises(SourceError, match=f"{word} does not fit a word of {bits} bits: the range is {least} to "
-                                              f"{greatest}") as caught:
-            images.parse(f"0 0 0\n0 {word}", word_bits=bits)
-        assert (caught.value.line, caught.value.column) == (2, 3)
+        assert_error_at(2, 3, f"{word} does not fit a word of {bits} bits: the range is {least} to {greatest}",
+                        partial(images.parse, word_bits=bits), f"0 0 0\n0 {word}")
 
 
 def test_an_image_fits_the_memory() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 
 from punchcard.api import load
-from punchcard.errors import ProgramError, SourceError
+from punchcard.errors import ProgramError
 from punchcard.machines.assembler import Symbol
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.text import assemble, disassemble
-from tests.cases import EXAMPLES, EXPECTED, load_subleq, programs
+from tests.cases import EXAMPLES, EXPECTED, assert_error_at, load_subleq, programs
 
 MULTIPLY = (EXAMPLES / "multiply.subleq").read_text()
 
@@ -101,11 +101,7 @@ def test_a_program_without_data() -> None:
     (".code extra", 1, 7, "unexpected 'extra' after .code"),
 ])
 def test_errors_say_where_and_what(text: str, line: int, column: int, message: str) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        assemble(text, "prog.subleq")
-    assert (caught.value.line, caught.value.column) == (line, column)
-    assert str(caught.value).startswith(f"prog.subleq: line {line}, column {column}: ")
-    assert "\n" not in str(caught.value)
+    assert_error_at(line, column, message, assemble, text)
 
 
 @pytest.mark.parametrize("text", ["", "; nothing\n", ".data\nx 1\n", ".data\nx 1\n.code\n"])

@@ -191,16 +191,6 @@ def test_items_halt_at_loops_of_their_own(machine: FleqMachine) -> None:
     assert (layer(x.detach(), n)[0] - expected).abs().max() < TIGHT
 
 
-def test_a_halted_card_is_a_fixed_point(machine: FleqMachine) -> None:
-    subleq = punchcard.load(ROOT / "examples" / "add.subleq")
-    for run_on, program in ((machine, TINY), *((punchcard.build(subleq, design=design), subleq)
-                                               for design in ("paper", "two-layer", "one-layer"))):
-        card = run_on.run(program, engine=COUNTS).card
-        again = run_on.model(card)
-        values = [run_on.values(program, run_on.read_own(program, one)) for one in (card, again, run_on.model(again))]
-        assert str(values[0]) == str(values[1]) == str(values[2])
-
-
 def test_leading_dimensions(vectors: ProgramLayer) -> None:
     torch.manual_seed(0)
     a, v = torch.randn(3, 1, 2, 2, dtype=torch.float64), torch.randn(2, 2, dtype=torch.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,8 @@ from punchcard.machines.fleq.isa import Array
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import dry_run
 from punchcard.machines.fleq.text.assembler import assemble
-from tests.cases import ROOT, soaked
+from tests.cases import soaked
+from tests.pages import page, run_snippets
 from tests.test_linear_algebra_programs import regular
 
 FLOAT64, FLOAT32 = 5e-12, 2e-5
@@ -338,11 +338,6 @@ def test_the_page_is_a_program(engine: str | None, monkeypatch: pytest.MonkeyPat
     if engine is not None:
         for name in ("inverse", "power_iteration"):
             monkeypatch.setattr(punchcard.linalg, name, partial(getattr(punchcard.linalg, name), engine=engine))
-    page = (ROOT / "docs" / "linear-algebra.md").read_text()
-    snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(snippets) == 2
-    names: dict[str, Any] = {"print": lambda text: None}
-    for snippet in snippets:
-        exec(compile(snippet, "linear-algebra.md", "exec"), names)
+    names = run_snippets(page("linear-algebra.md"))
     assert np.abs(names["found"].value - [[0.3, -0.1], [-0.2, 0.4]]).max() <= 1e-11
     assert names["leading"].eigenvalue == pytest.approx(5, abs=0.02)

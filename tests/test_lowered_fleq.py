@@ -129,16 +129,6 @@ def test_many_rows_and_columns(d: int) -> None:
     assert np.allclose(found, expected.state.memory[:, : program.columns], atol=1e-6)
 
 
-@pytest.mark.parametrize(("start", "change", "jumps"), [(-2, 1, True), (-1, 1, True), (0, 1, False), (5, -9, True)])
-def test_a_flag_that_was_just_written_counts(start: int, change: int, jumps: bool) -> None:
-    program = assemble(f".data\nt scalar {start}\nd scalar {change}\n.code\nt = add(t, d); if t <= 0 goto 2\nhalt\nhalt")
-    machine = build(program, memory=12)
-    assert_the_equation(machine.model, machine.punch(program), machine.layout, 4)
-    ran = run_lowered(machine.model, machine.punch(program), 9, facts=machine.layout, until=machine.halting)
-    assert ran.matched == machine.halting[0]
-    assert machine.read(ran.card).program_counter == (2 if jumps else 1)
-
-
 COLUMNS = """
 .range 64
 .data

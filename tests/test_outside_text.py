@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from punchcard import cli
 from punchcard.errors import printable
@@ -16,6 +16,7 @@ from punchcard.viewer.html import html_of
 from punchcard.viewer.session import Session
 from punchcard.viewer.tables import result_html
 from tests import hostile
+from tests.command_line import invoke as command
 from tests.fuzzing import samples
 from tests.fuzzing.judging import controls
 
@@ -70,7 +71,7 @@ def invoke(folder: Path, name: str, *words: str) -> Result:
     """A command, in this process. Paths among its words lead to the folder."""
     given = [f"y{hostile.NAME}" if word == ".target" else str(folder / f"{hostile.FILE_NAME}{word}")
              if word.startswith(".") or word in WRITTEN else word for word in words]
-    return CliRunner().invoke(samples.command_line(), [name, *given])
+    return command(name, *given, of=samples.command_line())
 
 
 def assert_plain(result: Result) -> None:
@@ -106,7 +107,7 @@ def test_names_are_shown_with_their_codes(folder: Path) -> None:
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_traceback_is_plain_too(debug: bool, folder: Path) -> None:
     words = ("--debug",) * debug
-    shown = CliRunner().invoke(samples.command_line(), [*words, "run", str(folder / f"{hostile.FILE_NAME}.bad.py")])
+    shown = command(*words, "run", folder / f"{hostile.FILE_NAME}.bad.py", of=samples.command_line())
     assert ("Traceback" in shown.stderr) == debug
     assert_plain(shown)
 

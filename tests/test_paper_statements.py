@@ -25,7 +25,7 @@ from punchcard.transformer.expression import rows
 from punchcard.transformer.model import LayerShape, TransformerLayer
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import active_columns
-from tests.cases import random_program
+from tests.random_programs import random_program
 from tests.test_primitives import memory_access, memory_card
 
 F64 = torch.float64

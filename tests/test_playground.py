@@ -16,9 +16,9 @@ from punchcard.machines.subleq.oracle import SubleqInterpreter
 from punchcard.machines.subleq.text import assemble, disassemble
 from punchcard.viewer.playground import gallery, write_playground
 from tests.browsing import Watched, browser
-from tests.cases import random_program
 from tests.command_line import invoke
 from tests.playgrounds import entries, run, to_the_end
+from tests.random_programs import random_program
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,7 @@ def test_the_gallery(watched: Watched, address: str) -> None:
         watched.page.wait_for_selector(".stage [data-moment]")
         assert watched.page.locator(".entry[aria-pressed=true] .title").inner_text() == entry["title"]
         assert watched.page.locator(".stage .sentence").inner_text()
+        assert watched.page.locator(".fixed").is_visible() == (not entry["language"]), "a prepared program is called so"
         if entry["language"] == "subleq":
             program = assemble(entry["text"])
             oracle = SubleqInterpreter(program, entry["bits"], len(program.memory))
@@ -114,13 +115,109 @@ def test_the_gallery(watched: Watched, address: str) -> None:
     assert not watched.problems
 
 
-def test_a_phone(watched: Watched, address: str) -> None:
-    watched.page.goto("about:blank")
-    watched.page.set_viewport_size({"width": 390, "height": 844})
+LONG = "a_long_name_" * 30
+LONG_PROGRAM = f".data\n{LONG} 1\nb 3\n.code\nloop: subleq {LONG}, b\nhalt\n"
+CARET_IS_SEEN = """() => {
+  const quoted = document.querySelector(".problem pre");
+  const lengths = quoted.textContent.split("\\n").map((line) => line.length);
+  const caret = lengths[1] / Math.max(...lengths) * quoted.scrollWidth;
+  return quoted.scrollLeft <= caret && caret <= quoted.scrollLeft + quoted.clientWidth;
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone(watched: Watched, address: str, width: int) -> None:
+    """Nothing is wider than the screen, whatever things are called; the buttons are in one row; the caret is in sight."""
+    page = watched.page
+    page.goto("about:blank")
+    page.set_viewport_size({"width": width, "height": 640})
+    try:
+        page.goto(address)
+        page.wait_for_selector(".stage [data-moment]")
+        assert len({round(box["y"]) for one in page.locator(".buttons button").all() if (box := one.bounding_box())}) == 1
+        for text in ("", LONG_PROGRAM, f".data\na 1\n.code\nloop: subleq a, {LONG}, loop\nhalt\n"):
+            if text:
+                run(watched, text, bits=8)
+            page.evaluate("document.getElementById('punchcard-view').playground.view?.on_go(5)")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CARET_IS_SEEN)
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_long_names_are_cut(watched: Watched) -> None:
+    """Above the card, and among the values, which show the whole name on hover."""
+    run(watched, LONG_PROGRAM, bits=8)
+    watched.page.evaluate("document.getElementById('punchcard-view').playground.view.on_go(5)")
+    watched.page.wait_for_selector(".stage [data-moment='5']")
+    assert max(map(len, watched.page.locator(".arrows .name").evaluate_all(
+        "(all) => all.map((one) => one.firstChild.data)"))) <= 18
+    value = watched.page.locator(".values td").nth(1)
+    assert len(value.inner_text().rstrip("●")) <= 40
+    assert LONG in (value.get_attribute("title") or "")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert watched.page.locator(".stage header p").first.inner_text() == "8-bit words, 2 cells, 2 instructions"
+
+
+def test_what_the_page_has_is_said(watched: Watched) -> None:
+    """For which sizes there are weights; another language comes with an example."""
+    page = watched.page
+    words = "memories of up to 2,048 words of 16 bits"
+    rooms = {"subleq": "cards of up to 256 columns, with words of 8 or 16 bits", "asq": words, "brainfuck": words,
+             "turing": "up to 16 states, 7 symbols and 30 squares"}
+    page.evaluate("document.getElementById('punchcard-view').playground.load("
+                  "document.getElementById('punchcard-view').playground.data.gallery[0])")
+    for language, room in rooms.items():
+        page.get_by_label("The language").select_option(language)
+        assert f"This page has weights for {room}." in page.locator(".editor .hint").inner_text()
+        first = next(entry for entry in gallery() if entry["language"] == language)
+        assert page.get_by_label("Your program").input_value() == first["text"]
+    page.get_by_label("Your program").fill("tape _[1]_\nmine 1 -> 1 R mine\n")
+    page.get_by_label("The language").select_option("subleq")
+    assert page.get_by_label("Your program").input_value().startswith("tape")
+
+
+def test_what_was_asked_for_last_is_shown(watched: Watched) -> None:
+    """A run that has to be unpacked may be ready after the one that was asked for later."""
+    watched.page.evaluate("""async () => {
+      const { playground } = document.getElementById("punchcard-view");
+      const entry = (name) => playground.data.gallery.find(({ id }) => id === name);
+      await Promise.all(["hello_c", "primes", "newton", "multiply"].map((name) => playground.load(entry(name))));
+    }""")
+    assert watched.page.locator(".entry[aria-pressed=true] .title").inner_text() == "Six times three"
+    assert watched.page.locator(".stage h1").all_inner_texts() == ["Six times three"]
+
+
+def test_a_program_without_an_end(watched: Watched, address: str) -> None:
+    """The page stays alive: what is far away is refused, and a search ends; both say how far they came."""
+    page = watched.page
+    page.goto("about:blank")
+    page.add_init_script("if (location.hash.includes('&quick')) { const now = performance.now.bind(performance);"
+                         " performance.now = () => 50 * now(); }")
+    text = ".data\na 0\n.code\nloop: subleq a, a, loop\nhalt\n"
+    link = run_link(watched, address, text)
+    page.goto("about:blank")
+    page.goto(f"{link}&quick")
+    page.wait_for_selector(".stage [data-moment]")
+    note = page.locator(".stage .note")
+    page.locator(".lines li").nth(4).locator("code").click()
+    page.keyboard.press("k")
+    note.get_by_text("No breakpoint was found after this moment, up to loop").wait_for()
+    page.get_by_label("Go to loop").fill("1000000000000")
+    page.keyboard.press("Enter")
+    note.get_by_text("Loop 1,000,000,000,000 is far away: this page has computed").wait_for()
+    page.get_by_label("End of the run").click()
+    note.get_by_text("No end of the run was found after this moment, up to loop").wait_for()
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.wait_for_selector(".stage [data-moment='1']")
+    assert not watched.problems
+
+
+def run_link(watched: Watched, address: str, text: str) -> str:
+    """The address of the page with a program."""
     watched.page.goto(address)
     watched.page.wait_for_selector(".stage [data-moment]")
-    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
-    watched.page.set_viewport_size({"width": 1280, "height": 800})
+    return address + str(run(watched, text, bits=8)["hash"])
 
 
 def test_a_large_card_keeps_few_columns(watched: Watched, address: str) -> None:
@@ -143,6 +240,5 @@ def test_a_large_card_keeps_few_columns(watched: Watched, address: str) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    result = invoke("playground", "--html", tmp_path / "p.html")
-    assert result.exit_code == 0
+    invoke("playground", "--html", tmp_path / "p.html", status=0)
     assert "Six times three" in (tmp_path / "p.html").read_text(encoding="utf-8")

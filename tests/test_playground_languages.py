@@ -86,6 +86,24 @@ def test_brainfuck_words_are_pythons(watched: Watched) -> None:
         compare(found, text, brainfuck.assemble)
 
 
+def test_errors_of_brainfuck_are_at_their_place(watched: Watched) -> None:
+    """Not in the assembly that it is translated to."""
+    text = "+.\n" * 2000
+    problem = read(watched, "brainfuck", [text])[0]
+    line = int(problem["problem"].removeprefix("line ").split(",")[0])
+    assert problem["problem"].endswith(": the program has more than 16384 cells")
+    assert 1 < line <= 2000
+    assert problem["shown"].splitlines()[0] == "+."
+
+
+def test_a_caret_stands_below_its_place(watched: Watched) -> None:
+    """Where tabs are, the line below has tabs too."""
+    shown = read(watched, "subleq", [".data\na\t1\n.code\n\tsubleq\ta,\tbb\n"])[0]["shown"]
+    line, caret = shown.splitlines()
+    assert line.index("bb") == caret.index("^")
+    assert [i for i, letter in enumerate(caret) if letter == "\t"] == [i for i, letter in enumerate(line) if letter == "\t"]
+
+
 def test_turing_programs_are_the_examples(watched: Watched) -> None:
     texts = [*(path.read_text() for path in TURING), *WRONG_TURING]
     for text, found in zip(texts, read(watched, "turing", texts), strict=True):

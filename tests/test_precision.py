@@ -21,7 +21,8 @@ from punchcard.transformer.expression import relu, rows, stack
 from punchcard.transformer.precision import DTYPES, Precision, as_precision
 from punchcard.transformer.softmax import hard_product
 from punchcard.transformer.summation import are_exact, bits_for
-from tests.cases import DESIGNS, random_program, soaked
+from tests.cases import DESIGNS, soaked
+from tests.random_programs import random_program
 
 # The largest word for which every sum is exact, by design and number format.
 LARGEST = {

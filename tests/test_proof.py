@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 from punchcard.card.facts import Copies, Fact, Holds
 from punchcard.card.layout import Layout, Region, RowBlock, holding
-from punchcard.cli import main
 from punchcard.cli.display import Progress
 from punchcard.errors import ProofError
 from punchcard.machines.base import Machine
@@ -26,6 +24,7 @@ from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.precision import Precision
 from tests.cases import soaked
+from tests.command_line import assert_refused
 from tests.perturbed import mutations
 from tests.random_programs import random_image, random_program
 
@@ -206,9 +205,7 @@ def test_what_prove_refuses_before_it_begins(tmp_path: Path) -> None:
         (["--weights", str(path), str(program)], "do not give FILE, --machine or options of a machine"),
         (["--weights", str(path), "-o", str(path)], "would be written over"),
     ):
-        result = CliRunner().invoke(main, ["prove", *options])
-        assert result.exit_code == 2, options
-        assert why in result.output, result.output
+        assert_refused(why, "prove", *options)
 
 
 def test_facts_are_checked_on_cards() -> None:

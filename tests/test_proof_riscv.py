@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 from punchcard.card.facts import Fact
-from punchcard.cli import main
 from punchcard.errors import ProofError
 from punchcard.machines.meaning import Stage
 from punchcard.machines.riscv import isa
@@ -26,6 +24,7 @@ from punchcard.machines.riscv.numbers import ELSE
 from punchcard.transformer.weights import NAMES, Weights
 from punchcard.words.word import constant
 from tests.cases import soaked
+from tests.command_line import invoke
 from tests.perturbed import mutations
 from tests.riscv_cases import cards_of_cases, endless
 
@@ -203,8 +202,7 @@ def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.Mo
     monkeypatch.setattr(RiscvMachine, "stages", wrong)
     monkeypatch.setattr(Proof, "run", lambda self: self.show("fetch"))
     path = tmp_path / "proof.json"
-    found = CliRunner().invoke(main, ["prove", "--machine", "riscv", "--memory", "64", "-o", str(path)])
-    assert found.exit_code == 1, found.output
+    found = invoke("prove", "--machine", "riscv", "--memory", "64", "-o", path, status=1)
     assert "violated: fetch: step: counter in scratchpad is what the step says" in found.output
     assert "on a card in the middle of a loop, before layer 3, with" in found.output
     assert "layer 3 gives\n  counter in scratchpad should be 0, and is " in found.output

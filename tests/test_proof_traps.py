@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 from punchcard.card.facts import Fact
-from punchcard.cli import main
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.numbers import ELSE
 from tests.cases import soaked
+from tests.command_line import invoke
 from tests.riscv_states import card_in_any_state, departing_changes, departures, scratchpad
 
 pytest.importorskip("z3")
@@ -150,19 +149,16 @@ def test_a_privileged_certificate_is_verified(tmp_path: Path, monkeypatch: pytes
     certificate, weights = str(tmp_path / "proof.json"), str(tmp_path / "machine.safetensors")
     sizes = ["--machine", "riscv", "--memory", str(MEMORY), "--privileged"]
     for arguments in ([*sizes, "-o", certificate], ["--verify", certificate]):
-        found = CliRunner().invoke(main, ["prove", *arguments])
-        assert found.exit_code == 0, found.output
+        found = invoke("prove", *arguments, status=0)
     assert "confirmed" in found.output
     assert load_certificate(certificate)["machine"]["privileged"] is True
     privileged().save(weights)
-    found = CliRunner().invoke(main, ["prove", "--verify", certificate, "--weights", weights])
-    assert found.exit_code == 0, found.output
+    found = invoke("prove", "--verify", certificate, "--weights", weights, status=0)
     other = RiscvMachine(memory=MEMORY, privileged=True)
     with torch.no_grad():
         other.model.layers[T].get_parameter("w2")[other.layout.rows("mcause")] *= -1
     other.save(weights)
-    found = CliRunner().invoke(main, ["prove", "--verify", certificate, "--weights", weights])
-    assert found.exit_code == 1
+    found = invoke("prove", "--verify", certificate, "--weights", weights, status=1)
     assert "violated: execute: ecall: step: mcause in scratchpad" in found.output
     assert "is not confirmed: weights: the file and this proof differ" in found.output
 

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import punchcard
-from punchcard.cli import main
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.python.files import assemble_arrays
+from tests.command_line import assert_refused, invoke
 
 FILE = """import sys
 sys.exit("this file was executed")
@@ -59,12 +58,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*arguments: object, input: str = "") -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
-
-
 def test_main_runs_with_input(file: Path) -> None:
-    result = invoke("run", file, *SMALL, "--engine", "lowered", input="Ada\n")
+    result = invoke("run", file, *SMALL, "--engine", "lowered", given="Ada\n")
     assert (result.stdout, result.exit_code) == ("name? hello, Ada\n6\n", 0)
 
 
@@ -73,7 +68,7 @@ def test_main_runs_with_input(file: Path) -> None:
 def test_what_main_returns_is_printed(tmp_path: Path, body: str, printed: str) -> None:
     path = tmp_path / "prog.py"
     path.write_text(f"def main():\n    {body}\n")
-    assert CliRunner().invoke(main, ["run", str(path), *SMALL]).stdout == printed
+    assert invoke("run", path, *SMALL).stdout == printed
 
 
 def test_a_call_prints_its_result(file: Path) -> None:
@@ -90,8 +85,7 @@ def test_a_function_of_arrays_runs_on_the_other_machine(file: Path) -> None:
 
 
 def test_an_error_of_the_program_is_told_at_the_end(file: Path) -> None:
-    result = invoke("run", file, *SMALL, input="")
-    assert result.exit_code == 1
+    result = invoke("run", file, *SMALL, status=1)
     assert "EOFError: the input has ended" in result.stdout
     assert "stopped after" in result.stderr
     checked = invoke("run", file, "--call", "double", "20000", "--check-overflow", *SMALL)
@@ -115,10 +109,7 @@ def test_a_program_is_written_and_runs_again(file: Path, tmp_path: Path) -> None
     (("--tape", "3"), "--tape is not for .py programs"),
 ])
 def test_what_is_wrong_is_one_line(file: Path, arguments: tuple[str, ...], said: str) -> None:
-    result = invoke("run", file, *arguments, *SMALL)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(said, "run", file, *arguments, *SMALL)
 
 
 def test_the_usual_words_have_32_bits(file: Path) -> None:
@@ -180,8 +171,7 @@ def stops():
 def test_a_main_of_arrays_is_one_by_what_it_calls(tmp_path: Path) -> None:
     path = tmp_path / "prog.py"
     path.write_text("import numpy as np\ndef main():\n    return np.array([1.5, 2.0]) + np.array([0.25, 1.0])\n")
-    ran = invoke("run", path)
-    assert ran.exit_code == 0, ran.stderr
+    ran = invoke("run", path, status=0)
     assert "1.75" in ran.stdout
 
 
@@ -191,8 +181,7 @@ def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     path.write_text(ARRAYS)
     program = punchcard.load(path, call="inverse")
     assert program.functions
-    result = invoke("run", path, "--call", "stops")
-    assert result.exit_code == 2
+    result = invoke("run", path, "--call", "stops", status=2)
     assert "abort" in result.output
 
 
@@ -267,8 +256,7 @@ def test_names_for_the_items_of_a_constant_stand_at_the_top(tmp_path: Path) -> N
 
 def test_an_error_of_a_program_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("def pick(i: int) -> int:\n    items = [1, 2, 3]\n    return items[i]\n")
-    result = invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7")
-    assert result.exit_code == 1
+    result = invoke("run", tmp_path / "wrong.py", *SMALL, "--call", "pick", "7", status=1)
     assert "wrong.py:3: IndexError: index out of range" in result.stdout
     assert ": wrong.py:3: IndexError: index out of range" in result.stderr
     assert "operand" not in result.stderr
@@ -277,15 +265,13 @@ def test_an_error_of_a_program_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_what_a_function_of_arrays_returns_is_compared_with_numpy(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
-    assert result.exit_code == 0
+    result = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense", status=0)
     assert "difference from NumPy 0.0e+00, relative to the range 16" in result.stdout
     facts = json.loads(invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--engine", "dense", "--json").stdout)
     assert facts["result"] == [[2.0, 4.0], [6.0, 8.0]]
     assert facts["numpy_difference"] == 0.0
     monkeypatch.setattr("punchcard.machines.fleq.isa.Returned.difference", lambda self, memory: 1.0)
-    wrong = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense")
-    assert wrong.exit_code == 1
+    wrong = invoke("run", file, "--call", "scaled", "1 2 ; 3 4", "--check", "--engine", "dense", status=1)
     assert "the result is 6.2e-02 of the range away from NumPy's" in wrong.stdout
 
 

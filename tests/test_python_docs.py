@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 from tests.cases import ROOT
-from tests.test_docs import page, snippets
+from tests.pages import page, snippets
 
 
 def test_snippets_run(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.oracle import RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, soaked
 from tests.command_line import assert_refused, invoke
 from tests.riscv_runs import COMPILERS, interpret
 
@@ -73,7 +73,7 @@ def test_the_block_on_the_stack() -> None:
     assert called.registers(64)[2] % 16 == 0
 
 
-@pytest.mark.parametrize("design", ["three-layer", pytest.param("two-layer", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("design", ["three-layer", soaked("two-layer")])
 def test_a_program_on_the_transformer_sees_its_arguments(design: str) -> None:
     called = program().with_arguments(["one", "", "two"])
     report = punchcard.run(called, machine(design), engine="scratchpad", check="lockstep")
@@ -92,8 +92,7 @@ def test_arguments_on_the_command_line(tmp_path: Path) -> None:
     ran = invoke("run", *sizes, "--check", "--trace", "--", file, "one")
     assert (ran.stdout, ran.exit_code) == ("one", 0)
     assert "[next]" in ran.stderr
-    ran = invoke("run", file, *sizes, "--max-steps", "25", "--checkpoint", saved, "--", "one", "two")
-    assert ran.exit_code == 1
+    ran = invoke("run", file, *sizes, "--max-steps", "25", "--checkpoint", saved, "--", "one", "two", status=1)
     assert_refused("--argument cannot be used with --resume", "run", "--resume", saved, "--argument", "x")
     assert_refused("FILE cannot be used with --resume", "run", "--resume", saved, "--", "x")
     ran = invoke("run", "--resume", saved, "--max-steps", "1000", "--json")
@@ -131,7 +130,7 @@ def test_a_compiled_program_has_a_name_and_takes_arguments() -> None:
 
 
 @pytest.mark.parametrize("cc", COMPILERS)
-@pytest.mark.parametrize("libc", ["own", pytest.param(None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("libc", ["own", soaked(None)])
 def test_the_heap_leaves_the_arguments_alone(cc: str, libc: str | None) -> None:
     text = """#include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +172,7 @@ def test_faults_that_have_a_cause(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("cc", COMPILERS)
-@pytest.mark.parametrize("libc", ["own", pytest.param(None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("libc", ["own", soaked(None)])
 def test_a_null_pointer_and_a_full_stack_in_c(cc: str, libc: str | None) -> None:
     """The stack is found at the very store that does not fit: variables, heap and code are as they were."""
     text = """#include <stdlib.h>

@@ -6,19 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import punchcard
 from punchcard.budget import HELD
 from punchcard.card.layout import Pattern
 from punchcard.card.packed import held_bytes, packed_bytes
-from punchcard.cli import main
 from punchcard.errors import SizeError
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.languages import elf
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
 from punchcard.machines.riscv.program import RiscvProgram
+from tests.command_line import invoke
 from tests.riscv_bare_cases import BARE_TESTS, bare, case
 from tests.riscv_privileged_runs import USUAL, machine_of
 
@@ -67,7 +66,7 @@ def test_by_command(tmp_path: Path) -> None:
     words = ["boot", str(path), "--memory", "16K", "--max-steps", "5000"]
     for program, status in ((BARE_TESTS["illegal words"], 0), (FAILS, 3)):
         path.write_bytes(elf.write(program))
-        found = CliRunner().invoke(main, words, prog_name="punchcard")
+        found = invoke(*words)
         assert found.exit_code == status, found.output
 
 

@@ -9,15 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from punchcard.api import load
-from punchcard.cli import main
 from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
 from punchcard.machines.riscv.languages import c, elf, toolchain
 from punchcard.machines.riscv.languages.compiler_errors import error_of
 from tests.cases import EXAMPLES
-from tests.command_line import assert_refused
+from tests.command_line import assert_refused, invoke
 from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
 
 GIVEN = b"one\ntwo words and much more\n\nend"
@@ -301,10 +299,7 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             c.assemble(SMALL, cc=cc)
     path, output = tmp_path / "small.c", tmp_path / "small.elf"
     path.write_text(SMALL)
-    ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output)])
-    assert ran.exit_code == 2
-    assert ran.stderr.startswith("punchcard: there is no C compiler for RISC-V: install one (")
-    assert ran.stderr.count("\n") == 1
+    assert_refused("punchcard: there is no C compiler for RISC-V: install one (", "asm", path, "-o", output)
     assert not output.exists()
 
 
@@ -335,30 +330,25 @@ def test_the_command_writes_what_the_extension_says(tmp_path: Path) -> None:
     path.write_text(SMALL)
     for extension in ("elf", "hex", "bin", "s"):
         output = tmp_path / f"small.{extension}"
-        ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output), "--cflags", "-Os", "--cc", "gcc"])
+        ran = invoke("asm", path, "-o", output, "--cflags", "-Os", "--cc", "gcc")
         assert (ran.exit_code, ran.output) == (0, "")
         assert interpret(load(output)).status == 5
     path.write_text("int main(void) { return }")
     before = output.read_bytes()
-    ran = CliRunner().invoke(main, ["asm", str(path), "-o", str(output)])
-    assert ran.exit_code == 2
-    assert ran.stderr == f"punchcard: {path}: line 1, column 25: expected expression before '}}' token\n"
+    assert_refused(f"punchcard: {path}: line 1, column 25: expected expression before '}}' token", "asm", path, "-o", output)
     assert output.read_bytes() == before
 
 
 def test_options_belong_to_c() -> None:
-    path = EXAMPLES / "riscv" / "fibonacci.s"
-    ran = CliRunner().invoke(main, ["asm", str(path), "--cflags", "-O0"])
-    assert (ran.exit_code, ran.stderr) == (2, "punchcard: --cflags is not for .s programs\n")
+    assert_refused("--cflags is not for .s programs", "asm", EXAMPLES / "riscv" / "fibonacci.s", "--cflags", "-O0")
 
 
 def test_an_address_may_be_hexadecimal() -> None:
     path = EXAMPLES / "riscv" / "fibonacci.s"
     limits = ["--base", "0x80000000", "--memory", "0x40", "--max-steps", "0"]
-    sizes = json.loads(CliRunner().invoke(main, ["run", str(path), *limits, "--json"]).stdout)["sizes"]
+    sizes = json.loads(invoke("run", path, *limits, "--json").stdout)["sizes"]
     assert (sizes["base"], sizes["memory"]) == (0x80000000, 64)
-    ran = CliRunner().invoke(main, ["run", str(path), "--base", "0xno"])
-    assert (ran.exit_code, ran.stderr) == (2, "punchcard: Invalid value for '--base': '0xno' is not a valid integer.\n")
+    assert_refused("Invalid value for '--base': '0xno' is not a valid integer.", "run", path, "--base", "0xno")
 
 
 @pytest.mark.parametrize("cc", COMPILERS)

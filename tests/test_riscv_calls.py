@@ -7,38 +7,21 @@ import pytest
 from punchcard.machines.riscv.calls import A0, A1, A2, A7, CALLS, STACK_ROOM, Calls
 from punchcard.machines.riscv.program import STACK_POINTER
 from punchcard.machines.streams import reader
+from tests.guests import ByteGuest
 
 BASE, SIZE, HEAP = 0x1000, 0x4000, 0x2000
 ENOSYS, EBADF, EFAULT, EINVAL, ESRCH, ESPIPE, ENOTTY = -38, -9, -14, -22, -3, -29, -25
 
 
-class Bytes:
-    """A guest."""
-
-    def __init__(self) -> None:
-        self.registers = [0] * 32
-        self.memory = bytearray(SIZE)
-        self.registers[STACK_POINTER] = BASE + SIZE
-
-    def register(self, index: int) -> int:
-        return self.registers[index]
-
-    def set_register(self, index: int, value: int) -> None:
-        assert 0 <= value < 1 << 32
-        self.registers[index] = value
-
-    def load(self, address: int, size: int) -> bytes:
-        return bytes(self.memory[address - BASE : address - BASE + size])
-
-    def store(self, address: int, data: bytes) -> None:
-        self.memory[address - BASE : address - BASE + len(data)] = data
+def guest() -> ByteGuest:
+    return ByteGuest(bytearray(SIZE), BASE, {STACK_POINTER: BASE + SIZE})
 
 
 class Host:
     """Calls on a guest; `call` gives the result as a signed number."""
 
     def __init__(self, given: bytes = b"") -> None:
-        self.guest, self.written, self.errors = Bytes(), bytearray(), bytearray()
+        self.guest, self.written, self.errors = guest(), bytearray(), bytearray()
         self.calls = Calls(reader(given), self.written.append, memory=range(BASE, BASE + SIZE), brk_start=HEAP,
                            complain=self.errors.extend)
 
@@ -46,16 +29,18 @@ class Host:
         number = next(number for number, call in CALLS.items() if call.name == name)
         return self.numbered(number, *arguments)
 
-    def numbered(self, number: int, *arguments: int) -> int:
+    def put(self, number: int, *arguments: int) -> None:
         for register, value in zip((A0, A1, A2, A7), (*arguments, *[0] * (3 - len(arguments)), number), strict=True):
             self.guest.registers[register] = value & 0xFFFFFFFF
+
+    def numbered(self, number: int, *arguments: int) -> int:
+        self.put(number, *arguments)
         assert self.calls.serve(self.guest)
         result = self.guest.registers[A0]
         return result - (1 << 32) if result >> 31 else result
 
     def end(self, number: int, *arguments: int) -> int | None:
-        for register, value in zip((A0, A1, A2, A7), (*arguments, *[0] * (3 - len(arguments)), number), strict=True):
-            self.guest.registers[register] = value & 0xFFFFFFFF
+        self.put(number, *arguments)
         before = list(self.guest.registers), bytes(self.guest.memory)
         assert self.calls.ending(self.guest) is not None
         assert not self.calls.ended, "it is asked, not served"
@@ -102,11 +87,11 @@ def test_a_read_that_cannot_be_stored_takes_nothing() -> None:
 def test_after_its_end_nobody_is_asked_for_input() -> None:
     given = iter([65, -1, 66])
     calls = Calls(lambda: next(given), lambda byte: None, memory=range(BASE, BASE + SIZE), brk_start=HEAP)
-    guest = Bytes()
+    reads = guest()
     for expected in (1, 0, 0):
-        guest.registers[A0], guest.registers[A1], guest.registers[A2], guest.registers[A7] = 0, 0x1100, 9, 63
-        assert calls.serve(guest)
-        assert guest.registers[A0] == expected
+        reads.registers[A0], reads.registers[A1], reads.registers[A2], reads.registers[A7] = 0, 0x1100, 9, 63
+        assert calls.serve(reads)
+        assert reads.registers[A0] == expected
 
 
 def test_vectors() -> None:

@@ -12,6 +12,7 @@ from punchcard.machines.riscv.system.bus import Bus
 from punchcard.machines.riscv.system.devices import Syscon, Uart
 from punchcard.machines.riscv.system.platform import RAM, SYSCON, UART
 from punchcard.machines.streams import END_OF_INPUT
+from tests.guests import ByteGuest
 
 DATA, IER, IIR, LCR, MCR, LSR, MSR, SCR = range(8)
 
@@ -124,26 +125,14 @@ def test_the_switch(offset: int, value: int, power: str) -> None:
     assert switch.power == power
 
 
-class Memory:
-    """A guest: registers by number, and some bytes at the beginning of the memory."""
+class Memory(ByteGuest):
+    """Some bytes at the beginning of the memory; a bus changes no register."""
 
-    def __init__(self, **registers: int) -> None:
-        self.registers = [0] * 32
-        for name, value in registers.items():
-            self.registers[{"a0": 10, "a1": 11}[name]] = value
-        self.bytes = bytearray(range(16))
-
-    def register(self, index: int) -> int:
-        return self.registers[index]
+    def __init__(self, a0: int = 0, a1: int = 0) -> None:
+        super().__init__(bytearray(range(16)), RAM, {10: a0, 11: a1})
 
     def set_register(self, index: int, value: int) -> None:
-        raise AssertionError("a bus changes no register")
-
-    def load(self, address: int, size: int) -> bytes:
-        return bytes(self.bytes[address - RAM :][:size])
-
-    def store(self, address: int, data: bytes) -> None:
-        self.bytes[address - RAM : address - RAM + len(data)] = data
+        raise AssertionError
 
 
 def word_of(text: str) -> int:
@@ -195,14 +184,14 @@ def test_misaligned_loads(text: str, found: int | None) -> None:
 def test_misaligned_stores() -> None:
     guest = Memory(a0=RAM, a1=0xAABBCCDD)
     assert bus(Wire()).serve(word_of("sw a1, 3(a0)"), guest) == 0
-    assert bytes(guest.bytes[:8]) == bytes.fromhex("000102ddccbbaa07")
+    assert bytes(guest.memory[:8]) == bytes.fromhex("000102ddccbbaa07")
     assert bus(Wire()).serve(word_of("sh a1, 9(a0)"), guest) == 0
-    assert bytes(guest.bytes[8:12]) == bytes.fromhex("08ddcc0b")
-    guest.bytes[15] = 0x80
+    assert bytes(guest.memory[8:12]) == bytes.fromhex("08ddcc0b")
+    guest.memory[15] = 0x80
     assert bus(Wire()).serve(word_of("sh a1, 15(a0)"), guest) is None
-    assert guest.bytes[15] == 0x80
+    assert guest.memory[15] == 0x80
     negative = Memory(a0=RAM)
-    negative.bytes[2] = 0x80
+    negative.memory[2] = 0x80
     assert bus(Wire()).serve(word_of("lh a1, 1(a0)"), negative) == 0xFFFF8001
 
 
@@ -211,5 +200,3 @@ def test_what_a_bus_is_not_for() -> None:
         bus(Wire()).serve(word_of("add a0, a0, a1"), Memory())
     with pytest.raises(PunchcardError, match="misaligned='ignore': it must be 'complete' or 'trap'"):
         bus(Wire(), "ignore")
-
-

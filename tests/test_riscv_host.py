@@ -11,13 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from torch import Tensor
 
 import punchcard
 from punchcard import api
 from punchcard.card.layout import Card
-from punchcard.cli import main
 from punchcard.engines.controls import Skip
 from punchcard.errors import PunchcardError
 from punchcard.machines import checkpoint
@@ -29,6 +27,7 @@ from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, writer
 from tests.cases import EXAMPLES, touched
+from tests.command_line import invoke as command
 
 MEMORY = 48
 ECHO = """
@@ -292,7 +291,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     monkeypatch.setattr(RiscvMachine, "for_program", lambda given, **options: machine())
 
     def call(*arguments: str | Path, input: bytes = b"") -> tuple[int, str, str]:
-        found = CliRunner().invoke(main, ["run", *map(str, arguments), "--engine", "scratchpad"], input=input)
+        found = command("run", *arguments, "--engine", "scratchpad", given=input)
         return found.exit_code, found.stdout, found.stderr
 
     return call
@@ -329,7 +328,7 @@ def test_a_run_that_does_not_halt_has_no_status_of_its_own(invoke: Invoke, tmp_p
 def test_the_streams_of_other_machines_have_no_status() -> None:
     path = EXAMPLES / "von_neumann" / "hello.asq"
     limits = ["--memory", "128", "--engine", "dense", "--max-steps", "9"]
-    found = CliRunner().invoke(main, ["run", str(path), *limits, "--json"])
+    found = command("run", path, *limits, "--json")
     assert json.loads(found.stdout)["status"] is None
     assert found.exit_code == 1, "it has not halted"
 

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 import punchcard
-from tests.cases import ROOT
+from tests.cases import ROOT, soaked
 
 FOLDER = ROOT / "examples" / "riscv" / "kernel"
 KERNEL, SESSION = FOLDER / "kernel.elf", (FOLDER / "session.txt").read_bytes()
@@ -18,7 +18,7 @@ MEMORY = "16K"
 pytestmark = pytest.mark.usefixtures("shared_code")
 
 
-@pytest.mark.parametrize("check", [None, pytest.param("end", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("check", [None, soaked("end")])
 def test_a_session(check: Literal["end"] | None) -> None:
     """Every command once: the console shows what each is for. Compared, the card is the interpreter's at the end."""
     report = punchcard.boot(KERNEL, memory=MEMORY, input=SESSION, check=check)

@@ -13,6 +13,7 @@ from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, MASK, encode
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter, functions_of
+from tests.cases import soaked
 from tests.riscv_cases import CORNERS, RESULTS, TAKEN, program_of, random_registers, random_words
 from tests.riscv_reference import OPERATIONS, Reference
 
@@ -243,17 +244,10 @@ def test_the_table_is_the_manual(name: str) -> None:
 
 
 @pytest.mark.parametrize("make", EACH[1:])
-def test_random_programs_on_all_interpreters(make: Make) -> None:
-    made = [compared(make, seed, 32 + seed % 64, 600, base=(0, 0x80000000, 0x1000)[seed % 3])
-            for seed in range(90)]
+@pytest.mark.parametrize(("seeds", "sizes", "steps"), [(range(90), 64, 600), soaked(range(1000, 6000), 200, 5000)])
+def test_random_programs_on_all_interpreters(make: Make, seeds: range, sizes: int, steps: int) -> None:
+    made = [compared(make, seed, 32 + seed % sizes, steps, base=(0, 0x80000000, 0x1000)[seed % 3]) for seed in seeds]
     assert sum(made) > 10_000
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("make", EACH[1:])
-def test_many_random_programs_on_all_interpreters(make: Make) -> None:
-    for seed in range(1000, 6000):
-        compared(make, seed, 32 + seed % 200, 5000, base=(0, 0x80000000, 0x1000)[seed % 3])
 
 
 @pytest.mark.parametrize("make", EACH[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.oracle import LaggingInterpreter, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram
-from tests.riscv_cases import endless, program_of, random_registers, random_words
-from tests.test_riscv_machine import follow, lowered_to
+from tests.riscv_cases import program_of, random_registers, random_words
+from tests.test_riscv_machine import follow
 
 
 @dataclass
@@ -226,11 +225,6 @@ def test_sizes(machine: RiscvMachine) -> None:
     assert (facts["layers"], facts["heads"], facts["dtype"]) == (2, [2, 2], "float64")
     with pytest.raises(SizeError, match="design 'two-layer' with multiply=True"):
         RiscvTwoLayer().layout(RiscvSizes(64, multiply=True))
-
-
-@pytest.mark.soak
-def test_a_million_loops_lowered() -> None:
-    lowered_to(RiscvMachine(memory=512, design="two-layer"), endless(random.Random(11), 512, 200), 1_000_000)
 
 
 def test_compiled_code_keeps_step(machine: RiscvMachine) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import punchcard
 from punchcard.errors import ProgramError
@@ -39,8 +39,8 @@ def example(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def command(*args: object) -> Result:
-    return CliRunner().invoke(punchcard.command_line(example("turing").TuringMachine), list(map(str, args)))
+def command(*args: object, status: int | None = None) -> Result:
+    return invoke(*args, status=status, of=punchcard.command_line(example("turing").TuringMachine))
 
 
 @cache
@@ -72,8 +72,7 @@ def test_random_machines(form: str) -> None:
 @every_form
 def test_a_palindrome_by_generate(form: str, tmp_path: Path) -> None:
     place = tmp_path / form
-    ran = command("export", FOLDER / "palindrome.tm", "--to", form, "--positions", "400", "-o", place)
-    assert ran.exit_code == 0, ran.output
+    command("export", FOLDER / "palindrome.tm", "--to", form, "--positions", "400", "-o", place, status=0)
     told = json.loads(command("run", place, "--on", "stock", "--json").stdout)
     assert (told["agrees"], told["halted"], told["steps"], told["program_counter"]) == (True, True, 36, 4)
     prompt = (place / "prompt.txt").read_text()
@@ -86,8 +85,7 @@ def test_a_palindrome_by_generate(form: str, tmp_path: Path) -> None:
     with torch.no_grad():                                                  # the others in one pass
         best = write.model(given).logits[0].argmax(-1)
     assert best[-len(told["trace"].split()) - 1 : -1].tolist() == given[0, -len(told["trace"].split()):].tolist()
-    proven = command("prove", place, "--on", "stock")
-    assert proven.exit_code == 0, proven.output
+    proven = command("prove", place, "--on", "stock", status=0)
     assert "layer 3, head 1  attends to the latest column with the 8 bits that it asks for" in proven.stdout
     assert "unknown machine 'turing'" in invoke("run", place, "--on", "stock").stderr
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from punchcard.viewer.html import write_html
 from punchcard.viewer.server import ViewServer
-from tests.browsing import Watched, browser, served, settled
+from tests.browsing import Watched, served, settled
 from tests.cases import soaked
 from tests.opened import opened
 
@@ -30,12 +29,6 @@ OVERLAPS = """() => {
 }"""
 PLACES = """() => [...document.querySelectorAll(".label")].map(({ textContent, style }) =>
   [textContent, style.top, style.height])"""
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with browser() as found:
-        yield Watched(found)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +88,48 @@ def test_a_loop_is_told(watched: Watched, multiply: Path) -> None:
     page.keyboard.press("3")
     settled(page)
     assert page.evaluate(TEXTS) == []
+    assert not watched.problems
+
+
+def test_every_head_has_its_colour_and_its_value(watched: Watched, tmp_path: Path) -> None:
+    """Also where a sentence lists heads, and where their arrows are close; a word is read as the sentence reads it."""
+    session = opened("von_neumann/sort.asq", memory=1024, input=b"3 1\n").session
+    write_html(tmp_path / "page.html", session, last=3)
+    page = watched.open((tmp_path / "page.html").as_uri())
+    for _ in range(7):
+        page.keyboard.press("n")
+    settled(page)
+    assert page.locator(".sentence").inner_text().startswith("Head 1 stores −16 in $z; heads 1, 2 and 3 fetch")
+    named = [(one.inner_text(), one.get_attribute("class")) for one in page.locator(".sentence .head-name").all()]
+    assert named == [("Head 1", "head-name h0"), ("heads 1", "head-name h0"), ("2", "head-name h1"), ("3", "head-name h2")]
+    carried = page.locator(".arrows .value:not(.travelling)").all_text_contents()
+    assert len(carried) == page.locator(".arc").count() == 4
+    assert "−16" in carried
+    assert page.evaluate(OVERLAPS) == 0
+
+
+def test_no_scroll_bar_where_all_columns_fit(watched: Watched, multiply: Path) -> None:
+    page = watched.open(multiply.as_uri())
+    try:
+        for width in (1280, 1024, 820, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(50)
+            for part in (".grid", ".panel"):
+                assert page.evaluate("(part) => { const { scrollWidth, clientWidth } = document.querySelector(part);"
+                                     " return scrollWidth - clientWidth; }", part) <= 0, (width, part)
+        page.keyboard.press("?")
+        assert page.evaluate("() => { const { scrollWidth, clientWidth } = document.querySelector('dialog');"
+                             " return scrollWidth - clientWidth; }") <= 0
+        page.keyboard.press("Escape")
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("7", "7"), ("9" * 15, "112"), ("-3", "0"), ("1e9", "0"), ("9" * 20, "0")])
+def test_a_moment_in_the_address(watched: Watched, multiply: Path, asked: str, shown: str) -> None:
+    """Whatever it asks for, the page shows a card at once."""
+    page = watched.open(f"{multiply.as_uri()}#moment={asked}")
+    assert page.locator("#punchcard-view").get_attribute("data-moment") == shown
     assert not watched.problems
 
 
@@ -195,6 +230,8 @@ def test_a_disassembly(watched: Watched, tmp_path: Path) -> None:
     page.get_by_role("button", name="details").click()
     page.get_by_role("tab", name="Disassembly").click()
     assert "_start:" in page.locator(".code .symbol").all_inner_texts()
+    names = page.evaluate("async () => (await document.getElementById('punchcard-view').view).about.column_names")
+    assert names["1"] == "_start"
     assert page.locator(".code tr[aria-current]").inner_text().split(None, 2) == [
         "0x0000", "00000413", "addi s0, zero, 0\t8: li s0, 0 # this number"]
     assert "0x0000" in page.locator(".told").inner_text()

@@ -12,9 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from punchcard import cli
 from punchcard.errors import ProgramError, SourceError, did_you_mean, shortened
 from punchcard.machines.fleq.text.assembler import assemble as assemble_fleq
 from punchcard.machines.registry import built_in
@@ -23,6 +21,7 @@ from punchcard.machines.von_neumann.isa import DIALECTS, MAX_MEMORY, Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
 from tests.cases import soaked
+from tests.command_line import assert_refused, invoke
 
 LONG = 10_000_000
 SECONDS = 5.0  # of this process, and far more than any of these takes
@@ -153,9 +152,7 @@ def test_what_macros_make_is_limited(monkeypatch: pytest.MonkeyPatch, limit: str
 def test_a_tape_that_no_image_holds(tmp_path: Path) -> None:
     path = tmp_path / "x.bf"
     path.write_text("+.")
-    result = CliRunner().invoke(cli.main, ["asm", str(path), "--tape", "1000000000"])
-    assert result.exit_code == 2
-    assert "1000000000 is not in the range 1<=x<=262144" in result.stderr
+    assert_refused("1000000000 is not in the range 1<=x<=262144", "asm", path, "--tape", 10**9)
     with pytest.raises(ProgramError, match=r"tape=1000000000: a tape has at least one cell, and an image at most 262,144"):
         brainfuck.assemble("+.", tape=10**9)
     with pytest.raises(SourceError, match=r"line 1, column 2: the program has more than 262,144 cells, 262,140 of"):
@@ -222,8 +219,7 @@ def test_no_size_is_suggested_that_no_machine_has(monkeypatch: pytest.MonkeyPatc
 def test_options_of_brainfuck_on_run(tmp_path: Path) -> None:
     path = tmp_path / "x.bf"
     path.write_text(",.")
-    given = ["--cells", "word", "--eof", "-1", "--tape", "5", "--memory", "256"]
-    result = CliRunner().invoke(cli.main, ["run", str(path), *given], input=b"")
+    result = invoke("run", path, "--cells", "word", "--eof", "-1", "--tape", "5", "--memory", "256")
     assert (result.exit_code, result.stdout_bytes) == (0, b"\xff")
 
 

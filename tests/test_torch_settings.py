@@ -6,7 +6,7 @@ import copy
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -71,30 +71,20 @@ def narrow_products() -> Iterator[None]:
 
 
 @contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
+def default(put: Callable[[Any], object], value: object, before: object) -> Iterator[None]:
+    put(value)
     try:
         yield
     finally:
-        torch.set_default_dtype(before)
-
-
-@contextmanager
-def default_device(device: str) -> Iterator[None]:
-    torch.set_default_device(device)
-    try:
-        yield
-    finally:
-        torch.set_default_device(None)
+        put(before)
 
 
 SETTINGS: dict[str, Callable[[], Any]] = {
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "narrow products": narrow_products,
     "flushed": flushed,
-    "half by default": lambda: default_dtype(torch.float16),
-    "meta by default": lambda: default_device("meta"),
+    "half by default": lambda: default(torch.set_default_dtype, torch.float16, torch.get_default_dtype()),
+    "meta by default": lambda: default(torch.set_default_device, "meta", None),
 }
 
 
@@ -175,21 +165,15 @@ def float32_layer(checkpoint: bool = True) -> ProgramLayer:
     return machine.as_layer(TINY, ["x", "y"], ["x"], engine="scratchpad", checkpoint=checkpoint)
 
 
-def gradients(layer: ProgramLayer, setting: Callable[[], Any] | None = None) -> tuple[Tensor, ...]:
-    """Value, gradient, second derivative and forward derivative."""
+def gradients(layer: ProgramLayer, setting: Callable[[], Any] = nullcontext) -> tuple[Tensor, ...]:
+    """The value with a gradient, and without; the gradient, and the forward derivative."""
     x, y = (torch.tensor(value, dtype=torch.float32, device="cpu") for value in (0.5, 0.25))
     x.requires_grad_()
-    if setting is None:
-        return _gradients(layer, x, y)
     with setting():
-        return _gradients(layer, x, y)
-
-
-def _gradients(layer: ProgramLayer, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-    value = layer(x, y)
-    (first,) = torch.autograd.grad(value, x, create_graph=True)
-    pushed = torch.func.jvp(layer, (x.detach(), y), (torch.ones_like(x), torch.ones_like(y)))[1]
-    return value.detach(), layer(x.detach(), y), first.detach(), pushed
+        value = layer(x, y)
+        (first,) = torch.autograd.grad(value, x, create_graph=True)
+        pushed = torch.func.jvp(layer, (x.detach(), y), (torch.ones_like(x), torch.ones_like(y)))[1]
+        return value.detach(), layer(x.detach(), y), first.detach(), pushed
 
 
 @cache

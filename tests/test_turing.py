@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 import json
 import os
 import random
 import re
-import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
 from torch import Tensor
 
 import punchcard
@@ -28,12 +24,14 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceErro
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
-from tests.cases import ROOT
+from tests.cases import ROOT, soaked, turing_example
+from tests.command_line import assert_refused, invoke
+from tests.pages import page, snippets
 from tests.random_programs import random_turing_text
 from tests.test_storage import loaded_again
 
 FOLDER = ROOT / "examples" / "turing"
-PAGE = (ROOT / "docs" / "your-own-machine.md").read_text()
+PAGE = page("your-own-machine.md")
 ENGINES = ("dense", "scratchpad", "lowered", "auto")
 ENDS = {  # state, steps, tape
     "increment": ("done", 8, "_1[1]00_"),
@@ -50,17 +48,7 @@ back > -> > R add
 """
 
 
-def _module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("turing", FOLDER / "turing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["turing"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-turing: Any = _module()
+turing = turing_example()
 TuringMachine = turing.TuringMachine
 KINDS = punchcard.kinds().including(TuringMachine)
 
@@ -79,8 +67,7 @@ def _machine_for(name: str) -> Any:
     return TuringMachine.for_program(_example(name))
 
 
-def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(punchcard.command_line(TuringMachine), list(arguments))
+_invoke = partial(invoke, of=punchcard.command_line(TuringMachine))
 
 
 def _run(*arguments: str) -> dict[str, Any]:
@@ -94,7 +81,7 @@ def _run(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("pairs", "after"), [
-    (("A _", "A 1", "B _"), "AB"), pytest.param(("A _", "A 1", "B _", "B 1"), "ABH", marks=pytest.mark.soak)])
+    (("A _", "A 1", "B _"), "AB"), soaked(("A _", "A 1", "B _", "B 1"), "ABH")])
 def test_every_machine_of_two_states_and_two_symbols(pairs: tuple[str, ...], after: str) -> None:
     """All tables of moves to the left and right, on a tape so short that many fall off; here B halts at a 1.
 
@@ -286,8 +273,7 @@ def test_an_installed_package_brings_its_machine(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("punchcard.machines.registry.entry_points", entry_points)
     monkeypatch.syspath_prepend(str(tmp_path))  # packages are looked for once on a path
-    result = CliRunner().invoke(punchcard.command_line(), ["run", str(FOLDER / "increment.tm"), "--engine", "dense"])
-    assert result.exit_code == 0
+    result = invoke("run", FOLDER / "increment.tm", "--engine", "dense", of=punchcard.command_line(), status=0)
     assert "_1[1]00_" in result.stdout
 
 
@@ -334,8 +320,7 @@ def test_stopped_anywhere_a_run_ends_with_the_same_card(engine: str, tmp_path: P
 
 
 def test_the_trace_shows_every_configuration() -> None:
-    result = _invoke("run", str(FOLDER / "increment.tm"), "--trace", "--check")
-    assert result.exit_code == 0
+    result = _invoke("run", str(FOLDER / "increment.tm"), "--trace", "--check", status=0)
     assert re.findall(r"^loop +(\d+)  (.*)$", result.stderr, re.MULTILINE) == [(str(i), line) for i, line in enumerate([
         "state right, tape _1[0]11_, head 2", "state right, tape _10[1]1_, head 3", "state right, tape _101[1]_, head 4",
         "state right, tape _1011[_], head 5", "state carry, tape _101[1]_, head 4", "state carry, tape _10[1]0_, head 3",
@@ -349,8 +334,7 @@ def test_the_trace_shows_every_configuration() -> None:
 def test_a_head_that_leaves_the_tape_halts_and_says_so(move: str, side: str, end: str, engine: str, tmp_path: Path) -> None:
     source = tmp_path / "off.tm"
     source.write_text(f"tape __[_]__\ngo _ -> 1 {move} go\n")
-    result = _invoke("run", str(source), "--engine", engine, "--trace")
-    assert result.exit_code == 0
+    result = _invoke("run", str(source), "--engine", engine, "--trace", status=0)
     assert f"head   has left the tape on the {side}\n" in result.stdout
     assert f"loop     3  state go, tape {end}, head has left the tape on the {side}\n" in result.stderr
     facts = _run(str(source), "--engine", engine)
@@ -360,8 +344,7 @@ def test_a_head_that_leaves_the_tape_halts_and_says_so(move: str, side: str, end
 
 
 def test_the_limit_is_told_without_an_instruction_number() -> None:
-    result = _invoke("run", str(FOLDER / "increment.tm"), "--max-steps", "3")
-    assert result.exit_code == 1
+    result = _invoke("run", str(FOLDER / "increment.tm"), "--max-steps", "3", status=1)
     assert result.stderr == "punchcard: the limit of --max-steps was reached\n"
 
 
@@ -386,8 +369,7 @@ def test_bench_times_a_program() -> None:
     (("--design", "paper"), "--design paper is not for turing machines: choose one-layer"),
 ])
 def test_what_the_command_line_refuses(arguments: tuple[str, ...], message: str) -> None:
-    result = _invoke("run", str(FOLDER / "increment.tm"), *arguments)
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"punchcard: {message}\n")
+    assert_refused(message, "run", FOLDER / "increment.tm", *arguments, of=punchcard.command_line(TuringMachine))
 
 
 def test_observed_columns_have_names() -> None:
@@ -441,7 +423,7 @@ def test_facts_hold_on_every_card_of_a_run_and_a_wrong_one_is_seen() -> None:
 def test_the_page_quotes_the_file() -> None:
     """A block of Python is in the file, or it runs."""
     text, names = (FOLDER / "turing.py").read_text(), dict[str, Any]()
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    blocks = snippets(PAGE)
     quoted = [block for block in blocks if not block.startswith("import ")]
     assert len(quoted) >= 5
     for block in quoted:

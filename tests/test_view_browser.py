@@ -6,7 +6,6 @@ import base64
 import itertools
 import json
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from punchcard.viewer import page as files
 from punchcard.viewer.html import write_html
 from punchcard.viewer.session import Session
 from tests import hostile
-from tests.browsing import Watched, browser, served, settled
+from tests.browsing import Watched, served, settled
 from tests.cases import EXAMPLES, soaked
 from tests.fuzzing import samples
 from tests.opened import Opened, opened
@@ -47,12 +46,6 @@ MOMENT = """async () => (await document.getElementById("punchcard-view").view).m
 def open_case(case: str) -> Opened:
     file, options, _ = CASES[case]
     return opened(file, input=INPUT, **options)
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with browser() as found:
-        yield Watched(found)
 
 
 @pytest.fixture(scope="module")

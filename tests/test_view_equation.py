@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,13 @@ import numpy as np
 import pytest
 
 from punchcard.viewer.html import write_html
-from tests.browsing import Watched, browser, cards_of
-from tests.cases import DESIGNS, EXPECTED
+from tests.browsing import Watched, cards_of
+from tests.cases import DESIGNS, EXPECTED, soaked
 from tests.opened import opened
 from tests.test_view_session import dense
 
 QUICK = ("add.subleq", "multiply.subleq", "reverse.subleq", "search.subleq")
 SUBLEQ = [name for name in EXPECTED if name.endswith(".subleq")]
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with browser() as found:
-        yield Watched(found)
 
 
 def compare(watched: Watched, tmp_path: Path, name: str, *, tolerance: float = 0.0, **options: Any) -> None:
@@ -61,6 +54,6 @@ def test_other_designs_bit_for_bit(watched: Watched, tmp_path: Path, name: str, 
 
 
 @pytest.mark.parametrize("design", [
-    "compact", *(pytest.param(name, marks=pytest.mark.soak) for name in ("three-layer", "paper"))])
+    "compact", *(soaked(name) for name in ("three-layer", "paper"))])
 def test_real_numbers(watched: Watched, tmp_path: Path, design: str) -> None:
     compare(watched, tmp_path, "newton.fleq", tolerance=1e-12, design=design)

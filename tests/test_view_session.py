@@ -27,7 +27,7 @@ from punchcard.viewer.session import Session
 from punchcard.viewer.stages import entries_of
 from punchcard.viewer.timeline import MOST_MARKS
 from punchcard.viewer.turns import Turns
-from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED, soaked
 from tests.formula_texts import rows_of, value_of
 from tests.opened import built
 from tests.opened import opened as open_file
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, dict[str, Any], bytes]] = {
 }
 SLOW = ("fleq-three-layer", "riscv-two-layer", "riscv-multiply")
 every_case = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak) if name in SLOW else name for name in CASES])
+    "name", [soaked(name) if name in SLOW else name for name in CASES])
 
 
 def opened(name: str) -> Session:
@@ -187,7 +187,7 @@ def test_values_and_counter_are_the_interpreters(name: str) -> None:
         assert {n: found[n] for n in groups} == {n: str(values[n]) for n in groups}
 
 
-@pytest.mark.parametrize("name", ["riscv", pytest.param("riscv-two-layer", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("name", ["riscv", soaked("riscv-two-layer")])
 def test_registers_are_the_machines_own(name: str) -> None:
     session = opened(name)
     for loop in (1, 2, 3, 4):

@@ -84,6 +84,7 @@ SHAPES = ((4, 8, 35), (4, 16, 33), (5, 11, 27), (6, 32, 15), (6, 64, 7), (7, 50,
           (16, 37, 4))
 LOOPS = 40
 STEPS = 5_000
+SOAK_STEPS = 1_000_000
 STORES_AHEAD = 0.1
 
 
@@ -119,6 +120,22 @@ def test_random_self_modifying_images(engine: str, few: int) -> None:
     steps = sum(c.steps for c in compared)
     assert steps >= STEPS // few
     assert sum(c.stores_ahead for c in compared) >= STORES_AHEAD * steps, "stores that hit the next instruction"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_million_random_steps(engine: str) -> None:
+    """The smaller the memory, the larger its share."""
+    rng, shares = random.Random("soak"), [1 / memory**1.5 for _, memory, _ in SHAPES]
+    steps = ahead = 0
+    for (bits, memory, _), share in zip(SHAPES, shares, strict=True):
+        rest = int(SOAK_STEPS / LOOPS * share / sum(shares)) + 1
+        while rest > 0:
+            batch = min(rest, 200)
+            compared, = check_random_images(rng, [(bits, memory, batch)], LOOPS, engine)
+            steps, ahead, rest = steps + compared.steps, ahead + compared.stores_ahead, rest - batch
+    assert steps >= SOAK_STEPS
+    assert ahead >= STORES_AHEAD * SOAK_STEPS
 
 
 @pytest.mark.parametrize(("bits", "memory", "engine"), [
@@ -278,17 +295,6 @@ def test_entries_between_layers_are_bits(bits: int, memory: int) -> None:
                 card, other = layer(card), same(other)
                 assert set(card.unique().tolist()) <= {-1.0, 0.0, 1.0}
                 assert torch.equal(card.double(), other)
-
-
-def test_weights_never_depend_on_an_image() -> None:
-    machine = VonNeumannMachine(word_bits=8, memory=16)
-    before = {name: tensor.clone() for name, tensor in machine.model.state_dict().items()}
-    for case in CASES[:5]:
-        machine.run(case.image, input=case.input)
-    again = VonNeumannMachine(word_bits=8, memory=16).model.state_dict()
-    for name, tensor in machine.model.state_dict().items():
-        assert torch.equal(tensor, before[name])
-        assert torch.equal(tensor, again[name])
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from punchcard import cli
 from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke, started
 from tests.image_cases import CASES, ECHO, ImageCase
 
 SMALL = ("--memory", "16", "--bits", "8")
@@ -27,16 +24,12 @@ def image(tmp_path: Path) -> Path:
     return path
 
 
-def invoke(*args: object, given: bytes = b"") -> Result:
-    return CliRunner().invoke(cli.main, ["run", *map(str, args)], input=given)
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase, tmp_path: Path) -> None:
     path = tmp_path / "image.dec"
     path.write_text(" ".join(map(str, case.words)))
     limit = () if case.max_steps is None else ("--max-steps", case.max_steps)
-    ran = invoke(path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
+    ran = invoke("run", path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
                  "--stats", tmp_path / "stats.json", "--check", given=case.input)
     assert ran.stdout_bytes == case.output
     assert ran.exit_code == (0 if case.halted else 1)
@@ -53,18 +46,15 @@ def test_cases(case: ImageCase, tmp_path: Path) -> None:
 
 def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"abc")
-    assert invoke(image, *SMALL, "--input", tmp_path / "in", given=b"xyz").stdout_bytes == b"abc"
-    assert invoke(image, *SMALL, "--input", "-", given=b"xyz").stdout_bytes == b"xyz"
-    assert invoke(image, *SMALL, given=b"xyz").stdout_bytes == b"xyz"
+    assert invoke("run", image, *SMALL, "--input", tmp_path / "in", given=b"xyz").stdout_bytes == b"abc"
+    assert invoke("run", image, *SMALL, "--input", "-", given=b"xyz").stdout_bytes == b"xyz"
+    assert invoke("run", image, *SMALL, given=b"xyz").stdout_bytes == b"xyz"
 
 
 @pytest.mark.parametrize(("args", "message"), [
     (("--memory", "2"), "memory=2: with words of 16 bits a memory has 3 to 65536 cells"),
-    (("--bits", "99"), "word_bits=99: a word has 3 to 50 bits"),
-    (("--bits", "4", "--memory", "17"), "memory=17: with words of 4 bits a memory has 3 to 16 cells"),
     (("--memory", "9"), "word 9 (12) is beyond the memory, which has 9 cells"),
     (("--bits", "3", "--memory", "8"), "line 1, column 4: 13 does not fit a word of 3 bits"),
-    (("--dialect", "sic1", "--bits", "16"), "word_bits=16: the dialect 'sic1' has 8"),
     (("--bits", "32", "--memory", "16", "--dtype", "float32"), "needs sums of 38 significand bits, float32 has 24"),
     (("--design", "paper"), "--design paper is not for von-neumann machines: choose two-layer"),
     (("--set", "x=1"), "unknown label 'x'; the image has no names"),
@@ -74,11 +64,7 @@ def test_input_from_a_file(image: Path, tmp_path: Path) -> None:
     (("--memory", "16", "--stats", "nowhere/stats"), "cannot write 'nowhere/stats': No such file or directory"),
 ])
 def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], message: str) -> None:
-    ran = invoke(image, *args)
-    assert (ran.exit_code, ran.stdout_bytes) == (2, b"")
-    assert ran.stderr.startswith("punchcard: ")
-    assert message in ran.stderr
-    assert ran.stderr.count("\n") == 1
+    assert_refused(message, "run", image, *args)
 
 
 @pytest.mark.parametrize(("option", "message"), [
@@ -86,23 +72,14 @@ def test_bad_input_is_one_line_and_status_2(image: Path, args: tuple[str, ...], 
     (("--dialect", "adds"), "--dialect is not for .subleq programs"),
 ])
 def test_options_that_are_only_for_images(option: tuple[str, ...], message: str) -> None:
-    ran = invoke(EXAMPLES / "add.subleq", *option)
-    assert (ran.exit_code, ran.stderr) == (2, f"punchcard: {message}\n")
-
-
-def test_info_takes_images_as_other_programs(tmp_path: Path) -> None:
-    path = tmp_path / "x.bf"
-    path.write_text("+")
-    ran = CliRunner().invoke(cli.main, ["info", str(path), "--memory", "512", "--json"])
-    facts = json.loads(ran.stdout)
-    assert (ran.exit_code, facts["machine"], facts["columns"], facts["heads"]) == (0, "von-neumann", 515, [2, 3])
+    assert_refused(message, "run", EXAMPLES / "add.subleq", *option)
 
 
 def test_json_trace_and_labels(tmp_path: Path) -> None:
     """What every machine has: a report as JSON, a line for each loop, and values by name."""
     path = tmp_path / "count.asq"
     path.write_text("x y; z z (-1)\n. x:3 y:10 z:0")
-    ran = invoke(path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
+    ran = invoke("run", path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
     facts = json.loads(ran.stdout)
     assert (ran.exit_code, facts["memory"], facts["halted"], facts["steps"]) == (0, {"x": 3, "y": 4, "z": 0}, True, 2)
     assert (facts["output"], facts["fault"], facts["reason"], facts["agrees"]) == ("", None, "halted", None)
@@ -111,17 +88,11 @@ def test_json_trace_and_labels(tmp_path: Path) -> None:
     assert "z = 0 - 0 = 0, goto" in ran.stderr
 
 
-def start(path: Path, *args: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "punchcard", "run", str(path), *args]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-
-
 def test_a_conversation(tmp_path: Path) -> None:
     """Output arrives before input is given, through pipes and without an end of input."""
     path = tmp_path / "image.dec"
     path.write_text(PROMPT_AND_ECHO)
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
@@ -136,7 +107,7 @@ def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
     """While it waits for input, and while it computes."""
     path = tmp_path / "image.dec"
     path.write_text(PROMPT_AND_ECHO if waiting else "9 -1 3 8 8 3 0 0 0 62")
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
         process.send_signal(signal.SIGINT)
@@ -149,7 +120,7 @@ def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
 def test_nobody_reads_the_output(tmp_path: Path) -> None:
     path = tmp_path / "image.dec"
     path.write_text("9 -1 3 8 8 0 0 0 0 62")
-    with start(path, *SMALL) as process:
+    with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
         process.stdout.close()

@@ -17,12 +17,12 @@ from punchcard.errors import FusionError
 from punchcard.language_models.widened.claims import prove_widened
 from punchcard.language_models.widened.saving import save_widened
 from tests import fused_models
-from tests.command_line import invoke
+from tests.cases import EXAMPLES
+from tests.command_line import assert_refused, invoke
+from tests.pages import page, run_snippets
 from tests.widened_models import base, continued, logits, texts, tokenizer, widened, wrong_answers
 
 transformers = pytest.importorskip("transformers")
-
-DOCS = Path(__file__).parent.parent / "docs"
 
 NEGATIVES = (
     "x5+7=", "5*5+7=", "1.5+7=", "5-5+7=", "5 5+7=", "1+5+7=", "1 + 5+7=", "=5+7=", "(5+7=", "$5+7=", "123456789+1=",
@@ -168,8 +168,7 @@ def test_a_folder_without_code(tmp_path: Path) -> None:
     given, made = tmp_path / "base", tmp_path / "made"
     base().save_pretrained(given)
     tokenizer().save_pretrained(given)
-    result = invoke("fuse", "--stock", "--base", given, "-o", made, "--digits", "4", "--end", "\n")
-    assert result.exit_code == 0, result.output
+    invoke("fuse", "--stock", "--base", given, "-o", made, "--digits", "4", "--end", "\n", status=0)
     config = json.loads((made / "config.json").read_text())
     assert config["architectures"] == ["LlamaForCausalLM"]
     assert "auto_map" not in config
@@ -208,14 +207,13 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base().save_pretrained(tmp_path / "base")
     tokenizer().save_pretrained(tmp_path / "base")
     monkeypatch.chdir(tmp_path)
-    snippet = (DOCS / "widened.md").read_text().split("```python\n")[1].split("```")[0]
-    exec(compile(snippet, "widened.md", "exec"), {"folder": str(tmp_path / "base")})
+    run_snippets(page("widened.md"), folder=str(tmp_path / "base"))
     assert (tmp_path / "smol-adds" / "model.safetensors").exists()
 
 
 def test_the_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["widened_llama.py"])
-    runpy.run_path(str(DOCS.parent / "examples" / "widened_llama.py"), run_name="__main__")
+    runpy.run_path(str(EXAMPLES / "widened_llama.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "widened '100000000'" in shown
     assert "widened '99999999'" in shown
@@ -228,9 +226,7 @@ def test_the_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     ([], "Missing argument 'SKILL...'"),
 ])
 def test_refused_options(arguments: list[str], message: str, tmp_path: Path) -> None:
-    result = invoke("fuse", *arguments, "--base", tmp_path, "-o", tmp_path / "made")
-    assert result.exit_code == 2
-    assert message in result.output
+    assert_refused(message, "fuse", *arguments, "--base", tmp_path, "-o", tmp_path / "made")
 
 
 # What is proven
@@ -246,8 +242,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_claim(folder: Path) -> None:
     """The command shows all claims, and writes a certificate of the weights in the folder."""
-    result = invoke("prove", folder, "--on", "stock", "--json")
-    assert result.exit_code == 0, result.output
+    result = invoke("prove", folder, "--on", "stock", "--json", status=0)
     names = [claim["name"] for claim in json.loads(result.output)["claims"]]
     assert names[:5] == ["formula", "base", "norms", "columns", "heads"]
     assert names[-1] == "logits"
@@ -276,9 +271,7 @@ def test_a_folder_that_is_not_described(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "made")
     config = json.loads((tmp_path / "made" / "config.json").read_text())
     (tmp_path / "made" / "config.json").write_text(json.dumps(config | {"punchcard": {"digits": 3}}))
-    result = invoke("prove", tmp_path / "made", "--on", "stock")
-    assert result.exit_code == 2
-    assert "does not say under 'punchcard' what was widened" in result.output
+    assert_refused("does not say under 'punchcard' what was widened", "prove", tmp_path / "made", "--on", "stock")
 
 
 def test_numbers_stay_below_their_limit() -> None:

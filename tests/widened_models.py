@@ -9,22 +9,14 @@ from typing import Any
 import torch
 
 import punchcard
-from punchcard.language_models.tokens import byte_characters
+from tests.fused_models import byte_tokenizer
 
 BATCH = 500
 
 
 @cache
 def tokenizer() -> Any:
-    """A byte-level tokenizer without merges."""
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    made = Tokenizer(models.BPE(vocab={character: i for i, character in enumerate(byte_characters())}, merges=[]))
-    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    found = transformers.PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="</s>")
-    found.padding_side = "left"
-    return found
+    return byte_tokenizer((), "<s>", "</s>")
 
 
 def base(**sizes: Any) -> Any:

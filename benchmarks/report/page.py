@@ -21,7 +21,7 @@ SECTIONS: dict[str, Section] = {
 HEAD = """# The report: errors, sizes and speeds, measured
 
 Everything on this page comes from runs: `make report` measures it again and writes the page, in about {minutes} of
-CPU. A section alone is `python -m benchmarks.report NAME`, as it stands below its heading. Without measuring,
+CPU. A section alone is `python -m benchmarks.report NAME`, as is written below its heading. Without measuring,
 `python -m benchmarks.report --draw` writes the page again from the figures in `docs/report/`. Random numbers have fixed
 seeds, so errors and sizes come out the same on another machine, up to the order in which its library adds. Times do not.
 """

@@ -136,7 +136,8 @@ def turing() -> dict[str, Any]:
                 made = template(machine, program)
                 made["about"] |= {"shown": [], "counter": None, "labels": {}}
                 sizes[f"{q}/{s}/{p}"] = made
-    return {"sizes": sizes}
+    most = f"{1 << STATE_BITS[-1]} states, {(1 << SYMBOL_BITS[-1]) - 1} symbols and {(1 << SQUARE_BITS[-1]) - 2} squares"
+    return {"sizes": sizes, "most": most}
 
 
 def hello_c() -> dict[str, Any]:

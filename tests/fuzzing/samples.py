@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +16,7 @@ from punchcard.learning.programs.network import Network
 from punchcard.machines.registry import Registry
 from punchcard.machines.riscv.languages import elf, intel_hex
 from punchcard.machines.riscv.languages.assembly import assembler as riscv
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, turing_example
 
 TINY_FLEQ = """.range 8
 .data
@@ -111,27 +109,15 @@ IMAGES = (".dec", ".sq", ".slq")
 
 
 @cache
-def turing() -> Any:
-    """The machine of the example that lies outside the package."""
-    spec = importlib.util.spec_from_file_location("turing", EXAMPLES / "turing" / "turing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["turing"] = module
-    spec.loader.exec_module(module)
-    return module.TuringMachine
-
-
-@cache
 def registry() -> Registry:
     """All kinds of machines, the example's among them."""
-    return punchcard.kinds().including(turing())
+    return punchcard.kinds().including(turing_example().TuringMachine)
 
 
 @cache
 def command_line() -> click.Group:
     """The commands for them."""
-    return punchcard.command_line(turing())
+    return punchcard.command_line(turing_example().TuringMachine)
 
 
 @cache

@@ -24,7 +24,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.transformer.equation import EVERY_COLUMN
 from punchcard.transformer.weights import Weights
 from punchcard.viewer.session import Session
-from tests.fuzzing import samples
+from tests.cases import turing_example
 from tests.fuzzing.judging import Fault
 from tests.fuzzing.workers import Attempt, allow
 from tests.perturbed import CHANGES, EXTREMES, SUBJECTS, TINY, Subject, image, perturbed, subject, subleq, verdict
@@ -135,7 +135,7 @@ def _compare(given: Subject, weights: Weights, card: Tensor, found: Tensor, what
 
 
 def _turing(states: int, symbols: int, squares: int, precision: str = "float64") -> Subject:
-    machine = samples.turing()(states=states, symbols=symbols, squares=squares, precision=precision)
+    machine = turing_example().TuringMachine(states=states, symbols=symbols, squares=squares, precision=precision)
     language = machine.kind.languages[0]
     return subject(machine, lambda rng: language.assemble(random_turing_text(rng, states, symbols, squares)))
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
-from punchcard.cli.options import memory_option
-from punchcard.cli.terminal import out, print_json, remark, write_output
+from punchcard.cli.options import json_option, memory_option
+from punchcard.cli.terminal import out, print_json, write_output
 from punchcard.errors import ProgramError
 from punchcard.machines.fleq.kind import DESIGNS
 
 if TYPE_CHECKING:
     from punchcard.calculator.calculation import Calculation
 
-REMARK_EVERY = 5.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -40,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @memory_option
 @click.option("--program", "show_program", is_flag=True,
               help="Print the program as .fleq text and do not run it; with --json, do both.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def calc(
     expression: str, values: tuple[str, ...], ranges: tuple[str, ...], heads: int, terms: int, newton: int | None,
     dtype: str, design: str, show_program: bool, as_json: bool,
@@ -63,6 +60,7 @@ def calc(
     declared = {name: _ends(name, text) for name, text in intervals.items()}
 
     from punchcard.calculator.calculation import compile_calculation, program_text, run_calculation
+    from punchcard.cli.display import PATIENCE, Progress
     from punchcard.engines import Controls
 
     compiled, blocks = compile_calculation(expression, bound, ranges=declared, heads=heads, terms=terms, precision=dtype,
@@ -70,23 +68,14 @@ def calc(
     if show_program and not as_json:
         write_output(program_text(expression, compiled.program), None)
         return 0
-    result = run_calculation(expression, compiled, blocks, design=design,
-                             controls=Controls(progress=_progress(len(compiled.program.instructions) - 1)))
+    count = len(compiled.program.instructions) - 1
+    with Progress(PATIENCE) as line:
+        def made(loops: int) -> None:  # an instruction a loop, and then a loop to halt
+            line.show(f"{min(loops, count)} of {count} instructions", done=loops, total=count)
+
+        result = run_calculation(expression, compiled, blocks, design=design, controls=Controls(progress=made))
     _show(result, terms=terms, as_json=as_json, with_program=show_program)
     return 0 if result.ok else 1
-
-
-def _progress(instructions: int) -> Callable[[int], None]:
-    """Says now and then how far a long run has come: it executes an instruction a loop, and then makes a loop to halt."""
-    last = time.monotonic()
-
-    def tell(loops: int) -> None:
-        nonlocal last
-        if time.monotonic() > last + REMARK_EVERY:
-            last = time.monotonic()
-            remark(f"{min(loops, instructions)} of {instructions} instructions")
-
-    return tell
 
 
 def _assignment(text: str, rule: str) -> tuple[str, str]:

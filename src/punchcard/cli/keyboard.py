@@ -25,8 +25,9 @@ READ_AHEAD = 1 << 16
 
 
 class Keyboard(LiveInput):
-    """Bytes of an open file, which may be a terminal, a pipe or anything else, while the block lasts. None: there are none.
+    """Bytes of an open file, which may be a terminal, a pipe or anything else, while the block lasts.
 
+    descriptor the file, or None: there are no bytes
     has_keys   Ctrl-A is a key of ours: x after it calls `leave`, and so does the end of the terminal; h calls `show`
     stops      whether the run is to stop, so that nobody waits for a key any more
     has_left   whether the key to leave was pressed

@@ -118,10 +118,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 
 def machine_options(registry: Registry) -> Sequence[Added]:
     """The options that machines of all kinds are built with, and the memory that may be used."""
-    designs = dict.fromkeys(design for kind in registry for design in kind.designs)
-    usual = ", ".join(f"{kind.name} {kind.designs[0]}" for kind in registry if kind.designs)
-    about = f"The machine's design.  [default: {usual}]"
-    return [click.option("--design", type=click.Choice(list(designs)), help=about),
+    return [click.option("--design", cls=DesignOption, registry=registry),
             click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry),
             memory_option]
 
@@ -218,6 +215,23 @@ class OwnedOption(click.Option):
         self.marks = marks
 
 
+class DesignOption(click.Option):
+    """The design, of whatever machine; the help for a FILE has those of its machine."""
+
+    def __init__(self, *given: Any, registry: Iterable[Kind], **named: Any) -> None:
+        self.kinds = [kind for kind in registry if kind.designs]
+        designs = dict.fromkeys(design for kind in self.kinds for design in kind.designs)
+        several = len(self.kinds) > 1
+        usual = ", ".join(f"{f'{kind.name} ' * several}{kind.designs[0]}" for kind in self.kinds)
+        named |= {"type": click.Choice(list(designs)), "help": f"The machine's design.  [default: {usual}]"}
+        super().__init__(*given, **named)
+
+    def asked(self, words: set[str]) -> DesignOption:
+        """The option of the machines that these words ask for; without any, of all."""
+        kinds = [kind for kind in self.kinds if _marks(kind, *kind.languages) & words]
+        return DesignOption(self.opts, registry=kinds) if kinds else self
+
+
 def _with_trace(args: Sequence[str]) -> list[str]:
     """`--trace` may stand alone, and the name of a trace may follow it as a word, unless there is a file of that name."""
     found: list[str] = []
@@ -264,7 +278,8 @@ class ProgramCommand(click.Command):
         words = {mark for word in given for mark in (word, Path(word).suffix.lower())}
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, RUN, ASKED, OTHERS)}
         for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+            shown = parameter.asked(words) if isinstance(parameter, DesignOption) else parameter
+            if isinstance(parameter, click.Option) and (record := shown.get_help_record(ctx)) is not None:
                 groups[_group_of(parameter, words)].append(record)
         more = bool(groups[OTHERS]) and ALL not in given
         if more:

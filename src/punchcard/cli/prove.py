@@ -93,7 +93,7 @@ def prove(
 
 
 def _workers(workers: int | None, ray: str | None) -> AbstractContextManager[Executor | None]:
-    """What shows the parts of a proof; None: this process."""
+    """The executor of the parts of a proof, or None for this process."""
     if ray is None and workers in (None, 1):
         return nullcontext()
     from punchcard.workers.executor import workers_of

@@ -158,7 +158,7 @@ class Controls:
     watch         called after every loop with the number of loops so far and the card; makes fast engines slow
     interrupted   called from time to time without arguments; the run stops when it returns True
     progress      called from time to time with the number of loops so far
-    traces        seconds of loops before hot paths are compiled to code of their own; 0: at once; None: never
+    traces        seconds of loops before hot paths are compiled to code of their own; 0: at once. None: never
     """
 
     until: Pattern | Sequence[Pattern] = ()

@@ -204,7 +204,7 @@ def power_of_two(x: float) -> float:
 
 
 def as_matrix(given: ArrayLike, call: str, *, square: bool = False) -> Array:
-    """A matrix of finite numbers that is not 0; `call` is who asks."""
+    """A matrix of finite numbers that is not 0; `call` names the caller."""
     matrix = np.array(given, dtype=np.float64)
     shape = "x".join(map(str, matrix.shape))
     if matrix.ndim != 2 or not matrix.size:

@@ -197,7 +197,7 @@ class ListedInstruction(NamedTuple):
     """An instruction.
 
     number   its program counter
-    line     its line in the source, from 1; None: unknown
+    line     its line in the source, from 1, or None if unknown
     text     what people read
     word     its encoding, as people write it; empty: it has none
     symbol   what its address is called, where a name begins there

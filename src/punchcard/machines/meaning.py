@@ -256,7 +256,7 @@ class ErrorClaim:
     last      the layer after which the result is there
     rows      where the result is
     columns   the columns that give it
-    about     the error in words, by how far the result was found to be rounded; None: as far as the design's own weights
+    about     the error in words, by how far the result was found to be rounded. Default: as far as the design's own weights
               round it. And whether the weights were shown to compute `exact`
     exact     the result in exact arithmetic; nothing where it is an approximation
     fits      whether the operands fit the function: a counterexample is a call that does

@@ -31,7 +31,7 @@ class Host(ABC):
     fault   what went wrong, as the machine's interpreter says it
     errors  what the program wrote to its second stream, where its machine has such a thing
     status  the exit status of a program that has halted, where its machine has such a thing
-    looks_every   loops between two calls of `look`; None: it need not look
+    looks_every   loops between two calls of `look`, or None if it is never called
     """
 
     ended: Literal["halted", "reboot", "fault", "interrupted"] | None = None
@@ -143,7 +143,7 @@ class StreamHost(Host):
         return value
 
     def look_ahead(self, most: int) -> tuple[bytes, bool] | None:
-        """Up to so many bytes of the input that can be had without waiting, and whether it ends there; None: unknown."""
+        """Up to so many bytes of input that can be had without waiting, and whether it ends there, or None if unknown."""
         if self._input_ended:
             return b"", True
         return None if self._reader is None else self._reader.ahead(most)

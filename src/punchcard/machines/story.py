@@ -72,6 +72,11 @@ class Quote:
         kind = "unsigned" if self.names else self.kind
         return DisplayValue("", "", self.rows, 0, kind=kind, offset=self.offset, scale=self.scale, height=self.height)
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether a word is read with its sign."""
+        return bool(self.rows) and not self.names and self.kind == "signed"
+
     def plain(self, layout: Layout) -> dict[str, Any]:
         """As plain data for pages."""
         value = self.value
@@ -137,7 +142,7 @@ class Sentence:
 
 
 Story: TypeAlias = Sequence[tuple[Sentence | None, Sentence | None]]
-"""For each layer the sentence of its attention and of its ReLU layer; None: told by the formulas."""
+"""For each layer the sentence of its attention and of its ReLU layer, or None if the formulas tell it."""
 
 
 class Scene(Protocol):

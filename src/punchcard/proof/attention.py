@@ -276,7 +276,7 @@ class Attention:
     def _given(
         self, head: LayerHead, groups: list[ColumnGroup], far: RegionScores, wins: list[Win], rest: Term | None,
     ) -> list[Form]:
-        """The value of those who win; where nobody surely does, something between the values of all."""
+        """The value of those who win; where no column surely does, something between the values of all."""
         # where none is left over, the first is taken unless another wins
         first = wins[0][0] if wins and rest is None else None
         wins = [(group, self.relus.named(condition)) for group, condition in (wins if first is None else wins[1:])]

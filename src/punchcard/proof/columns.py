@@ -249,7 +249,7 @@ class Columns:
                           self.place_bits)
 
     def as_place(self, word: Term) -> Term:
-        """A word as a column's number. One that is longer must be short enough: who asks has to show it."""
+        """A word as a column's number. One that is longer must be short enough: the caller has to show it."""
         size = word.size()
         if size <= self.place_bits:
             return z3.simplify(z3.ZeroExt(self.place_bits - size, word)) if size < self.place_bits else word
@@ -298,7 +298,7 @@ class Columns:
     def _is_same(self, column: Column, place: Term) -> bool:
         """Whether a column is surely the one with a number. Columns with real numbers must be: these are then the same.
 
-        It is enough that they are where the number asked for is one of the region: who asks takes nothing from it elsewhere.
+        It is enough that they are where the number asked for is one of the region: the caller takes nothing elsewhere.
         """
         region = column.region
         if region not in self.contents and all(block.holds.get(region) != "real" for block in self.layout.blocks):

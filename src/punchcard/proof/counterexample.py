@@ -89,7 +89,7 @@ class Counterexample:
 
     @staticmethod
     def _in_the_middle(first: int, stop: int) -> tuple[str, str]:
-        """Where a card stands that is not the beginning of a loop, and what was run."""
+        """The place of a card that is not the beginning of a loop, and what was run."""
         run = f"layer {stop}" if stop == first + 1 else f"the run of layers {first + 1} to {stop}"
         return f" in the middle of a loop, before layer {first + 1},", run
 
@@ -140,7 +140,7 @@ def run_layers(weights: Weights, card: AnyArray, layers: tuple[int, int] | None 
         return np.asarray(model(torch.from_numpy(card).to(model.dtype)).to(torch.float64).numpy())
 
 
-# Cards to run, with what is told of them
+# Cards to run, with their descriptions
 
 
 def _bit_cards(proof: Proof, failed: Failed, tries: random.Random) -> Iterator[tuple[AnyArray, list[str]]]:

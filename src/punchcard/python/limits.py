@@ -8,7 +8,7 @@ busy for hours.
     limits.combined("**", operator.pow, 10, 400)          # Refusal: ... has at most 1,000 bits
     limits.make(10**12, "np.zeros")                       # Refusal: ... has at most 1,048,576 entries
 
-A `Refusal` has no place: who asks knows the node of the source, and puts a caret there.
+A `Refusal` has no place: the caller knows the node of the source, and puts a caret there.
 """
 
 from __future__ import annotations

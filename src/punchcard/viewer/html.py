@@ -115,8 +115,10 @@ def recorded_data(session: Session, first: int, last: int) -> dict[str, Any]:
         raise PunchcardError(f"loops from {first} on: the run ends after {last}")
     states: list[dict[str, Any]] = []
     before: tuple[list[int], AnyArray] | None = None
+    names: dict[int, str] = {}
     for moment in range(first * session.per_loop, last * session.per_loop + 1):
         state: dict[str, Any] = dict(session.state(moment))
+        names |= state.pop("names")
         entries = decoded(state["entries"], session.layout.width)
         if before is not None:
             state["changes"] = changes(_carried(*before, state["columns"]), entries, state["columns"])
@@ -136,7 +138,8 @@ def recorded_data(session: Session, first: int, last: int) -> dict[str, Any]:
     session.explore(SECONDS)
     about, formulas = _constant(session, last)
     end = session.timeline.end
-    about |= {"first_loop": first, "all_loops": None if end is None else end.loops}
+    about |= {"first_loop": first, "all_loops": None if end is None else end.loops,
+              "column_names": about["column_names"] | names}
     return {"kind": "recorded", "about": about, "states": states, "attention": attention, "weights": weights,
             "formulas": formulas}
 

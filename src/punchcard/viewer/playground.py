@@ -71,7 +71,7 @@ def data() -> Mapping[str, Any]:
     """What the page is given: machines by family and size, what their languages need, and the gallery."""
     families = {"subleq": packed(_subleq()), "images": packed(_images()), "turing": _shipped("turing.json.z")}
     entries = [entry if "text" in entry or "image" in entry else {**entry, "view": _view(entry)} for entry in gallery()]
-    return {"kind": "playground", "machines": families, "library": library(), "gallery": entries,
+    return {"kind": "playground", "machines": families, "rooms": _rooms(), "library": library(), "gallery": entries,
             "brainfuck": {**routine_texts(), "tape": DEFAULT_TAPE}}
 
 
@@ -88,6 +88,14 @@ def deflated(content: Mapping[str, Any]) -> bytes:
 def _shipped(name: str) -> str:
     """A compressed file of the gallery; `docs/draw/gallery.py` makes those."""
     return base64.b64encode(gallery_file(name)).decode("ascii")
+
+
+def _rooms() -> dict[str, str]:
+    """For which sizes the page has weights, by family, in a sentence."""
+    turing: str = json.loads(zlib.decompress(gallery_file("turing.json.z")))["most"]
+    room = {"subleq": f"cards of up to {1 << POINTER_BITS[-1]} columns, with words of {' or '.join(map(str, BITS))} bits",
+            "images": f"memories of up to {1 << ADDRESS_BITS[-1]:,} words of {IMAGE_BITS} bits", "turing": f"up to {turing}"}
+    return {family: f"This page has weights for {what}." for family, what in room.items()}
 
 
 def _subleq() -> dict[str, Any]:

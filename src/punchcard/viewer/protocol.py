@@ -134,6 +134,7 @@ class AboutReply(ExploreReply):
     ports          whether the program reads input and writes output
     input          what it is given to read, as text
     pointers       the bands whose numbers are columns
+    signed         the bands whose words have a sign where the story quotes them
     choices        what the page may choose about the machine: the server is asked build(NAME=VALUE, ...)
     """
 
@@ -154,6 +155,7 @@ class AboutReply(ExploreReply):
     ports: bool
     input: str
     pointers: list[str]
+    signed: list[str]
     choices: list[ChoiceReply]
 
 
@@ -161,6 +163,7 @@ class StateReply(ExploreReply):
     """The card at a moment; one beyond the end of the run is answered with the last, so look at `moment`.
 
     columns          the numbers of the columns that are shown, ascending
+    names            the names of those that are not always shown (`about.column_names` has the others)
     entries          base64 of float64, `width` numbers for each of them
     changed          [row, column] of the shown entries that differ from the moment before
     values           the values by name, in the order of `about.shown`; a list, since two may have the same name
@@ -177,6 +180,7 @@ class StateReply(ExploreReply):
     layer: int
     stage: int
     columns: list[int]
+    names: dict[int, str]
     entries: str
     changed: list[tuple[int, int]]
     values: list[str]

@@ -148,7 +148,6 @@ class Session:
     def about(self) -> AboutReply:
         """The machine, the program, and what there is to see."""
         machine, layout, shown = self.machine, self.layout, self.inspector.columns_shown.tolist()
-        names = {column: name for column in shown if (name := self.column_name(column)) != layout.column_name(column)}
         layers: list[LayerReply] = [
             {"name": f"layer {number + 1}", "formulas": None, "hidden": layer.hidden,
              "heads": [{"about": None, "temperature": float(t), "gap": None,
@@ -164,11 +163,15 @@ class Session:
             "layout": layout_reply(layout), "layers": layers, "program": self._program(),
             "shown": [value.plain(layout) for value in self.shown],
             "counter": None if self.counter is None else self.counter.plain(layout),
-            "columns_shown": shown, "column_names": names, **self.end_reply(),
+            "columns_shown": shown, "column_names": self._names(shown), **self.end_reply(),
             "ports": machine.has_ports, "input": self.input.decode("utf-8", "replace"),
             "labels": self.labels, "counter_base": machine.counter_base, "choices": list(self.choices),
-            "pointers": list(machine.design.column_pointers),
+            "pointers": list(machine.design.column_pointers), "signed": sorted(self.storyteller.signed),
         }
+
+    def _names(self, columns: Sequence[int]) -> dict[int, str]:
+        """The names of columns that have one beyond their region and number."""
+        return {column: name for column in columns if (name := self.column_name(column)) != self.layout.column_name(column)}
 
     def _program(self) -> ProgramReply:
         """The program's text and instructions; of very long ones the beginning."""
@@ -200,6 +203,7 @@ class Session:
         return {
             "moment": moment, "loop": loop, "layer": stage // 2, "stage": stage % 2,
             "columns": shown.tolist(), "entries": encoded(entries), "changed": changed,
+            "names": self._names(np.setdiff1d(shown, self.inspector.columns_shown).tolist()),
             "values": self._values(shown, entries), "story": self.story(moment),
             "program_counter": number, "instruction": None if listed is None else listed.text,
             "line": listed.line if listed is not None else None if number is None or at_end else self._line_before(loop),

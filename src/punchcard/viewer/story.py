@@ -17,7 +17,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import bits_of, number_text
-from punchcard.machines.story import LEAST_WEIGHT, MOST_MOVES, Sentence, Story, tell
+from punchcard.machines.story import LEAST_WEIGHT, MOST_MOVES, Quote, Sentence, Story, tell
 from punchcard.transformer.formula_text import smallest_blocks
 from punchcard.viewer.inspector import HeadAttention
 from punchcard.viewer.stages import Columns
@@ -110,6 +110,12 @@ class Storyteller:
         layers = len(self._machine.weights.layers)
         found = tuple(self._machine.design.story(self._machine.sizes, self._layout))
         return found if len(found) == layers else ((None, None),) * layers
+
+    @cached_property
+    def signed(self) -> set[str]:
+        """The rows whose words are quoted with a sign."""
+        return {quote.rows for pair in self.sentences for sentence in pair if sentence is not None
+                for quote in sentence.quotes.values() if isinstance(quote, Quote) and quote.is_signed}
 
     def plain(self) -> list[list[dict[str, Any] | None]]:
         """The sentences as plain data, for a page that computes cards itself."""

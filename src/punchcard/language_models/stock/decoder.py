@@ -5,7 +5,7 @@ the rest are blank: -1, until a head or a formula fills them. A head finds one c
 there; a feed-forward layer sets rows to formulas, as everywhere in this package. The row `one` is 1 in every column, so that
 no formula needs a constant: each is then proportional to the column, and a norm that is off by a factor changes no sign.
 
-Every bit stands in a column of the checkpoint twice, as x and as -x: all x, then all -x. So the mean of a column is 0 and
+Every bit is in a column of the checkpoint twice, as x and as -x: all x, then all -x. So the mean of a column is 0 and
 its variance 1, and both LayerNorm and RMSNorm are the identity. Weights read a bit as (x - (-x)) / 2, which takes out what a
 rounded mean adds to both.
 """

@@ -25,7 +25,7 @@ class StockRun:
 
     words        the words of the trace, without the prompt
     trace        what they say
-    difference   the place of the first word that is not the interpreter's; None: there is none, or nothing was compared
+    difference   the place of the first word that is not the interpreter's, or None if there is none, or nothing was compared
     """
 
     prompt: str

@@ -1,6 +1,6 @@
 """That units leave bits: every row that they write to is ±1 again, whatever the column is. Exact, from the weights.
 
-What units add to one row depends on a few rows alone. Those that stand in all of its units in the same proportion make one
+What units add to one row depends on a few rows alone. Those that are in all of its units in the same proportion make one
 integer T, such as the difference of two words; the others are tried one by one: what tokens have in rows that nothing has
 written to, and both signs of each other row. For each of these cases the sum of ReLUs is a piecewise linear function of T,
 which is flat but for steps (`transformer.relu_steps`), and all of its values must be bits.

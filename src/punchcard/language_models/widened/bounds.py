@@ -2,7 +2,7 @@
 
 A norm gives a vector n of length sqrt(d) at most, times its weights w. So a row r of a matrix gives |r w| sqrt(d) at most, a
 head an average of such values, a hidden unit |silu(g) u| <= |g u|; and every layer adds that much at most. What is said
-stands in the last column as a number, is divided by its root mean square, and gets `height` in the logits.
+is in the last column as a number, is divided by its root mean square, and gets `height` in the logits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the hidden units of front layers must compute: every case, with columns before and what must be in them after.
 
-Each layer's units are tried on all cases of what they read. The heads bring exactly what stands in another column, so that
+Each layer's units are tried on all cases of what they read. The heads bring exactly what is in another column, so that
 these cases together are all texts: see `claims`.
 """
 
@@ -21,7 +21,7 @@ WIDE = 64
 
 @dataclass(frozen=True)
 class Cases:
-    """Columns, one a row, and the names of what must stand in them after the units of a layer, as it is there."""
+    """Columns, one a row, and the names of what must be in them after the units of a layer, as it is there."""
 
     about: str
     layer: int

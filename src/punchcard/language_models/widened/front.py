@@ -175,7 +175,7 @@ class _Front:
         head = FrontHead(tuple(fetches), ((0, self("equals")), *((j + 1, written[j]) for j in range(n + 1))))
         reaches = [one, *self("due_reaches")]
         units = list[Unit]()
-        for top in range(n + 1):  # the sum's first digit stands at this place
+        for top in range(n + 1):  # the sum's first digit is at this place
             is_top = reaches[top] - (reaches[top + 1] if top < n else 0.0)
             for count in range(top + 2):  # so many digits are written
                 there = [is_top, written[count - 1] if count else self("equals")]

@@ -1,6 +1,6 @@
 """How large the numbers in added coordinates can get, in any column of any text: by intervals, from the formulas.
 
-A head adds an average of what stands in other columns. Two units that are a step add something between 0 and their value,
+A head adds an average of what is in other columns. Two units that are a step add something between 0 and their value,
 and one alone relu(gate) times its value. So intervals go through the layers one by one.
 """
 

@@ -7,7 +7,7 @@ w' = w sqrt(d / D) and e' = d e / D,
 
 so for 0 <= c <= C the base's coordinates differ by a factor between 1 - C / (2 d e) and 1, whatever x is. The added
 coordinates are so small that C / (2 d e) is below a quarter of the last bit of float32: the factor is 1 there. Small numbers
-lose nothing, since they stand in coordinates of their own.
+lose nothing, since they are in coordinates of their own.
 
 In front of the base a column has its token's embedding x_t in the base coordinates. The ballast sqrt(M - |x_t|^2), with M
 the largest |x_t|^2, gives all columns the same square sum M. So RMSNorm divides all by the same number there, and what was

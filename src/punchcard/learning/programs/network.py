@@ -1,4 +1,4 @@
-"""What is learned: layers of weights, their shapes and names, and where biases stand.
+"""What is learned: layers of weights, their shapes and names, and where the biases are.
 
 The first layer's bias is the weight of a constant feature 1, the first row of its matrix. Later layers have bias
 vectors, as in the paper's backpropagation. A linear model is a network without a hidden layer.

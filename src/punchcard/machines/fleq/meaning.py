@@ -126,7 +126,7 @@ class FleqMeaning:
         of = {x: [column for column in card.all("scratchpad") if brings(x, column)] for x in "ab"}
 
         def columns(x: str) -> list[Sequence[Entry]]:
-            """The entries of an operand's columns, lane by lane; 0 where nobody brings one."""
+            """The entries of an operand's columns, lane by lane; 0 where there is none."""
             found = {self.lane(column): column for column in of[x]}
             nothing = [card.constant(0.0)] * self.design.height
             return [card.mean([found[lane]], read, "operand") if lane in found else nothing

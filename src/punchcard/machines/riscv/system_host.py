@@ -68,7 +68,7 @@ class SystemFault:
 
 
 def lasting(rows: Mapping[str, int], counter: int, word: int | None) -> SystemFault | None:
-    """What a processor does for ever, by its rows, where it is and the instruction there; None: nothing that shows.
+    """What a processor does for ever, by its rows, where it is and the instruction there, or None if nothing shows it.
 
     Each follows from the state alone. An exception and an interrupt both lead to mtvec, which only an instruction changes:
     where the processor is at mtvec and the instruction there traps whatever the registers hold, it comes back to it after

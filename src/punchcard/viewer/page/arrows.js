@@ -1,12 +1,16 @@
 /** Attention as arrows above the columns, from where a column takes; the figures stand there on hover and on focus. */
 import { bitsOf, columnName } from "./decode.js";
-import { draw, make, pretty, split } from "./elements.js";
+import { draw, make, pretty, shortened, split } from "./elements.js";
 import { carried } from "./story.js";
 
 const MOST_ARROWS = 200;
 /** So many arrows have what they carry beside them. */
 const MOST_LABELS = 12;
 const COLOURS = 4;
+/** So many letters of a name or of a value have room above the card. */
+const MOST_LETTERS = 18;
+/** Where on an arrow its value may be, the best place first: 0 is its tail, 1 its tip. */
+const PLACES = [0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8];
 const MOST_BITS = 64;
 
 /** A move in words. */
@@ -34,10 +38,10 @@ export class Arrows {
   draw(across, paint) {
     const text = 0.75 * paint.text;
     const names = across.places.map(({ column }) => this.name(column, across, text));
-    const widest = Math.max(1, ...names.map((name) => name.length)) * 0.6 * text;
+    const widest = Math.min(MOST_LETTERS, Math.max(1, ...names.map((name) => name.length))) * 0.6 * text;
     const slanted = widest > across.column - 2;
     const steep = across.column < 1.7 * text ? 0.95 : 0.72;
-    const room = slanted ? Math.min(7 * text, widest * steep + 0.8 * text) : 1.3 * text;
+    const room = slanted ? Math.min(9 * text, widest * steep + 0.8 * text) : 1.3 * text;
     const bow = 6.4 * text;
     this.height = bow + room + 1.5 * text;
     const { picture } = this;
@@ -76,8 +80,7 @@ export class Arrows {
   regions(across, text) {
     return across.heads.flatMap(({ region, x, width }) => {
       const room = Math.floor(width / (0.6 * text));
-      const cut = region.columns > 1 ? `${region.name.slice(0, Math.max(1, room - 1))}…` : "";
-      const name = this.fits(region.name, width, text) ? region.name : cut;
+      const name = this.fits(region.name, width, text) || region.columns > 1 ? shortened(region.name, room) : "";
       return [draw("rect", { x, y: 1.25 * text, width, height: 2, class: "rule" }),
         draw("text", { x: x + width / 2, y: text * 0.95, "text-anchor": "middle", "font-size": text, class: "region" },
           draw("title", {}, `${region.name}: ${region.about || `${region.columns} columns`}`), name)];
@@ -87,13 +90,14 @@ export class Arrows {
   names(across, names, text, slanted, y) {
     let last = -Infinity;
     return across.places.flatMap(({ column, x, width }, i) => {
-      if (!names[i] || x - last < (slanted ? 1.15 * text : 0)) return [];
+      if (!names[i] || x - last < (slanted ? 1.05 * text : 0)) return [];
       last = x;
       const middle = x + width / 2;
       const turn = slanted ? { transform: `rotate(${across.column < 1.7 * text ? -72 : -48} ${middle + (across.column < 1.7 * text ? 0.3 * text : 0)} ${y})` } : { "text-anchor": "middle" };
       const looked = this.view.details && column === this.view.cell.column ? "name chosen" : "name";
       const choose = () => this.act.choose({ column });
-      return [draw("text", { x: middle, y, "font-size": text, class: looked, click: choose, ...turn }, names[i])];
+      return [draw("text", { x: middle, y, "font-size": text, class: looked, click: choose, ...turn },
+        shortened(names[i], MOST_LETTERS), draw("title", {}, names[i]))];
     });
   }
 
@@ -127,7 +131,8 @@ export class Arrows {
   arcs(across, floor, ceiling, text, isNew) {
     const drawn = this.shownMoves();
     const thin = drawn.length > MOST_LABELS ? 0.5 : 1;
-    const [boxes, labels] = [[], []];
+    const boxes = [];
+    const labelled = new Map();
     const arcs = drawn.flatMap((one, number) => {
       const { attention, head, move, isComing } = one;
       const [source, target, weight] = move;
@@ -141,31 +146,38 @@ export class Arrows {
       const hide = () => this.look(null);
       const colour = head % COLOURS;
       if (drawn.length <= MOST_LABELS && !isComing) {
-        labels.push(...this.label(one, [(a + b) / 2, floor - lift], boxes, { path, text, across, isNew, floor }));
+        const at = (t) => [a + (b - a) * t * t * (3 - 2 * t), floor - 3.9 * lift * t * (1 - t)]; // a point of the path
+        const bundle = `${head}/${source}`; // one value on several arrows: first once, then again where there is room
+        labelled.set(bundle, [...(labelled.get(bundle) ?? []), () => this.label(one, at, boxes, { path, text, across, isNew, floor })]);
       }
       return [draw("path", { d: path, class: "reach", pointerenter: show, pointerleave: hide }),
         draw("path", { d: path, class: `arc h${colour}${isComing ? " coming" : ""}`, "stroke-width": thin * (1 + 1.4 * weight),
           "marker-end": `url(#${this.view.id}-tip${colour})`, tabindex: 0, role: "img", "aria-label": told,
           "data-place": number, focus: show, blur: hide })];
     });
+    const all = [...labelled.values()];
+    const labels = [...all.map(([first]) => first), ...all.flatMap(([, ...others]) => others)].flatMap((label) => label());
     return [...arcs, ...labels]; // what is carried lies above all arrows
   }
 
-  /** What an arrow carries: it travels once along the arrow, and then stands above its middle. */
-  label(one, [x, y], boxes, { path, text, across, isNew, floor }) {
-    const words = this.value(one) + (one.move[2] < 0.995 ? ` × ${pretty(one.move[2], 2)}` : "");
+  /** What an arrow carries: it travels once along the arrow, and then stands on it, where it covers no other value. */
+  label(one, at, boxes, { path, text, across, isNew, floor }) {
+    const words = shortened(this.value(one), MOST_LETTERS) + (one.move[2] < 0.995 ? ` × ${pretty(one.move[2], 2)}` : "");
     const wide = words.length * 0.6 * text + 6;
-    const middle = Math.max(wide / 2, Math.min(across.width - wide / 2, x));
-    const box = { left: middle - wide / 2, right: middle + wide / 2, top: y - 0.6 * text };
-    const hits = (other) => box.left < other.right && box.right > other.left && Math.abs(box.top - other.top) < 1.6 * text;
-    for (let tries = 0; tries < 3 && boxes.some(hits); tries++) box.top += 1.3 * text;
-    if (boxes.some(hits) || box.top > floor - 1.6 * text) return [];
+    const fitted = PLACES.map(at).map(([x, y]) => {
+      const middle = Math.max(wide / 2, Math.min(across.width - wide / 2, x));
+      return { middle, left: middle - wide / 2, right: middle + wide / 2, top: y - 0.6 * text };
+    });
+    const free = (box) => box.top <= floor - 1.2 * text && !boxes.some((other) => box.left < other.right && box.right > other.left
+      && Math.abs(box.top - other.top) < 1.6 * text);
+    const box = fitted.find(free);
+    if (!box) return [];
     boxes.push(box);
     const colour = `value h${one.head % COLOURS}`;
     const chip = (attributes) => draw("g", attributes,
       draw("rect", { x: -wide / 2, y: -0.75 * text, width: wide, height: 1.5 * text, rx: 0.75 * text }),
       draw("text", { y: 0.36 * text, "text-anchor": "middle", "font-size": text }, words));
-    return [chip({ class: `${colour}${isNew ? " arriving" : ""}`, transform: `translate(${middle} ${box.top + 0.4 * text})` }),
+    return [chip({ class: `${colour}${isNew ? " arriving" : ""}`, transform: `translate(${box.middle} ${box.top + 0.4 * text})` }),
       ...(isNew ? [chip({ class: `${colour} travelling`, style: `offset-path:path("${path}")`, "aria-hidden": "true" })] : [])];
   }
 

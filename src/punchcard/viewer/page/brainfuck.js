@@ -2,7 +2,7 @@
  * Brainfuck to `.asq` text for the playground, as `machines/von_neumann/languages/brainfuck.py` writes it: cells are bytes, and
  * the end of the input is read as 0. The texts of the routines come with the page.
  */
-import { Text } from "./source.js";
+import { SourceError, Text } from "./source.js";
 import { assembleAsq } from "./asq.js";
 
 const COMMANDS = /[+-]+|[<>]+|[.,[\]]/g;
@@ -135,6 +135,15 @@ class AsqLines {
   }
 }
 
+/** An error in the assembly is one of the program that it was made from. */
+function translated(assemble, original) {
+  try {
+    return assemble();
+  } catch (error) {
+    throw error instanceof SourceError ? original(error) : error;
+  }
+}
+
 /** The words of a program, and the line of the program that each comes from. `texts` are those of the translator. */
 export function assembleBrainfuck(content, bits, texts, library) {
   const text = new Text(content);
@@ -142,7 +151,9 @@ export function assembleBrainfuck(content, bits, texts, library) {
   const at = (place, message) => text.error(message, { line: rowOf(place), column: place - text.content.lastIndexOf("\n", place - 1) });
   const writer = new AsqLines(texts);
   for (const step of multiplied(parse(text.content, at))) writer.write(step);
-  const { words, labels, lines } = assembleAsq(writer.finish(), bits, library, { behind: true });
+  const asq = writer.finish();
+  const { words, labels, lines } = translated(() => assembleAsq(asq, bits, library, { behind: true }),
+    ({ said, line }) => at(writer.places[line - 1] ?? 0, said));
   return { words, labels: new Map(), code: labels.get("tape"), lines: lines.map((line) => (line && writer.places[line - 1] !== undefined
     ? rowOf(writer.places[line - 1]) : 0)), source: text.rows };
 }

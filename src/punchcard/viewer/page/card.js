@@ -1,6 +1,6 @@
 /** The card as a picture: bands of rows, groups of columns, bits in two colours and two sizes, real numbers on a scale. */
 import { bandsOf, bitsOf, columnName, counterText, rowName } from "./decode.js";
-import { colours, make, pretty } from "./elements.js";
+import { colours, make, plural, pretty, shortened } from "./elements.js";
 import { columnAt, placeBands, placeColumns, rowAt } from "./geometry.js";
 import { Arrows } from "./arrows.js";
 
@@ -16,7 +16,7 @@ export class Card {
     this.view = view;
     this.act = act;
     this.bands = bandsOf(view.about.layout);
-    this.signed = signedBands(this.bands, view.about.shown);
+    this.signed = signedBands(this.bands, view.about);
     this.isSteady = view.about.layout.width <= STEADY;
     const pointers = new Set(view.about.pointers);
     this.pointers = new Set(this.bands.filter((band) => pointers.has(band.name)));
@@ -99,7 +99,8 @@ export class Card {
     this.grid.style.setProperty("--labels", `${names}px`);
     const shown = this.columns();
     const least = this.view.wide ? 3.8 * text : undefined;
-    this.across = placeColumns(about.layout, shown, this.grid.clientWidth - names - 4, text, least);
+    const room = this.grid.clientWidth - names - 1.1 * paint.text; // the grid has 0.6 rem at its left and 0.5 at its right
+    this.across = placeColumns(about.layout, shown, room, text, least);
     for (const place of this.across.places) place.base = this.index.get(place.column) * about.layout.width;
     this.arrows.draw(this.across, paint);
     const wide = this.across.column > 2.1 * text;
@@ -114,11 +115,11 @@ export class Card {
     this.paint(paint, text);
     const rows = this.down.hidden;
     const columns = state.columns.length - shown.length;
-    const count = (number, what) => (number ? [`${number} ${what}${number === 1 ? "" : "s"}`] : []);
+    const count = (number, what) => (number ? [plural(number, what)] : []);
     const away = [...count(rows, "empty band"), ...count(columns, "unused column")].join(", ");
     this.hidden.textContent = folding ? away && `show ${away}` : "fold what is empty";
     const left = about.layout.columns - shown.length;
-    this.away.textContent = `${left.toLocaleString("en")} columns left out`;
+    this.away.textContent = `${plural(left, "column")} left out`;
     this.away.hidden = left === 0;
     this.summary();
     this.point();
@@ -289,7 +290,7 @@ export class Card {
     const isName = this.pointers.has(band) || this.view.about.labels?.[band.name];
     const counted = this.pointers.has(band) && shown.match(/^(\w+) (-?\d+)$/);
     if (shown.length > most && counted) shown = counted[1] === "constant" ? counted[2].replace("-", "−") : `#${counted[2]}`;
-    if (shown.length > most && isName && most > 1) shown = `${shown.slice(0, Math.max(1, most - 1))}…`;
+    if (isName && most > 1) shown = shortened(shown, most);
     if (shown.length > most) return;
     const rows = this.fresh.get(column);
     pen.font = `${text}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace`;
@@ -417,11 +418,11 @@ export class Card {
   }
 }
 
-/** Where the bands start whose words have a sign: those of signed values, and others of that many bits. */
-function signedBands(bands, shown) {
+/** Where the bands start whose words have a sign: those of signed values, as the story quotes them, and others of that many bits. */
+function signedBands(bands, { shown, signed: quoted }) {
   const starts = (kind) => shown.filter((one) => one.kind === kind).map(({ start }) => start);
   const sizes = (kind) => new Set(shown.filter((one) => one.kind === kind).map(({ rows }) => rows));
   const [signed, unsigned] = [sizes("signed"), sizes("unsigned")];
   const alike = bands.filter(({ rows }) => signed.has(rows) && !unsigned.has(rows)).map(({ start }) => start);
-  return new Set([...starts("signed"), ...alike]);
+  return new Set([...starts("signed"), ...alike, ...bands.filter(({ name }) => quoted.includes(name)).map(({ start }) => start)]);
 }

@@ -50,6 +50,12 @@ export function pretty(value, digits = 5) {
   return text.replace(/-/g, "−");
 }
 
+/** `1 loop`, `2,000 loops`. */
+export const plural = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
+/** At most so many letters of a text. */
+export const shortened = (text, most) => (text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`);
+
 /** A name that may break before its number. */
 export function breakable(name) {
   const at = name.indexOf("[");

@@ -34,6 +34,11 @@ export async function mount(element, source) {
   try {
     const view = new View(element, source, await source.about());
     await view.on_go(element.id ? asked() ?? 0 : 0);
+    if (!view.state) { // a moment that cannot be shown: its reason, above the first card
+      const why = view.note.textContent;
+      await view.on_go(0);
+      view.tell(why);
+    }
     if (element.id) addEventListener("hashchange", () => { if (asked() !== null) view.on_go(asked()); });
     view.explore();
     return view;

@@ -42,8 +42,8 @@ const LANGUAGES = {
     help: "state symbol -> symbol L, S or R, state: what to write, where to move, what to do next. The head begins in brackets on the tape.",
     family: "turing", bits: [], assemble: (text) => assembleTuring(text),
     needs: (program) => sizesOf(program),
-    tooLarge: ({ states, symbols, tape }) => `the machine has ${states.length} states, ${symbols.length} symbols and ${tape.length} squares, `
-      + "and this page has room for 16, 7 and 30",
+    tooLarge: ({ states, symbols, tape }, most) => `the machine has ${states.length} states, ${symbols.length} symbols and ${tape.length} squares, `
+      + `and this page has room for ${most}`,
     run: (program, template, _, { name }) => runTuring(program, template, { name }) },
 };
 
@@ -51,17 +51,18 @@ export class Playground {
   constructor(element, data, show) {
     Object.assign(this, { element, data, show, machines: {} });
     element.classList.add("punchcard", "playground");
-    this.language = make("select", { "aria-label": "The language", change: () => this.settle() },
+    this.language = make("select", { "aria-label": "The language", change: () => this.change() },
       Object.entries(LANGUAGES).map(([name, { title }]) => make("option", { value: name }, title)));
     this.bits = make("select", { "aria-label": "Bits of a word", change: () => this.run() });
     this.look = make("p", { class: "look" });
+    this.fixed = make("p", { class: "hint fixed" });
     this.help = make("p", { class: "hint" });
     const enter = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run(); };
     this.text = make("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Your program",
       rows: 8, keydown: enter });
     this.input = make("textarea", { spellcheck: "false", autocapitalize: "off", "aria-label": "Its input", rows: 2, class: "input", keydown: enter });
     this.given = make("label", { class: "given" }, make("span", {}, "Input"), this.input);
-    this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
+    this.problem = make("div", { class: "problem", role: "alert", hidden: true });
     this.link = make("button", { type: "button", click: () => this.copy() }, "copy link");
     this.stage = make("div", { class: "stage" });
     this.cards = data.gallery.map((entry, i) => make("button", { type: "button", class: "entry", "aria-pressed": "false", "data-place": `entry ${i}`,
@@ -73,7 +74,7 @@ export class Playground {
     this.help, this.text, this.given, this.problem);
     element.replaceChildren(make("header", { class: "bar" }, make("h1", {}, "Punchcard playground"),
       make("p", {}, "A transformer whose weights are set by formula runs your program. It runs in this page.")),
-    this.strip, this.look, this.editor, this.stage);
+    this.strip, this.look, this.fixed, this.editor, this.stage);
     addEventListener("hashchange", () => { if (window.location.hash !== this.hash) this.open(); });
     this.ready = this.open();
   }
@@ -102,11 +103,18 @@ export class Playground {
     return this.run();
   }
 
+  /** Another language: with its first program of the gallery, unless somebody has written one here. */
+  change() {
+    const example = this.data.gallery.find(({ language }) => language === this.language.value);
+    const isOwn = this.text.value.trim() && this.text.value !== this.title?.text;
+    return isOwn ? this.settle() : this.load(example);
+  }
+
   /** The controls of a language. */
   settle(language = this.language.value, bits = null) {
     this.language.value = language;
-    const { bits: sizes, reads, help } = LANGUAGES[language];
-    this.help.textContent = help;
+    const { bits: sizes, reads, help, family } = LANGUAGES[language];
+    this.help.textContent = `${help} ${this.data.rooms[family]}`;
     this.bits.replaceChildren(...sizes.map((size) => make("option", { value: size }, `${size}-bit words`)));
     this.bits.hidden = sizes.length < 2;
     if (sizes.includes(Number(bits))) this.bits.value = bits;
@@ -132,14 +140,18 @@ export class Playground {
     if (chosen) this.strip.scrollLeft = chosen.offsetLeft - this.strip.offsetLeft - (this.strip.clientWidth - chosen.offsetWidth) / 2;
     this.look.textContent = entry?.look ?? "";
     this.look.hidden = !entry;
+    this.fixed.textContent = `The page cannot compile ${entry?.kind}: this program was prepared, and cannot be changed here. `
+      + "punchcard view opens one of your own.";
+    this.fixed.hidden = !entry || Boolean(entry.text);
   }
 
   /** A run that was prepared: its text cannot be changed here. */
   async display(entry) {
+    const turn = this.begin();
     this.editor.hidden = true;
     this.problem.hidden = true;
     this.address(`#show=${entry.id}`);
-    return this.put(entry.image ? await this.prepared(entry) : await inflated(entry.view));
+    return this.put(entry.image ? await this.prepared(entry) : await inflated(entry.view), turn);
   }
 
   /** A program that was compiled to words beforehand. */
@@ -160,18 +172,20 @@ export class Playground {
 
   /** Assemble, punch and show. What is wrong is said with its line and a caret. */
   async run() {
+    const turn = this.begin();
     const language = LANGUAGES[this.language.value];
     const bits = Number(this.bits.value) || language.bits[0];
     const [text, input] = [this.text.value, language.reads ? this.input.value : ""];
     try {
       const program = this.read(this.language.value, text, bits);
       const { sizes, least, most } = await this.machinesOf(language.family);
+      if (turn !== this.turn) return this.view;
       const key = language.needs(program, bits, { least });
       const template = sizes[key.join("/")];
       if (!template) throw new Error(`${language.tooLarge(program, most)}: run it with \`punchcard view\``);
       this.problem.hidden = true;
       this.address(`#${language.bits.length > 1 ? `bits=${bits}&` : ""}${input ? `input=${packed(input)}&` : ""}${this.language.value}=${packed(text)}`);
-      await this.put(language.run(program, template, key, { name: this.name(), input }));
+      await this.put(language.run(program, template, key, { name: this.name(), input }), turn);
     } catch (error) {
       this.fail(error);
     }
@@ -183,10 +197,18 @@ export class Playground {
     history.replaceState(null, "", hash);
   }
 
-  async put(data) {
+  /** What was asked for last is shown: others may be unpacked only after it. */
+  begin() {
+    this.turn = (this.turn ?? 0) + 1;
+    return this.turn;
+  }
+
+  async put(data, turn) {
+    if (turn !== this.turn) return this.view;
     const place = make("div", {});
     this.stage.replaceChildren(place);
-    this.view = await this.show(place, sourceOf(data));
+    const view = await this.show(place, sourceOf(data));
+    if (turn === this.turn) this.view = view;
     return this.view;
   }
 
@@ -195,10 +217,13 @@ export class Playground {
 
   fail(error) {
     this.problem.hidden = false;
-    this.problem.textContent = error.shown ? `${error.message}\n\n${error.shown}` : error.message;
     this.stage.replaceChildren();
-    const line = Number(error.message.match(/^line (\d+)/)?.[1] ?? 1);
-    this.text.scrollTop = (line - 3) * parseFloat(getComputedStyle(this.text).lineHeight);
+    const place = error.shown ? make("pre", {}, error.shown) : null; // a line, and a caret below it
+    this.problem.replaceChildren(make("p", {}, error.message), ...(place ? [place] : []));
+    if (!place) return;
+    this.text.scrollTop = (error.line - 3) * parseFloat(getComputedStyle(this.text).lineHeight);
+    const longest = Math.max(...error.shown.split("\n").map(({ length }) => length));
+    place.scrollLeft = error.column / longest * place.scrollWidth - place.clientWidth / 2;
   }
 
   /** Bring the story of a run that was asked for into sight, or what is wrong. */

@@ -19,7 +19,7 @@ export function quoted(text) {
 export class SourceError extends Error {
   constructor(message, { line, column }, text) {
     super(`line ${line}, column ${column}: ${message}`);
-    Object.assign(this, { said: message, line, column, shown: `${text}\n${" ".repeat(Math.max(0, column - 1))}^` });
+    Object.assign(this, { said: message, line, column, shown: `${text}\n${text.slice(0, Math.max(0, column - 1)).replace(/[^\t]/g, " ")}^` });
   }
 }
 

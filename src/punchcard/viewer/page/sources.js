@@ -84,18 +84,19 @@ class Inside {
     });
   }
 
-  /** The first moment after (or before) this one at which rows in a column are others than in the moment before it. */
-  change(moment, forward, rows, column) {
+  /** The first moment after (or before) this one at which rows in a column are others than in the moment before it, if one is soon. */
+  async change(moment, forward, rows, column) {
     const { width } = this.data.about.layout;
     const band = [...this.bands, ...this.data.about.layout.blocks].find((one) => one.name === rows);
     if (!band) throw new Error(`no row block '${rows}'`);
     const first = column * width + band.start;
     const differ = (one, other) => one.subarray(first, first + band.rows).some((entry, i) => entry !== other[first + i]);
-    const end = this.last().moment;
-    for (let at = forward ? moment + 1 : moment - 1; at >= 1 && at <= end; at += forward ? 1 : -1) {
-      if (differ(this.card(at - 1), this.card(at))) return at;
+    const goesOn = patience();
+    let at = forward ? moment + 1 : moment - 1;
+    for (; at >= 1 && at <= this.last().moment && await goesOn(); at += forward ? 1 : -1) {
+      if (differ(this.card(at - 1), this.card(at))) return { moment: at, searched: 0 };
     }
-    return null;
+    return { moment: null, searched: Math.floor(at / (2 * this.layers)) };
   }
 }
 
@@ -143,7 +144,7 @@ class Recorded extends Inside {
   }
 
   async find(what, moment, { forward = true, instructions = [], rows, column } = {}) {
-    if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
+    if (what === "change") return this.change(moment, forward, rows, column);
     const loops = this.moments.filter((one) => one % (2 * this.layers) === 0).map((one) => this.states.get(one));
     return search(loops, what, moment, forward, instructions, this.last(), this.size);
   }
@@ -179,6 +180,8 @@ function search(states, what, moment, forward, instructions, end, size) {
   return { moment: (forward ? found[0] : found.at(-1))?.moment ?? null, searched: end.loop };
 }
 
+/** Milliseconds that a question may take: of a run without an end nobody can tell all. */
+const LONGEST = 5_000;
 const KEPT = 600;
 /** Entries of all cards that are kept for a while, and of those that are kept for good. */
 const ROOM = 1 << 23;
@@ -196,6 +199,19 @@ const MATRIX = 128;
 
 const pause = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
 
+/** To be asked again and again in long work: it leaves time to others, and says false once the work took too long. */
+function patience() {
+  const begun = performance.now();
+  let rested = begun;
+  return async () => {
+    if (performance.now() - rested > AHEAD) {
+      await pause(0);
+      rested = performance.now();
+    }
+    return rested - begun < LONGEST;
+  };
+}
+
 /** A card in fewer bytes, where its entries are small whole numbers. */
 function small(card) {
   const found = Int8Array.from(card);
@@ -211,6 +227,8 @@ class Computed extends Inside {
     this.cards = new Map([[0, typeof data.card === "string" ? floats(data.card) : data.card]]);
     this.marks = new Map([[0, small(this.cards.get(0))]]);
     this.between = MARK;
+    /** The last moment whose card has been computed. */
+    this.furthest = 0;
     this.kept = Math.max(12, Math.min(KEPT, Math.floor(ROOM / this.cards.get(0).length)));
     /** How soon a page may ask again for the end of the run. */
     this.pace = PACE;
@@ -225,7 +243,7 @@ class Computed extends Inside {
   }
 
   card(moment) {
-    let from = moment;
+    let from = Math.min(moment, this.furthest);
     while (!this.cards.has(from) && !this.marks.has(from)) from -= 1;
     let card = this.cards.get(from) ?? Float64Array.from(this.marks.get(from));
     this.keep(card, from);
@@ -243,6 +261,7 @@ class Computed extends Inside {
 
   keep(card, moment) {
     this.cards.set(moment, card);
+    this.furthest = Math.max(this.furthest, moment);
     if (this.cards.size > this.kept) this.cards.delete(this.cards.keys().next().value);
     if (moment % (2 * this.layers * this.between) || this.marks.has(moment)) return;
     this.marks.set(moment, small(card));
@@ -308,7 +327,7 @@ class Computed extends Inside {
   }
 
   async state(wanted) {
-    if (this.data.halting || this.data.host) this.reach(wanted);
+    await this.reach(wanted);
     const moment = Math.min(wanted, this.last().moment);
     const { loop, layer, stage } = split(moment, this.layers);
     const { about } = this.data;
@@ -324,15 +343,23 @@ class Computed extends Inside {
       story: storyOf(this, this.teller, moment), ended: done ? about.ended : null, loops: about.loops, known_loops: about.loops ?? loop };
   }
 
-  /** Make the cards up to a moment, or to the end of the run if they show it. */
-  reach(moment) {
+  /** Make the cards up to a moment, or to the end of the run if they show it. One that is too far is refused. */
+  async reach(moment) {
     const step = 2 * this.layers;
-    let at = Math.floor(moment / step) * step;
-    while (!this.cards.has(at) && !this.marks.has(at)) at -= step;
-    while (this.data.about.loops === null && at + step <= moment) this.card(at += step);
+    const goesOn = patience();
+    const reached = () => Math.floor(this.furthest / step);
+    while (this.data.about.loops === null && step * (reached() + 1) <= moment) {
+      this.card(step * (reached() + 1));
+      if (!await goesOn()) {
+        const [asked, known] = [Math.floor(moment / step), reached()].map((loop) => loop.toLocaleString("en"));
+        throw new Error(`Loop ${asked} is far away: this page has computed ${known} loops. Ask again, and it goes on from there.`);
+      }
+    }
   }
 
   async attention(loop, layer, head) {
+    await this.reach(2 * this.layers * loop);
+    if (loop > this.last().loop) throw new Error(`loop ${loop}: the run ends after ${this.last().loop}`);
     const { near, ...reply } = this.attended(loop, layer, head);
     return reply;
   }
@@ -405,17 +432,19 @@ class Computed extends Inside {
       throw new Error(`a ${this.data.about.machine} machine shows no program counter: it has no ${what} to find`);
     }
     const end = this.last();
-    if (what === "change") return { moment: this.change(moment, forward, rows, column), searched: 0 };
+    if (what === "change") return this.change(moment, forward, rows, column);
     if (what === "halt") return this.halt(moment, forward);
     const { loop } = split(moment, this.layers);
     // Two loops at a time: a search computes no card beyond the one that it finds.
-    for (let at = loop; at >= 0 && at <= end.loop; at += forward ? 1 : -1) {
+    const goesOn = patience();
+    let at = loop;
+    for (; at >= 0 && at <= this.last().loop && await goesOn(); at += forward ? 1 : -1) {
       const pair = [at - 1, at].filter((one) => one >= 0)
         .map((one) => ({ moment: 2 * this.layers * one, ...this.fact(one) }));
       const found = search(pair, what, moment, forward, instructions, { ...end, loop: at }, this.size);
       if (found.moment === 2 * this.layers * at) return found;
     }
-    return { moment: null, searched: end.loop };
+    return { moment: null, searched: at };
   }
 
   /** The end of the run. Where it is not known yet it is looked for, with pauses, so that the page stays alive. */

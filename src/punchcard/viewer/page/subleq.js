@@ -3,6 +3,7 @@
  * `machines/subleq/text.py` reads it, and a program to a card as `machines/subleq/designs/two_layer.py` punches it. Tests
  * compare both with Python. The weights come from Python: they depend on the number of bits alone, never on a program.
  */
+import { plural } from "./elements.js";
 import { Text, didYouMean, quoted } from "./source.js";
 import { blocksOf, putNumber } from "./punching.js";
 
@@ -78,7 +79,7 @@ function resolved(operand, line, program, isEnded) {
     const near = didYouMean(name, program.symbols.keys());
     if (!found) throw line.error(`unknown memory cell ${quoted(name)}${near}: declare it under .data`, token);
     if (offset < 0 || offset >= found.size) {
-      throw line.error(`'${name}+${offset}' is beyond '${name}', which has ${found.size} cell${found.size === 1 ? "" : "s"}, `
+      throw line.error(`'${name}+${offset}' is beyond '${name}', which has ${plural(found.size, "cell")}, `
         + "counted from 0", token);
     }
     return found.address + offset;
@@ -175,7 +176,7 @@ export function runSubleq(program, template, { bits, name }) {
   const [from, rows] = blocks.get("pointer.b");
   return { kind: "computed", model, story, formulas, card: punch(program, blocks, layout.width, bits), loops: {},
     halting: { column: 0, start: from, bits: [...Array(rows).keys()].map((i) => (MINUS_ONE >> i & 1 ? 1 : -1)) },
-    about: { ...about, title: `${bits}-bit words, ${memory.length} cells, ${instructions.length} instructions`, facts: {}, shown,
+    about: { ...about, title: `${bits}-bit words, ${plural(memory.length, "cell")}, ${plural(instructions.length, "instruction")}`, facts: {}, shown,
       counter, layout: { ...layout, columns, regions }, columns_shown: [...Array(columns).keys()], column_names: columnNames,
       loops: null, ended: null, known_loops: 0, choices: [], program: { name, lines, left_out: 0,
         instructions: instructions.map((one, number) => ({ number, line: places[number] ?? null,

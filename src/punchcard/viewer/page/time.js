@@ -106,12 +106,16 @@ export class Time {
 
   /** The sentence, with heads in the colours of their arrows. */
   tellStory(story) {
-    const words = story.replace(/(^|[^\w])-(?=\d)/g, "$1−").split(/(\b[Hh]eads? \d+\b)/);
-    const coloured = (word) => {
-      const number = word.match(/^[Hh]eads? (\d+)$/)?.[1];
-      return number ? make("span", { class: `head-name h${(number - 1) % 4}` }, word) : word;
-    };
-    refill(this.sentence, ...words.filter(Boolean).map(coloured).map((one) => (typeof one === "string" ? new Text(one) : one)));
+    const text = story.replace(/(^|[^\w])-(?=\d)/g, "$1−");
+    const heads = /\b[Hh]ead \d+\b|\b[Hh]eads \d+(?:(?:, | and )\d+\b)*/g; // "heads 1, 2 and 3" are three
+    const parts = text.split(heads).flatMap((before, i, all) => [new Text(before),
+      ...(i + 1 < all.length ? this.headNames(text.match(heads)[i]) : [])]);
+    refill(this.sentence, ...parts.filter((one) => one.textContent));
+  }
+
+  headNames(list) {
+    return list.split(/(?<=\d)(, | and )/).map((one, i) => (i % 2 ? new Text(one)
+      : make("span", { class: `head-name h${(one.match(/\d+/) - 1) % 4}` }, one)));
   }
 
   /** The loop as a row of steps; the one whose result is shown is marked. */

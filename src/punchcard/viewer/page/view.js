@@ -110,6 +110,7 @@ export class View {
   async fetch(moment) {
     if (this.remembered.has(moment)) return this.remembered.get(moment);
     const reply = await this.source.state(moment, { columns: [this.cell.column] });
+    Object.assign(this.about.column_names, reply.names);
     const state = { ...reply, entries: asNumbers(reply.entries) };
     this.remembered.set(state.moment, state);
     if (this.remembered.size > REMEMBERED) this.remembered.delete(this.remembered.keys().next().value);
@@ -132,8 +133,11 @@ export class View {
     await this.going;
   }
 
+  /** Show that the page is at work, if it takes long. */
+  wait() { return setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE); }
+
   async travel() {
-    const waiting = setTimeout(() => this.element.setAttribute("aria-busy", "true"), PATIENCE);
+    const waiting = this.wait();
     try {
       while (!await this.arrive(this.wanted)); // somebody wants to go on to another moment
     } catch (error) {
@@ -235,14 +239,16 @@ export class View {
     if (["branch", "breakpoint"].includes(what) && !this.about.counter) return this.tell(NO_COUNTER);
     if (wanted.instructions?.length === 0) return this.tell("There is no breakpoint: click a line, or press x.");
     delete this.element.dataset.moment;
+    const waiting = this.wait();
     try {
       const { moment, searched } = await this.source.find(what, this.moment, { forward, ...wanted });
-      const far = what === "halt" && forward && !this.state.ended ? `, up to loop ${searched}` : "";
+      const far = forward && searched < (this.state.loops ?? Infinity) ? `, up to loop ${searched.toLocaleString("en")}` : "";
       if (moment !== null) return await this.on_go(moment);
       return this.tell(`No ${SOUGHT[what]} was found ${forward ? "after" : "before"} this moment${far}.`);
     } catch (error) {
       return this.tell(error.message);
     } finally {
+      clearTimeout(waiting);
       this.settle();
     }
   }

@@ -52,7 +52,7 @@ def direct(table: Lookup, passive: Passive) -> DirectLookup | None:
 
 
 def _codes(table: Lookup, passive: Passive) -> Indices | None:
-    """The codes of all passive columns, where no two are alike, and who asks for one finds its column."""
+    """The codes of all passive columns, where no two are alike, and one that is asked for finds its column."""
     head = passive.layers[table.layer].heads[table.head]
     if table.kind == "find" and (head.keys.signs is None or not table.dims or not _stands_out(table, head)):
         return None

@@ -107,7 +107,7 @@ class Block(ABC):
         return self.function.name
 
     def finish(self, work: Workspace, off: Expression) -> Expression | None:
-        """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+        """What is added to the first rows of the result after the soft layer, or None; 0 where `off` is not 0."""
         return self.transport.finish(work, off)
 
     @abstractmethod

@@ -77,7 +77,7 @@ class Transport(ABC):
         """Its share of the first head, and of further heads where it has any."""
 
     def finish(self, work: Workspace, off: Expression) -> Expression | None:
-        """What is added to the first rows of the result after the soft layer; 0 where `off` is not 0. None: nothing."""
+        """What is added to the first rows of the result after the soft layer, or None; 0 where `off` is not 0."""
         return None
 
 

@@ -110,7 +110,7 @@ def fixed_bits(instruction: Instruction) -> Cube:
 
 
 def source_of(instruction: Instruction, operand: Literal["x", "y"]) -> Literal["register", "own", "zero"] | None:
-    """Where an operand of the arithmetic unit comes from. None: any word will do.
+    """Where an operand of the arithmetic unit comes from, or None if any word will do.
 
     x is rs1, of lui 0, of auipc the program counter, which is the scratchpad's own. y is rs2, or the immediate.
     """

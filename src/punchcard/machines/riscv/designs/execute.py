@@ -41,7 +41,7 @@ BITWISE = {"and": and_where, "or": or_where, "xor": xor_where}
 
 
 def arithmetic(instruction: Instruction) -> str | None:
-    """The operation of the arithmetic unit that an instruction needs. None: any will do."""
+    """The operation of the arithmetic unit that an instruction needs, or None if any will do."""
     if instruction.opcode not in ARITHMETIC or instruction.extension == "M":
         return None
     if instruction.opcode in (isa.LUI, isa.AUIPC):

@@ -28,7 +28,7 @@ DROPPED = (".debug", ".comment", ".note", ".riscv.attributes", ".llvm", ".eh_fra
 
 
 Content: TypeAlias = bytes | Callable[[int], bytes] | None
-"""Bytes, or what gives them once their address is known; None: zeros."""
+"""Bytes, or what gives them once their address is known, or None for zeros."""
 
 
 @dataclass(frozen=True)
