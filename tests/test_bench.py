@@ -210,6 +210,15 @@ def test_what_fits_the_budget_is_measured(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("scratchpad declines: too large for the budget" in remark for remark in remarks)
 
 
+def test_machines_that_cannot_be_built_are_left_out() -> None:
+    """The rows that can be measured are: an image has words that are long enough, and beyond all sizes there is a remark."""
+    remarks: list[str] = []
+    chosen = options("von-neumann", columns=(1 << 18, 1 << 40, 200), engines=("lowered",), dense_columns=1, traces=False)
+    large, small = measurements.measure(chosen, remark=remarks.append)
+    assert [records[0]["columns"] for records in (large, small)] == [(1 << 17) + 3, 131]
+    assert any(remark.startswith(f"von-neumann, count: left out, memory={1 << 39}: ") for remark in remarks)
+
+
 def test_sparse_weights_are_left_out_where_scores_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """They attend to all columns at once: 65,536 columns took 34 GB, and ended all measurements."""
     remarks: list[str] = []

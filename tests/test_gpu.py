@@ -27,6 +27,7 @@ from punchcard.engines.lowered.gpu.kernel import emit_kernel, emit_machine
 from punchcard.engines.lowered.gpu.memory_layout import MemoryLayout, MemoryStrip, memory_layout
 from punchcard.engines.lowered.pattern_table import pattern_terms
 from punchcard.errors import LoweringError, PunchcardError
+from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -36,6 +37,7 @@ from tests.host_device import HostDevice
 from tests.lowered_cases import operations, painters, random_rules, turing_machine
 from tests.random_programs import random_program
 from tests.riscv_cases import endless
+from tests.test_riscv_host import ECHO
 
 WORD_BITS, CELLS, INSTRUCTIONS = 8, 9, 12
 MACHINES = {design: SubleqMachine(word_bits=WORD_BITS, memory=CELLS, instructions=INSTRUCTIONS, design=design)
@@ -249,6 +251,17 @@ def test_risc_v_programs(memory: int, loops: int, count: int, device: HostDevice
         interpreter = machine.quickest(program)
         interpreter.run(loops)
         assert (result.steps, result.reason, result.state) == (loops, "steps", interpreter.state)
+
+
+def test_system_calls_are_served(device: HostDevice) -> None:
+    """Programs that read and write, each as much as its input says: the cards come back for each call."""
+    machine, echo = RiscvMachine(memory=64), assemble(ECHO, "echo.s")
+    inputs = [b"", b"one line\n", b"two\nlines"]
+    found = machine.run_batch([echo] * 3, inputs=inputs, device="cuda")
+    assert found.engine == "gpu"
+    for given, result in zip(inputs, found, strict=True):
+        alone = machine.run(echo, input=given)
+        assert (result.output, result.status, result.steps, result.state) == (given, 42, alone.steps, alone.state)
 
 
 def test_what_cannot_run_on_a_gpu(device: HostDevice) -> None:

@@ -25,7 +25,7 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark
-from punchcard.machines.streams import writer
+from punchcard.machines.streams import END_OF_INPUT, writer
 from tests.cases import EXAMPLES, touched
 from tests.command_line import invoke as command
 
@@ -90,6 +90,19 @@ def test_what_is_read_is_written(check: str, engine: str) -> None:
     assert report.ok, report.why
     assert (result.output, result.read, result.status, result.reason) == (b"ab\nc", b"ab\nc", 42, "halted")
     assert (result.steps, result.loops) == (31, 32), "the call that ends the program is not executed"
+
+
+def test_input_ahead_is_read_as_byte_by_byte(tmp_path: Path) -> None:
+    """Of bytes, and of a file with a small buffer, a read takes what there is of a line at once; a function gives bytes."""
+    given = b"short\n\n" + b"longer than a read, and longer than the buffer" * 2 + b"\nlast"
+    (tmp_path / "input").write_bytes(given)
+    with (tmp_path / "input").open("rb", buffering=8) as file:
+        by_file = machine().run(program(ECHO), input=file, max_steps=10**6)
+    some = iter([*given, END_OF_INPUT])
+    by_byte = machine().run(program(ECHO), input=lambda: next(some), max_steps=10**6)
+    for result in (by_file, machine().run(program(ECHO), input=given, max_steps=10**6)):
+        assert result.output == given
+        assert (result.traffic, result.steps, result.state) == (by_byte.traffic, by_byte.steps, by_byte.state)
 
 
 COMPLAINT = """

@@ -83,8 +83,9 @@ def test_a_batch_makes_every_loop(machine: Any) -> None:
     """A skip is an offer: it need not be taken."""
     port = Knowing(machine, 3)
     from punchcard.engines import prepare_batch
+    from punchcard.engines.batch import BatchPorts
 
     runs = prepare_batch("lowered", machine.weights, machine.layout, [machine.pack(PROGRAM)]).run(
-        4, ports=[{port.pattern: port}])
+        4, ports=BatchPorts([{port.pattern: port}]))
     assert port.called == [1, 2, 3, 4]
     assert runs[0].loops == 4

@@ -76,6 +76,15 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
     return door
 
 
+def unchecked(method: T) -> T:
+    """A method of an object for calls from inside, where what it is given was checked at another door."""
+    whole = cast(types.MethodType, method)
+    return cast(T, types.MethodType(_unwrapped(whole.__func__), whole.__self__))
+
+
+_unwrapped = cache(inspect.unwrap)
+
+
 def check_options(label: str, given: abc.Mapping[str, object], known: type) -> None:
     """Refuse options that a dataclass does not have as fields, and values of another type than the field's."""
     rules = {name: hint for base in reversed(known.__mro__[:-1]) for name, hint in _hints(base).items()}

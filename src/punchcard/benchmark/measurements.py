@@ -186,10 +186,14 @@ def measure(
             for workload in _workloads(kind, timing, options):
                 if isinstance(workload, str):
                     remark(workload)
-                else:
+                    continue
+                try:
                     bench = TimedProgram(kind, workload, timing.rival)
-                    say(bench.title)
-                    yield _measured(bench, options, remark)
+                except SizeError as why:
+                    remark(f"{kind.name}, {workload.name}: left out, {why}")
+                    continue
+                say(bench.title)
+                yield _measured(bench, options, remark)
 
 
 def timed(registry: Registry, options: BenchOptions) -> list[tuple[Kind, Timing]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from punchcard.card.encoding import Numbers, Words, as_numbers
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard, insert_bits, pieces_of, word_mask
+from punchcard.errors import LayoutError
 
 if TYPE_CHECKING:
     from punchcard.card.blocks import Place
@@ -40,15 +42,30 @@ class PackedStack:
         return cards_of(self._first, self._count, self._rows, self._shared)
 
 
-def cards_of(like: PackedCard, count: int, rows: Mapping[str, AnyArray], shared: Mapping[str, AnyArray]) -> list[PackedCard]:
-    """Cards from arrays that have a row for each of them, and fields that nobody writes to."""
-    names = list(rows)
-    order = list(like.fields)
-    found = []
-    for fields in zip(*rows.values(), strict=True) if rows else [()] * count:
-        own = {**shared, **dict(zip(names, fields, strict=True))}
-        found.append(PackedCard(like.layout, like.dtype, {name: own[name] for name in order}))
-    return found
+class StackedCards:
+    """Cards in arrays that have a row for each, as somebody else has them: to read words of some, and to change them."""
+
+    def __init__(self, like: PackedCard, arrays: Mapping[str, AnyArray]) -> None:
+        self._like, self._arrays = like, arrays
+
+    def words(self, name: str) -> AnyArray:
+        """The words of a block of bits, cards x columns: to read, and to write to where loops may change them."""
+        place = self._like.layout.place(name)
+        if name != place.field or not place.one_word or not place.block.changes:
+            raise LayoutError(f"{name!r} is not a block of bits that loops may change, of one word in a column")
+        return self._arrays[name]
+
+    def card(self, row: int) -> PackedCard:
+        """One of them, without a copy."""
+        return PackedCard(self._like.layout, self._like.dtype, {name: array[row] for name, array in self._arrays.items()})
+
+
+def cards_of(like: PackedCard, count: int, rows: Mapping[str, Iterable[AnyArray]],
+             shared: Mapping[str, AnyArray]) -> list[PackedCard]:
+    """Cards from fields that have a row for each of them, and fields that nobody writes to."""
+    layout, dtype, names = like.layout, like.dtype, list(like.fields)
+    fields = zip(*(rows[name] if name in rows else repeat(shared[name], count) for name in names), strict=True)
+    return [PackedCard(layout, dtype, dict(zip(names, own, strict=True))) for own in fields]
 
 
 def stacked_words(cards: Sequence[PackedCard], place: Place, columns: slice, *, signed: bool = False) -> Numbers | None:

@@ -12,12 +12,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from punchcard.card.layout import Card, Pattern
+from punchcard.card.packed_stack import StackedCards
 from punchcard.engines.base import Run, Runner
 from punchcard.engines.controls import NO_CONTROLS, Controls, Port, count_from
+from punchcard.errors import PunchcardError
 
 MOST_NOTES = 16
-Ports = Sequence[Mapping[Pattern, Port]]
-"""For every card of a batch what to call at which pattern; the patterns are the same for all."""
+
+
+class BatchPorts:
+    """What to call at which pattern, for every card of a batch; the patterns are the same for all."""
+
+    def __init__(self, ports: Sequence[Mapping[Pattern, Port]]) -> None:
+        if any(own.keys() != ports[0].keys() for own in ports):
+            raise PunchcardError("the ports of a batch must have the same patterns for every card")
+        self._ports = ports
+
+    def of(self, number: int) -> Mapping[Pattern, Port]:
+        """The ports of one card, by its number in the batch."""
+        return self._ports[number]
+
+    def serve(self, numbers: Sequence[int], loops: Sequence[int], cards: StackedCards,
+              rows: Sequence[int]) -> Sequence[bool | None]:
+        """Serve many cards at once, each with a pattern on it. As ports say: whether each goes on; None: ask its own ports.
+
+        `rows` says where the cards are in the stack, `loops` how many each has made.
+        """
+        return [None] * len(numbers)
 
 
 class BatchRunner(ABC):
@@ -42,14 +63,15 @@ class BatchRunner(ABC):
         loops: int,
         controls: Controls = NO_CONTROLS,
         *,
-        ports: Ports | None = None,
+        ports: BatchPorts | None = None,
         among: Sequence[int] | None = None,
+        last: bool = False,
     ) -> list[Run]:
         """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
 
-        A second call goes on from the cards that the first one left. `ports` has an entry for every card of the batch, and
-        a packed card may be passed to them. `progress` is called with the loops made on all cards together. An interrupted
-        batch interrupts every card that has not stopped.
+        A second call goes on from the cards that the first one left; after the `last` call there is no other one, so that
+        the cards of its runs may be the runner's own. A packed card may be passed to ports. `progress` is called with the
+        loops made on all cards together. An interrupted batch interrupts every card that has not stopped.
         """
 
 
@@ -64,14 +86,15 @@ class SequentialBatchRunner(BatchRunner):
         self._cards[number] = card
 
     def run(
-        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: BatchPorts | None = None,
+        among: Sequence[int] | None = None, last: bool = False,
     ) -> list[Run]:
         runs: list[Run] = []
         before, over = 0, False
         for i in range(len(self._cards)) if among is None else among:
             self._runner.take(self._cards[i])
             over = over or (bool(runs) and controls.is_interrupted())
-            ran = self._runner.run(0 if over else loops, controls.of_card(None if ports is None else ports[i], before))
+            ran = self._runner.run(0 if over else loops, controls.of_card(None if ports is None else ports.of(i), before))
             over = over or ran.reason == "interrupted"
             runs.append(replace(ran, reason="interrupted") if over and ran.reason == "loops" and ran.loops < loops else ran)
             self._cards[i] = ran.raw_card
@@ -91,9 +114,10 @@ class FallbackBatchRunner(BatchRunner):
         self._fast.take(number, card)
 
     def run(
-        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: BatchPorts | None = None,
+        among: Sequence[int] | None = None, last: bool = False,
     ) -> list[Run]:
-        runs = self._fast.run(loops, controls, ports=ports, among=among)
+        runs = self._fast.run(loops, controls, ports=ports, among=among, last=last)
         self.compile_seconds = self._fast.compile_seconds
         self.notes = tuple(dict.fromkeys((*self._fast.notes, *self.notes)))[:MOST_NOTES]
         made = sum(ran.loops for ran in runs)
@@ -104,12 +128,12 @@ class FallbackBatchRunner(BatchRunner):
         return runs
 
     def _relieve(
-        self, number: int, ran: Run, loops: int, made: int, controls: Controls, ports: Ports | None
+        self, number: int, ran: Run, loops: int, made: int, controls: Controls, ports: BatchPorts | None
     ) -> Run:
         """The rest of the loops on a card."""
         from punchcard.transformer.torch_settings import small_numbers_kept
 
-        own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports[number].items()}
+        own = None if ports is None else {pattern: count_from(ran.loops, port) for pattern, port in ports.of(number).items()}
         with small_numbers_kept():
             runner = self._slower(ran.raw_card)
         rest = runner.run(loops - ran.loops, controls.of_card(own, made))

@@ -91,14 +91,9 @@ def summary(machine: Machine[Any, Any], program: object = None) -> dict[str, Any
     }
 
 
-def events(machine: Machine[Any, Any]) -> tuple[Pattern, ...]:
-    """The patterns at which a host has something to do between two loops: a port, a fault, the end of a program."""
-    return machine.design.events(machine.sizes)
-
-
 def stops(machine: Machine[Any, Any]) -> dict[str, list[dict[str, Any]]]:
     """Where a run without a host ends: the patterns of a program that has halted, and those at which a host is needed."""
-    patterns = {"halting": machine.halting, "events": events(machine)}
+    patterns = {"halting": machine.halting, "events": machine.events}
     return {name: [pattern_places(machine.layout, pattern) for pattern in some] for name, some in patterns.items()}
 
 
@@ -135,7 +130,7 @@ def write_folder(
     if decodes:
         listed[VALUES] = "reads values from a card, by their places in `machine.json`"
         write_whole(folder / VALUES, Path(card_values.__file__).read_bytes())
-    host = HOST if events(machine) else ""
+    host = HOST if machine.events else ""
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
     write_whole(folder / README, f"""{front}# {title}
 

@@ -39,7 +39,7 @@ from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Result
-from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, RunOutcome, result_of, run_program
+from punchcard.machines.running import DEFAULT_ENGINE, Mark, PeriodicAction, run_program
 from punchcard.machines.streams import Input, Output, Read, Traffic, Write, reader
 from punchcard.transformer.build import Part, compile_layers, to_weights
 from punchcard.transformer.exactness import exact_weights
@@ -101,6 +101,8 @@ class Machine(ABC, Generic[Program, State]):
     layout: Layout
     halting: tuple[Pattern, ...]
     """The patterns of values on the card that mean that the program has halted."""
+    events: tuple[Pattern, ...]
+    """The patterns at which a host has something to do between two loops."""
     weights: Weights
     """The weights as arrays. After the first use of `model`, the module owns them."""
     needed_bits: int = 0
@@ -130,7 +132,7 @@ class Machine(ABC, Generic[Program, State]):
         self.layout = self.design.layout(sizes)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
-        self.halting = self.design.halting(sizes)
+        self.halting, self.events = self.design.halting(sizes), self.design.events(sizes)
         for chosen in formats:
             self.precision = chosen
             key = weight_cache.key_of(self.design, sizes, chosen) if self.keeps_weights else ""
@@ -500,11 +502,9 @@ class Machine(ABC, Generic[Program, State]):
         """Instructions executed in so many loops. `ended`: whether the run ended by a halting pattern."""
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
-    def result(
-        self, program: Program | None, outcome: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
-    ) -> Result[State]:
-        """The `Result` of a run. `program` is None if the run was given a card. `seen`: what it reports, if known."""
-        return result_of(self, program, outcome, begin, host, seen)
+    def refused(self, card: Card) -> int:
+        """How many instructions of a run that came to this card were refused: they do not count. Default: none."""
+        return 0
 
     # Comparing
 

@@ -6,21 +6,23 @@ All runs begin together, so those that have not ended have made the same loops, 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from punchcard.arguments import unchecked
 from punchcard.card.layout import Card, Pattern
+from punchcard.card.packed_stack import StackedCards
 from punchcard.engines import NO_CONTROLS, BatchRunner, Controls, Port, Run, Skip, prepare_batch
+from punchcard.engines.batch import BatchPorts
 from punchcard.engines.controls import InputBuffer
 from punchcard.errors import LoweringError, PunchcardError
 from punchcard.garbage import no_garbage_collection
 from punchcard.machines.base import AnyMachine, Machine
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Result
-from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat
+from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat, result_of
 from punchcard.machines.streams import Input, reader, writer
 
 
@@ -35,7 +37,7 @@ class BatchEntry:
     looks: Sequence[PeriodicAction] = ()
     reason: Literal["matched", "interrupted", "stopped"] | None = None
     error: PunchcardError | None = None
-    made: Counter[str] = field(default_factory=Counter)
+    made: dict[str, int] = field(default_factory=dict)
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
@@ -56,7 +58,8 @@ class BatchEntry:
 
     def advance(self, ran: Run) -> None:
         """Note a part of the run."""
-        self.made.update(ran.made)
+        for engine, loops in ran.made.items():
+            self.made[engine] = self.made.get(engine, 0) + loops
         if ran.reason == "declined":
             self.error = declined(self.mark, ran)
         self.mark = mark_after(self.mark, ran, self.made, self.host)
@@ -75,6 +78,31 @@ class BatchEntry:
             self.error = error
 
 
+class HostPorts(BatchPorts):
+    """The ports of hosts. An error of one ends its run and no other."""
+
+    def __init__(self, entries: Sequence[BatchEntry]) -> None:
+        self._entries, self._hosts = entries, [entry.host for entry in entries if entry.host is not None]
+        self._kind = type(self._hosts[0])
+        if self._kind.serve_many is Host.serve_many:
+            super().__init__([entry.ports for entry in entries])
+
+    def of(self, number: int) -> Mapping[Pattern, Port]:
+        return self._entries[number].ports
+
+    def serve(self, numbers: Sequence[int], loops: Sequence[int], cards: StackedCards,
+              rows: Sequence[int]) -> Sequence[bool | None]:
+        entries = [self._entries[number] for number in numbers]
+        before = [entry.mark.loops + made for entry, made in zip(entries, loops, strict=True)]
+        found: list[bool | None] = []
+        for entry, answer in zip(entries, self._kind.serve_many([self._hosts[i] for i in numbers], before, cards, rows),
+                                 strict=True):
+            if isinstance(answer, PunchcardError):
+                entry.error, answer = answer, False
+            found.append(answer)
+        return found
+
+
 class ProgramBatch:
     """The runs of a batch, from the first loop to the last."""
 
@@ -82,12 +110,13 @@ class ProgramBatch:
         self.machine, self.loops = machine, loops
         programs = [number for number, one in enumerate(given) if machine.kind.is_for(one)]
         cards: dict[int, Card] = dict(zip(programs, self._packed([given[number] for number in programs]), strict=True))
-        self.entries, has_host = [], type(machine).host is not Machine.host
+        self.entries, host_of = [], None if type(machine).host is Machine.host else unchecked(machine.host)
+        nowhere = writer(None)
         for number, (one, source) in enumerate(zip(given, inputs, strict=True)):
             program = one if number in cards else None
             card = cards[number] if number in cards else self._card(number, one)
             begin = Mark(card)
-            host = machine.host(begin, reader(source), writer(None), loops, program) if has_host else None
+            host = None if host_of is None else host_of(begin, reader(source), nowhere, loops, program)
             if host is not None and (begun := host.begin(card)) is not card:
                 begin = replace(begin, raw_card=begun)
             self.entries.append(BatchEntry(program, begin, host, begin))
@@ -131,13 +160,14 @@ class ProgramBatch:
         """In parts, each of all runs that have not ended."""
         entries, done, before = self.entries, 0, 0
         controls = replace(controls, until=self.machine.halting)
-        ports = [entry.ports for entry in entries]
+        ports = HostPorts(entries) if entries[0].host is not None else None
         going = list(range(len(entries)))
         while True:
             part = part_of(done, self.loops, [at for i in going for at in entries[i].looks],
                            [entries[i].host for i in going])
-            runs = runner.run(part, controls.of_card(None, before), ports=ports if any(ports) else None, among=going)
-            done, before = done + part, before + sum(ran.loops for ran in runs)
+            done += part
+            runs = runner.run(part, controls.of_card(None, before), ports=ports, among=going, last=done >= self.loops)
+            before += sum(ran.loops for ran in runs)
             for i, ran in zip(going, runs, strict=True):
                 entries[i].advance(ran)
                 entries[i].look(last=bool(entries[i].reason) or done >= self.loops)
@@ -157,8 +187,8 @@ class ProgramBatch:
         """The end of one run. One that went wrong has left a card that may not mean anything to its program."""
         outcome = RunOutcome(entry.mark, entry.reason or "loops")
         if entry.error is None:
-            return self.machine.result(entry.program, outcome, entry.begin, entry.host, seen)
-        found = self.machine.result(None, outcome, entry.begin, entry.host)
+            return result_of(self.machine, entry.program, outcome, entry.begin, entry.host, seen)
+        found = result_of(self.machine, None, outcome, entry.begin, entry.host)
         return replace(found, reason="fault", fault=entry.error)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from punchcard.card.layout import Card, Pattern
+from punchcard.card.packed_stack import StackedCards
 from punchcard.engines import Port, Skip
 from punchcard.engines.controls import NumbersAhead
 from punchcard.errors import PunchcardError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from punchcard.machines.running import Mark
 
 BYTE = 0xFF
+Answer: TypeAlias = bool | PunchcardError | None
 
 
 class Host(ABC):
@@ -59,6 +61,16 @@ class Host(ABC):
         """The card to begin with, where something was left to do when the run was stopped."""
         return card
 
+    @classmethod
+    def serve_many(cls, hosts: Sequence[Host], loops: Sequence[int], cards: StackedCards,
+                   rows: Sequence[int]) -> Sequence[Answer]:
+        """Serve events on many cards of a batch at once: those in some rows, after so many loops, each with its own host.
+
+        For each card whether its run goes on, or the error that ends it; None: its own ports are to be called. Default:
+        None for all. A class that has more to say has the same patterns for all programs.
+        """
+        return [None] * len(rows)
+
 
 class StreamHost(Host):
     """A host of instructions that read and write bytes, which is called between loops when there is an event on the card.
@@ -70,7 +82,7 @@ class StreamHost(Host):
     """
 
     def __init__(self, machine: AnyMachine, begin: Mark, read: Read, write: Write, last: int) -> None:
-        self._layout, self._patterns = machine.layout, machine.design.events(machine.sizes)
+        self._layout, self._patterns = machine.layout, machine.events
         self._scratch = machine.layout.region("scratchpad").start
         self._from, self._to, self._last = read, write, last
         forgets = isinstance(write, Writer) and write.forgets

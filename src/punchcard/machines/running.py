@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from punchcard.arguments import unchecked
 from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import OBSERVED, Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
@@ -22,7 +23,7 @@ from punchcard.errors import LoweringError, PunchcardError
 from punchcard.formatting import plural
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Reason, Result
-from punchcard.machines.streams import Input, Output, TimedInput, Traffic, reader, writer
+from punchcard.machines.streams import NO_TRAFFIC, Input, Output, TimedInput, Traffic, reader, writer
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine, Machine
@@ -46,7 +47,7 @@ class Mark(CardHolder):
     loops: int = 0
     engine: str = ""
     ended: bool = False
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: Traffic = NO_TRAFFIC
 
     def __repr__(self) -> str:
         read, written = len(self.traffic.read), len(self.traffic.written)
@@ -106,13 +107,13 @@ def run_parts(
             return RunOutcome(mark, reason, notes, max(0.0, seconds), runner.compile_seconds, traces)
 
 
-def mark_after(mark: Mark, ran: Run, made: Counter[str], host: Host | None) -> Mark:
+def mark_after(mark: Mark, ran: Run, made: Mapping[str, int], host: Host | None) -> Mark:
     """The mark at the end of a part of a run; `made` counts the loops of each engine so far. Its host may end it here."""
     if host is not None and host.looks_every is not None and ran.reason == "loops":
         host.look(ran.raw_card)
     ended = ran.reason == "matched" or (host is not None and host.ended in ("halted", "reboot", "fault"))
     return Mark(ran.raw_card, mark.loops + ran.loops, max(made, key=made.__getitem__, default=ran.engine), ended,
-                Traffic() if host is None else host.traffic)
+                NO_TRAFFIC if host is None else host.traffic)
 
 
 def declined(mark: Mark, ran: Run) -> LoweringError:
@@ -155,7 +156,7 @@ def run_program(
     host = machine.host(begin, timed, out, loops, program)
     card = begin.raw_card if host is None else host.begin(begin.raw_card)
     if begin.ended or (host is not None and host.ended is not None):
-        return machine.result(program, RunOutcome(begin, "matched"), begin, host)
+        return result_of(machine, program, RunOutcome(begin, "matched"), begin, host)
     expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
     try:
         runner = prepare(engine, machine.weights, machine.layout, card, loops=expected, cache=machine.engine_cache)
@@ -187,14 +188,14 @@ def run_program(
     unseen = machine.unchecked(program, outcome.mark.loops - begin.loops) if guarded and guard is None else ()
     outcome = replace(outcome, seconds=max(0.0, outcome.seconds - (timed.seconds - waited)),
                       notes=(*outcome.notes, *unseen))
-    return machine.result(program, outcome, begin, host)
+    return result_of(machine, program, outcome, begin, host)
 
 
 def result_of(
     machine: Machine[Program, State], program: Program | None, outcome: RunOutcome, begin: Mark, host: Host | None,
-    seen: Readout | None,
+    seen: Readout | None = None,
 ) -> Result[State]:
-    """See `Machine.result`."""
+    """The `Result` of a run. `program` is None if the run was given a card. `seen`: what it reports, if known."""
     mark = outcome.mark
     if seen is None:
         seen = Readout({}) if program is None else machine.readout(program, mark.raw_card)
@@ -205,7 +206,8 @@ def result_of(
         reason = host.ended
     reading = partial(machine.read, mark.raw_card) if program is None else partial(machine.read_own, program, mark.raw_card)
     return Result(
-        reading=reading, memory=seen.values, reason=reason, steps=machine.steps(mark.loops, ended=mark.ended),
+        reading=reading, memory=seen.values, reason=reason,
+        steps=max(0, unchecked(machine.steps)(mark.loops, ended=mark.ended) - unchecked(machine.refused)(mark.raw_card)),
         loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=outcome.notes,
         seconds=outcome.seconds, compile_seconds=outcome.compile_seconds, begun=begin.loops, traces=outcome.traces,
         output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,

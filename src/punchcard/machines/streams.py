@@ -42,6 +42,9 @@ class Traffic:
     kept: tuple[int, ...] = ()
 
 
+NO_TRAFFIC = Traffic()
+
+
 class KeptBytes:
     """Bytes that have passed, kept for the result, the comparison and checkpoints, as far as the memory budget goes.
 

@@ -58,6 +58,10 @@ class LayerArrays:
 NAMES = tuple(each.name for each in fields(LayerArrays))
 
 
+MOST_COMPARED = 1 << 24
+"""Bytes of weights of which a copy is kept, to see whether somebody has changed them."""
+
+
 @dataclass(eq=False, repr=False)
 class Weights:
     """The weights of a model. Once there is a module, its parameters are the weights, and may be changed in place."""
@@ -66,7 +70,9 @@ class Weights:
     dtype: str
     _layers: Sequence[LayerArrays]
     names: dict[str, str] = field(default_factory=dict)
-    """Names for the numbers of frozen weights, such as digests, by who made them."""
+    """Names for the numbers, such as digests, by who made them."""
+    _named: list[AnyArray] = field(default_factory=list)
+    """What these numbers were, for arrays that may be changed."""
 
     @classmethod
     def of(cls, model: Model) -> Weights:
@@ -157,12 +163,23 @@ class Weights:
         return not self.has_module and not any(array.flags.writeable for array in arrays)
 
     def name(self, by: str, make: Callable[[], str]) -> str:
-        """A name for the numbers as they are now, as `make` gives it; of frozen weights it is worked out once."""
-        if not self.is_frozen:
+        """A name for the numbers as they are now, as `make` gives it; as long as nobody changes them, it is made once."""
+        if not (self.is_frozen or self._is_as_named()):
             return make()
         if by not in self.names:
             self.names[by] = make()
         return self.names[by]
+
+    def _is_as_named(self) -> bool:
+        """Whether the arrays are, bit by bit, what all names are of. Comparing them is quicker than a digest."""
+        arrays = [] if self.has_module else [array for _, array in self.state()]
+        if not 0 < sum(array.nbytes for array in arrays) <= MOST_COMPARED:
+            return False
+        bits = [array.view(f"u{array.itemsize}") for array in arrays]
+        if len(bits) != len(self._named) or not all(map(np.array_equal, bits, self._named)):
+            self._named = [each.copy(order="K") for each in bits]
+            self.names.clear()
+        return True
 
     def digest(self) -> bytes:
         """A name for the weights as they are now."""

@@ -218,7 +218,7 @@ class LoopInspector:
         """Whether a host may have changed the card after a loop."""
         if not self.machine.has_ports:
             return False
-        for pattern in self.machine.design.events(self.machine.sizes):
+        for pattern in self.machine.events:
             column = np.searchsorted(found.columns, self.layout.pattern_column(pattern))
             bits = found.stages[-1][self.layout.rows(pattern.rows), column]
             if all(want == 0 or abs(bit - want) < 0.5 for want, bit in zip(pattern.bits, bits.tolist(), strict=True)):

@@ -21,14 +21,14 @@ from punchcard.card.formats import name_of
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Reason, Run, Stops
-from punchcard.engines.batch import BatchRunner, Ports
+from punchcard.engines.batch import BatchPorts, BatchRunner
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.card_rows import CardRows
 from punchcard.engines.lowered.card_state import DONE, MATCHED
 from punchcard.engines.lowered.compiled_model import CASES, CompiledModel, Pointers
 from punchcard.engines.lowered.engine import as_packed, finder, packed_card
 from punchcard.engines.lowered.pattern_table import NOTHING, pattern_table
-from punchcard.errors import LoweringError, PunchcardError
+from punchcard.errors import LoweringError
 from punchcard.transformer.torch_settings import small_numbers_kept
 from punchcard.transformer.weights import Model
 from punchcard.workers.cores import cores
@@ -136,12 +136,14 @@ class CardEnd:
 class BatchRun:
     """The groups of a batch while they run; `ends` says, by a card's number, why it ended before its last loop.
 
-    `stops` has the patterns of all cards, `ports` the same with the ports of each card, or nothing.
+    `stops` has the patterns of all cards.
     """
 
-    def __init__(self, groups: Sequence[CardGroup], threads: int, loops: int, ports: Sequence[Stops], stops: Stops) -> None:
+    def __init__(self, groups: Sequence[CardGroup], threads: int, loops: int, ports: BatchPorts | None,
+                 stops: Stops) -> None:
         self.groups, self.threads, self.loops, self.ports, self.stops = groups, threads, loops, ports, stops
         self.ends: dict[int, CardEnd] = {}
+        self._stopped = [CardEnd("stopped", pattern) for pattern in stops.ports]
         self.made = 0
         self._jobs: dict[Future[None], Job] = {}
         """Jobs that are out."""
@@ -190,19 +192,42 @@ class BatchRun:
 
     def _see_to(self, group: CardGroup, rows: Sequence[int]) -> None:
         until = self.stops.until
-        ends = [CardEnd("matched", pattern) for pattern in until]
+        ends, waiting = [CardEnd("matched", pattern) for pattern in until], list[tuple[int, int]]()
         for row, (status, pattern) in zip(rows, group.memory.reports[rows, :2].tolist(), strict=True):
             if status != MATCHED:
                 self._failed.append((group, row))
             elif pattern < len(until):
                 self.ends[group.numbers[row]] = ends[pattern]
             else:
-                self._serve(group, row, pattern - len(until))
+                waiting.append((row, pattern - len(until)))
+        if waiting:
+            self._serve(group, waiting)
 
-    def _serve(self, group: CardGroup, row: int, first: int) -> None:
+    def _serve(self, group: CardGroup, waiting: Sequence[tuple[int, int]]) -> None:
+        """Serve cards that stopped at a port, all at once as far as that goes; those that go on are in line again."""
+        for (row, first), goes_on in zip(waiting, self._serve_together(group, [row for row, _ in waiting]), strict=True):
+            if goes_on is None:
+                self._serve_alone(group, row, first)
+            elif not goes_on:
+                self.ends[group.numbers[row]] = self._stopped[first]
+            elif group.left[row]:
+                group.queue.append(row)
+
+    def _serve_together(self, group: CardGroup, rows: Sequence[int]) -> Sequence[bool | None]:
+        """Whether each goes on; None: it has to be served alone."""
+        some = [row for row in rows if group.rows.is_whole(row)]
+        if self.ports is None or group.rows.stacked is None or not some:
+            return [None] * len(rows)
+        numbers, loops = [group.numbers[row] for row in some], (self.loops - group.left[some]).tolist()
+        answers = dict(zip(some, self.ports.serve(numbers, loops, group.rows.stacked, some), strict=True))
+        return [answers.get(row) for row in rows]
+
+    def _serve_alone(self, group: CardGroup, row: int, first: int) -> None:
         """Call the ports of a card, from one on; it is in line again, unless the code does not apply to it any more."""
+        assert self.ports is not None  # else nobody stops at one
         state, number = group.rows.state(row), group.numbers[row]
-        stopped = self.ports[number].serve(self.loops - int(group.left[row]), state.show(), first, found=True, often=False)
+        own = replace(self.stops, ports=self.ports.of(number))
+        stopped = own.serve(self.loops - int(group.left[row]), state.show(), first, found=True, often=False)
         state.resume(None)
         if stopped is not None:
             self.ends[number] = CardEnd("stopped", stopped)
@@ -290,12 +315,9 @@ class CompiledBatchRunner(BatchRunner):
     def take_packed(self, number: int, card: Card) -> None:
         """Go on from another card, packed if that can be, in the place of one that is not refused."""
 
-    def stops(self, card: Card, controls: Controls, ports: Ports | None) -> Stops:
+    def stops(self, card: Card, controls: Controls, ports: BatchPorts | None) -> Stops:
         """The patterns of all cards, checked on one of them."""
-        stops = Stops.of(card.shape, self.layout, controls.of_card(ports[0] if ports else None, 0))
-        if ports is not None and any(own.keys() != stops.ports.keys() for own in ports):
-            raise PunchcardError("the ports of a batch must have the same patterns for every card")
-        return stops
+        return Stops.of(card.shape, self.layout, controls.of_card(None if ports is None else ports.of(0), 0))
 
     def refused_run(self, number: int) -> Run:
         """The run of a card for which there is no code."""
@@ -320,7 +342,8 @@ class LoweredBatchRunner(CompiledBatchRunner):
 
     @small_numbers_kept()
     def run(
-        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: BatchPorts | None = None,
+        among: Sequence[int] | None = None, last: bool = False,
     ) -> list[Run]:
         numbers = range(self.count) if among is None else among
         stops = self.stops(self.groups[0].rows.state(0).card, controls, ports)
@@ -328,22 +351,21 @@ class LoweredBatchRunner(CompiledBatchRunner):
         for group in self.groups:
             rows = [row for number in numbers if number in self.places for of, row in [self.places[number]] if of is group]
             group.begin(rows, loops, (*stops.until, *stops.ports))
-        own_stops = [replace(stops, ports=own) for own in ports or ()]
-        batch_run = BatchRun(self.groups, self.threads, loops, own_stops, stops)
+        batch_run = BatchRun(self.groups, self.threads, loops, ports, stops)
         batch_run.run(controls)
         more = sum(group.compiled_model.compile_seconds - was for group, was in zip(self.groups, before, strict=True))
         self.compile_seconds += more
         runs = {number: self.refused_run(number) for number in numbers if number in self.refused}
         for group in self.groups:
             runs |= self._ended(group, [self.places[number][1] for number in numbers if number not in self.refused
-                                        and self.places[number][0] is group], loops, batch_run.ends, more)
+                                        and self.places[number][0] is group], loops, batch_run.ends, more, copies=not last)
         return [runs[number] for number in numbers]
 
     def _ended(self, group: CardGroup, rows: Sequence[int], loops: int, ends: Mapping[int, CardEnd],
-               compiled: float) -> dict[int, Run]:
+               compiled: float, *, copies: bool) -> dict[int, Run]:
         """The runs of the cards in some rows, by their numbers."""
         runs, last, left = dict[int, Run](), CardEnd("loops"), group.left.tolist()
-        for row, found in zip(rows, group.rows.cards(rows), strict=True):
+        for row, found in zip(rows, group.rows.cards(rows, copies=copies), strict=True):
             number, made = group.numbers[row], loops - left[row]
             card: Card = group.rows.state(row).alone() if found is None else found
             end = ends.get(number, last)

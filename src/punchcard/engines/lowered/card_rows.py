@@ -5,13 +5,14 @@ A card has a `CardState` of its own only when something is to be done with it al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from punchcard.card.formats import AnyArray
 from punchcard.card.packed import PackedCard
-from punchcard.card.packed_stack import cards_of
+from punchcard.card.packed_stack import StackedCards, cards_of
 from punchcard.engines.lowered.analysis.buffer_layout import Field
 from punchcard.engines.lowered.card_state import CardMemory, CardState
 from punchcard.engines.lowered.compiled_model import CompiledModel
@@ -61,35 +62,50 @@ class CardRows:
             self._states[row] = CardState(self._model, self._like, self.memory, row, is_there=True)
         return self._states[row]
 
+    @cached_property
+    def stacked(self) -> StackedCards | None:
+        """All cards, to read and to write; None where a card is more than its words, or may be broken by a change."""
+        model = self._model
+        if model.apart or model.places.slots or model.passive.settles or model.requirements.breakable:
+            return None
+        return StackedCards(self._like, {name: shown for name, (_, shown) in self.memory.views(self._like).items()})
+
+    def is_whole(self, row: int) -> bool:
+        """Whether the memory has all of a card, and loops are made on it."""
+        return row not in self._states or self._states[row].is_whole
+
     def fits(self, row: int) -> bool:
         """Whether the code applies to a card."""
         return row not in self._states or self._states[row].fits
 
-    def cards(self, rows: Sequence[int]) -> list[PackedCard | None]:
-        """Copies of cards as they are now; None for one that has to be asked for by itself.
+    def cards(self, rows: Sequence[int], *, copies: bool = True) -> list[PackedCard | None]:
+        """Cards as they are now, in this memory or as copies; None for one that has to be asked for by itself.
 
         What ports have changed is checked for the last time.
         """
         for state in [self._states[row] for row in rows if row in self._states]:
             state.check_last()
             state.show()
-        together = [row for row in rows if row not in self._states or self._states[row].is_plain]
-        known = dict(zip(together, self._together(together), strict=True)) if together else {}
+        together = [row for row in rows if self.is_whole(row)]
+        known = dict(zip(together, self._together(together, copies=copies), strict=True)) if together else {}
         return [known.get(row) for row in rows]
 
-    def _together(self, rows: Sequence[int]) -> Sequence[PackedCard]:
+    def _together(self, rows: Sequence[int], *, copies: bool) -> Sequence[PackedCard]:
         chosen = np.array(rows)
         for field, columns, word in self._model.apart:
             mask, words = self._model.places.masks[word], self._words(field)
             state = self._state_words(self._model.places.words[word])[chosen] & np.uint64(mask)
             for column in columns:
                 words[chosen, column] = words[chosen, column] & ~words.dtype.type(mask) | state.astype(words.dtype)
-        copies = {name: self._copied(name, view, chosen) for name, view in self._views.items() if name not in self._shared}
-        return cards_of(self._like, len(rows), copies, self._shared)
+        own = {name: shown for name, (_, shown) in self.memory.views(self._like).items() if name not in self._shared}
+        found: dict[str, Iterable[AnyArray]] = {
+            name: self._copied(name, shown, chosen) if copies else map(shown.__getitem__, rows)
+            for name, shown in own.items()}
+        return cards_of(self._like, len(rows), found, self._shared)
 
     def _copied(self, name: str, view: AnyArray, rows: AnyArray) -> AnyArray:
         """Where a block holds nothing, no page is touched."""
-        copy = np.zeros((len(rows), view.shape[1] - 1, *view.shape[2:]), view.dtype)
+        copy = np.zeros((len(rows), *view.shape[1:]), view.dtype)
         for region in self._model.layout.place(name).block.holds:
             columns = self._model.layout.region(region)
             copy[:, columns] = view[rows, columns]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from mmap import mmap
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,6 +30,13 @@ Snapshot: TypeAlias = tuple[Buffer, AnyArray, bool, bool, Card | None]
 """All that a loop changes of a card state."""
 
 
+def hardly_touched(cards: int, size: int, kind: type[np.generic]) -> AnyArray:
+    """Zeros for each card, most of which nobody reads: on small pages, so that the others take neither memory nor time."""
+    if cards == 1:
+        return np.zeros((1, size), dtype=kind)
+    return np.frombuffer(mmap(-1, cards * size * np.dtype(kind).itemsize), dtype=kind).reshape(cards, size)
+
+
 class CardMemory:
     """Memory for the cards of one compiled model, in three arrays: what the code works on, where it stored, what it reports.
 
@@ -41,8 +49,8 @@ class CardMemory:
         first = -whole.ctypes.data % LINE
         self.buffers: Buffer = whole[first : first + cards * size].reshape(cards, size)
         self._model = compiled_model
-        self.visits = np.zeros((cards, len(compiled_model.columns.passive) + 1 + MOST_CODES), dtype=np.int32)
-        self.reports = np.zeros((cards, REPORT_CODES + 1 + 2 * MOST_CODES), dtype=np.int64)
+        self.visits = hardly_touched(cards, len(compiled_model.columns.passive) + 1 + MOST_CODES, np.int32)
+        self.reports = hardly_touched(cards, REPORT_CODES + 1 + 2 * MOST_CODES, np.int64)
         self._views: dict[str, tuple[AnyArray, AnyArray]] = {}
 
     def views(self, like: PackedCard) -> dict[str, tuple[AnyArray, AnyArray]]:
@@ -97,10 +105,10 @@ class CardState:
             self.take(card)
 
     @property
-    def is_plain(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the memory has all of the card, and loops are made on it."""
         fields = self.card.fields
-        return self.unpacked is None and self.fits and not self.unseen and all(
+        return self.unpacked is None and self.fits and all(
             fields[name] is self._shown[name] for name in self._never_written)
 
     def take(self, card: Card) -> None:

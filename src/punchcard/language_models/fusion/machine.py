@@ -7,7 +7,7 @@ from typing import Any
 
 from punchcard.card.layout import Pattern
 from punchcard.errors import ProgramError
-from punchcard.export.folder import events, pattern_places
+from punchcard.export.folder import pattern_places
 from punchcard.language_models.fusion.embedding import BYTES, HEIGHT, STEP
 from punchcard.language_models.fusion.skill import TOKENS, Skill
 from punchcard.machines.riscv.languages.options import LEAST_STACK
@@ -41,7 +41,7 @@ def sizes_of(machine: RiscvMachine, skills: Sequence[Skill], vocabulary: int, mo
         "vocabulary": vocabulary, "bytes": BYTES, "tokens": TOKENS, "position_bits": POSITION_BITS,
         "width": layout.width, "columns": layout.columns, "word_row": layout.rows("memory").start,
         "shapes": [[layer.heads, layer.key_size, layer.hidden] for layer in machine.weights.layers],
-        "ends": [pattern_places(layout, pattern) for pattern in events(machine)], "proper": PROPER,
+        "ends": [pattern_places(layout, pattern) for pattern in machine.events], "proper": PROPER,
         "active": active_columns(machine.weights, layout).tolist(), "height": HEIGHT, "step": STEP,
         "most_loops": most_loops, "skills": [skill.places(layout) for skill in skills],
         "machine": {"memory": machine.sizes.memory, "base": machine.sizes.base},
@@ -55,4 +55,4 @@ def machine_of(sizes: Mapping[str, Any]) -> RiscvMachine:
 
 def patterns_of(machine: RiscvMachine) -> tuple[Pattern, ...]:
     """The patterns at which a run ends, in the order of `ends`."""
-    return events(machine)
+    return machine.events

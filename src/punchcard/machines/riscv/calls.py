@@ -9,11 +9,14 @@ A call that ends the program changes nothing: the program counter stays at the `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.program import STACK_POINTER, RiscvProgram
 from punchcard.machines.streams import END_OF_INPUT, Read, Write
+
+if TYPE_CHECKING:
+    from punchcard.engines.controls import NumbersAhead
 
 A0, A1, A2, A7 = 10, 11, 12, 17
 ESRCH, EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE, ENOSYS = 3, 9, 14, 22, 25, 29, 38
@@ -69,6 +72,7 @@ class Calls:
     memory          the byte addresses that there are
     brk_start       where the heap begins; `brk` is where it ends now
     brk_end         where it must end: at the arguments, or with the memory
+    ahead           the input as far as it can be had without waiting: then it is not read byte by byte
     input_ended     the end of the input was read, so nobody is asked for more
     status          the exit status, once the program has `ended`
     """
@@ -76,11 +80,12 @@ class Calls:
     def __init__(
         self, read: Read, write: Write, *, memory: range, brk_start: int, brk_end: int | None = None, brk: int | None = None,
         input_ended: bool = False, complain: Callable[[bytes], None] = lambda message: None,
+        ahead: NumbersAhead | None = None,
     ) -> None:
         self._read, self._write, self._memory, self._complain = read, write, memory, complain
         self.brk_start, self._brk_end = brk_start, memory.stop if brk_end is None else brk_end
         self.brk = brk_start if brk is None else brk
-        self.input_ended = input_ended
+        self.input_ended, self._ahead = input_ended, ahead
         self.status: int | None = None
 
     @classmethod
@@ -107,17 +112,20 @@ class Calls:
         return None
 
     def serve(self, guest: Guest) -> bool:
-        """Do what the call asks for; False, and nothing is changed, where it ends the program.
+        """Do what the call asks for; False, and nothing is changed, where it ends the program."""
+        self.status = self.ending(guest)
+        if not self.ended:
+            self.serve_one(guest)
+        return not self.ended
+
+    def serve_one(self, guest: Guest) -> None:
+        """Do what a call asks for that does not end the program.
 
         What `read` or `write` raises passes through before anything of the guest is changed.
         """
-        self.status = self.ending(guest)
-        if self.ended:
-            return False
         call, register = CALLS.get(guest.register(A7), UNKNOWN), guest.register
         result = -ENOSYS if call.serve is None else call.serve(self, guest, register(A0), register(A1), register(A2))
         guest.set_register(A0, result & 0xFFFFFFFF)
-        return True
 
     def _has(self, address: int, size: int) -> bool:
         return size == 0 or (address in self._memory and address + size - 1 in self._memory)
@@ -126,6 +134,14 @@ class Calls:
         """Up to `size` bytes of the input: to the end of a line, as a terminal gives them, or to the end."""
         found = bytearray()
         while len(found) < size and not self.input_ended and not found.endswith(b"\n"):
+            known = self._ahead and self._ahead.ahead(size - len(found))
+            if self._ahead and known:
+                line = bytes(known[0])
+                line = line[: line.find(b"\n") + 1] or line
+                self.input_ended = not line and known[1]
+                self._ahead.take(len(line), int(self.input_ended))
+                found += line
+                continue
             byte = self._read()
             if byte == END_OF_INPUT:
                 self.input_ended = True  # a terminal could go on after its end: the program must not see that

@@ -12,15 +12,17 @@ What the host may change: the words of registers and memory, and that event.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
-from dataclasses import replace
+from collections.abc import MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from punchcard.card.layout import Card, Cell, Layout
-from punchcard.machines.ports import StreamHost
+from punchcard.card.layout import Card, Layout
+from punchcard.card.packed import PackedCard
+from punchcard.card.packed_stack import StackedCards
+from punchcard.errors import PunchcardError
+from punchcard.machines.ports import Answer, Host, HostInput, StreamHost
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.designs.base import EVENTS, PENDING, RiscvSizes, pending_word, settle
-from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode
+from punchcard.machines.riscv.isa import MASK, WORD_BYTES, decode, encode
 from punchcard.machines.riscv.oracle import RiscvFault, RiscvInterpreter
 from punchcard.machines.riscv.program import RiscvProgram, Segment
 from punchcard.machines.running import Mark
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from punchcard.machines.riscv.machine import RiscvMachine
 
 CALL = 1 << EVENTS.index("call")
+ECALL = encode("ecall")
 
 
 class CardGuest:
@@ -41,9 +44,11 @@ class CardGuest:
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
         self._layout, self._base, self._card = layout, sizes.base, card
         self._registers, self._memory = layout.region("registers").start, layout.region("memory").start
-        self._cells: dict[int, Cell] = {}
         self._pending: tuple[int, int] | None = None
         self._lags = any(block.name == PENDING for block in layout.blocks)
+        self._words: MutableSequence[int] | memoryview = CardWords(layout, card, slice(None))
+        if isinstance(card, PackedCard) and card.fields["memory"].flags.writeable:
+            self._words = card.fields["memory"].data
         self.look()
 
     def look(self) -> None:
@@ -52,18 +57,13 @@ class CardGuest:
             self._pending = pending_word(self._layout, self._card)
 
     def register(self, index: int) -> int:
-        return self._cell(index).get() if self._pending is None else self._number(self._registers + index)
+        at = self._registers + index
+        return self._words[at] if self._pending is None else self._number(at)
 
     def set_register(self, index: int, value: int) -> None:
         if index:
             self._settle()
-            self._cell(index).put(value & MASK)
-
-    def _cell(self, register: int) -> Cell:
-        cell = self._cells.get(register)
-        if cell is None:
-            cell = self._cells[register] = self._layout.cell(self._card, "memory", self._registers + register)
-        return cell
+            self._words[self._registers + index] = value & MASK
 
     def word(self, index: int) -> int:
         """A word of the memory."""
@@ -71,8 +71,7 @@ class CardGuest:
 
     def load(self, address: int, size: int) -> bytes:
         first, skipped = divmod(address - self._base, WORD_BYTES)
-        count = -(-(skipped + size) // WORD_BYTES)
-        return b"".join(self._word(first + i) for i in range(count))[skipped : skipped + size]
+        return self._bytes(first, -(-(skipped + size) // WORD_BYTES))[skipped : skipped + size]
 
     def store(self, address: int, data: bytes) -> None:
         if not data:
@@ -80,20 +79,22 @@ class CardGuest:
         self._settle()
         first, skipped = divmod(address - self._base, WORD_BYTES)
         count = -(-(skipped + len(data)) // WORD_BYTES)
-        words = bytearray(b"".join(self._word(first + i) for i in (0, count - 1)))  # all between the two are new
-        words[WORD_BYTES:WORD_BYTES] = bytes(WORD_BYTES * (count - 2)) if count > 2 else b""
+        words = bytearray(self._bytes(first, count))
         words[skipped : skipped + len(data)] = data
-        for i in range(count):
-            value = int.from_bytes(words[WORD_BYTES * i : WORD_BYTES * (i + 1)], "little")
-            self._layout.put_number_at(self._card, "memory", self._memory + first + i, value)
+        at = self._memory + first
+        self._words[at : at + count] = memoryview(words).cast("I")
 
-    def _word(self, index: int) -> bytes:
-        return self.word(index).to_bytes(WORD_BYTES, "little")
+    def _bytes(self, first: int, count: int) -> bytes:
+        """The bytes of some words."""
+        at = self._memory + first
+        if self._pending is None and isinstance(self._words, memoryview):
+            return self._words[at : at + count].tobytes()
+        return b"".join(self._number(at + i).to_bytes(WORD_BYTES, "little") for i in range(count))
 
     def _number(self, column: int) -> int:
         if self._pending is not None and self._pending[0] == column:
             return self._pending[1]
-        return self._layout.number_at(self._card, "memory", column)
+        return self._words[column]
 
     def _settle(self) -> None:
         """Store what is pending before anything is changed, so that it is not stored over the change."""
@@ -102,11 +103,26 @@ class CardGuest:
             self._pending = None
 
 
-class CardWords(MutableSequence[int]):
-    """The words of the memory on a card, each read when it is asked for: there may be millions."""
+class StackGuest(CardGuest):
+    """The same of one of many cards: `turn_to` says which."""
 
-    def __init__(self, layout: Layout, card: Card) -> None:
-        self._layout, self._card, self._columns = layout, card, range(layout.columns)[layout.region("memory")]
+    def __init__(self, layout: Layout, sizes: RiscvSizes, cards: StackedCards, row: int) -> None:
+        self._cards, self._arrays = cards, cards.words("memory")
+        super().__init__(layout, sizes, cards.card(row))
+
+    def turn_to(self, row: int) -> None:
+        self._words = self._arrays[row].data
+        if self._lags:
+            self._card = self._cards.card(row)
+            self.look()
+
+
+class CardWords(MutableSequence[int]):
+    """The words in some columns of a card, by default of its memory, each read when it is asked for, of maybe millions."""
+
+    def __init__(self, layout: Layout, card: Card, columns: slice | None = None) -> None:
+        self._layout, self._card = layout, card
+        self._columns = range(layout.columns)[columns or layout.region("memory")]
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -122,7 +138,9 @@ class CardWords(MutableSequence[int]):
         return [self._layout.number_at(self._card, "memory", column) for column in columns]
 
     def __setitem__(self, index: Any, word: Any) -> None:
-        self._layout.put_number_at(self._card, "memory", self._columns[index], word)
+        columns = self._columns[index]
+        for column, number in zip(columns, word, strict=True) if isinstance(index, slice) else ((columns, word),):
+            self._layout.put_number_at(self._card, "memory", column, number)
 
     def __delitem__(self, index: int | slice) -> None:
         raise TypeError("a card has as many words as it has")
@@ -144,11 +162,11 @@ class RiscvHost(StreamHost):
         base = self._sizes.base
         self._program = program or RiscvProgram((Segment(base, bytes(WORD_BYTES)),), base, base)
         self._calls = Calls.of(self._program, self._sizes.memory, self._take, self._give, brk=kept[0] if kept else None,
-                               input_ended=begin.traffic.input_ended, complain=self._complain)
+                               input_ended=begin.traffic.input_ended, complain=self._complain, ahead=HostInput(self))
 
     @property
     def traffic(self) -> Traffic:
-        return replace(super().traffic, input_ended=self._calls.input_ended, kept=(self._calls.brk,))
+        return Traffic(bytes(self._read), bytes(self._written), self._waiting, self._calls.input_ended, (self._calls.brk,))
 
     def _see(self, card: Card) -> None:
         """Look at a card. An engine shows the same one again and again."""
@@ -174,33 +192,61 @@ class RiscvHost(StreamHost):
         """
         layout = self._layout
         at = RiscvInterpreter(self._program, self._sizes.memory, self._calls, multiply=self._sizes.multiply,
-                              words=CardWords(self._layout, card))
+                              words=CardWords(layout, card))
         at.registers = layout.numbers(card, "memory", "registers").tolist()
         at.program_counter = layout.number_at(card, "counter", self._scratch)
         return at.fault
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
-        if not self._look(card):
-            return
-        guest = self._guest
-        assert guest is not None  # it was seen
+        if self._look(card):
+            assert self._guest is not None  # it was seen
+            if self._serve_call(loop, self._guest):
+                self._event.put(self._event.get() & ~CALL)
+
+    def _serve_call(self, loop: int, guest: CardGuest) -> bool:
+        """Do what the call at hand asks for; False: it ends the run, or waits."""
         self.status = self._calls.ending(guest)
         if self.status is not None:
             self.ended = "halted"
-            return
+            return False
         if loop >= self._last:
             self._waiting = True
-            return
+            return False
         self._taken.clear()
         try:
-            self._calls.serve(guest)
+            self._calls.serve_one(guest)
         except KeyboardInterrupt:
             self.ended, self._waiting = "interrupted", True
-            return
+            return False
         if self._taken:
             self._read.add(bytes(self._taken))
         self._waiting = False
-        self._event.put(self._event.get() & ~CALL)
+        return True
+
+    @classmethod
+    def serve_many(cls, hosts: Sequence[Host], loops: Sequence[int], cards: StackedCards,
+                   rows: Sequence[int]) -> list[Answer]:
+        """Calls, and nothing else: of a fault somebody else knows more."""
+        own = [host for host in hosts if isinstance(host, RiscvHost)]
+        first, events, words = own[0], cards.words("event"), cards.words("word")
+        guest = StackGuest(first._layout, first._sizes, cards, rows[0])
+        at_calls = (events[rows, first._scratch] == CALL) & (words[rows, first._scratch] == ECALL)
+        answers: list[Answer] = []
+        done = []
+        for host, loop, row, is_at_call in zip(own, loops, rows, at_calls.tolist(), strict=True):
+            if not is_at_call or loop == host._served:
+                answers.append(None)
+                continue
+            host._served, host._waiting = loop, False
+            guest.turn_to(row)
+            try:
+                if host._serve_call(loop, guest):
+                    done.append(row)
+                answers.append(host.ended is None)
+            except PunchcardError as error:
+                answers.append(error)
+        events[done, first._scratch] = 0
+        return answers
 
     def _take(self) -> int:
         value = super()._take()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,6 @@ from punchcard.machines.display_values import DisplayValue, ListedInstruction, L
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
-from punchcard.machines.ports import Host
 from punchcard.machines.result import Readout, Result
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
@@ -55,7 +53,7 @@ from punchcard.machines.riscv.system.bus import Bus
 from punchcard.machines.riscv.system.devices import Uart
 from punchcard.machines.riscv.system_host import SystemHost, looks
 from punchcard.machines.riscv.trap_stages import stages_of
-from punchcard.machines.running import DEFAULT_ENGINE, Mark, RunOutcome
+from punchcard.machines.running import DEFAULT_ENGINE, Mark
 from punchcard.machines.streams import Read, Traffic, Write
 
 MOST_LISTED = 20_000
@@ -197,15 +195,11 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def replayed(self, traffic: Traffic) -> Iterable[int]:
         return looks(traffic) if self.sizes.privileged else super().replayed(traffic)
 
-    def result(
-        self, program: RiscvProgram | None, outcome: RunOutcome, begin: Mark, host: Host | None, seen: Readout | None = None,
-    ) -> Result[RiscvState]:
-        """An instruction that was refused in the last loop does not count."""
-        found = super().result(program, outcome, begin, host, seen)
+    def refused(self, card: Card) -> int:
+        """The one of the last loop, if it was a fault."""
         if self.sizes.privileged:
-            return found
-        refused = self.layout.number_at(found.raw_card, "event.fault", self.layout.region("scratchpad").start)
-        return replace(found, steps=max(0, found.steps - 1)) if refused else found
+            return 0
+        return self.layout.number_at(card, "event.fault", self.layout.region("scratchpad").start)
 
     def oracle(self, program: RiscvProgram, read: Read, write: Write) -> RiscvInterpreter:
         if self.sizes.privileged:

@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from punchcard.card.layout import Card, Pattern
+from punchcard.card.packed_stack import StackedCards
 from punchcard.engines import Port
 from punchcard.engines.controls import InputBuffer, OutputBuffer
-from punchcard.machines.ports import BYTE, HostInput, StreamHost
+from punchcard.errors import PunchcardError
+from punchcard.machines.ports import BYTE, Answer, Host, HostInput, StreamHost
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, Read, Write
 from punchcard.machines.von_neumann.design import VonNeumannDesign, counter_on
@@ -64,6 +66,26 @@ class VonNeumannHost(StreamHost):
         """The pattern of an operand that has this value."""
         return Pattern(f"word.{operand}", "scratchpad",
                        tuple(1 if value >> i & 1 else -1 for i in range(self._sizes.word_bits)))
+
+    @classmethod
+    def serve_many(cls, hosts: Sequence[Host], loops: Sequence[int], cards: StackedCards,
+                   rows: Sequence[int]) -> list[Answer]:
+        """Outputs alone, as an output buffer takes them."""
+        own = [host for host in hosts if isinstance(host, VonNeumannHost)]
+        first, memory, events = own[0], cards.words("memory").data, cards.words("event")
+        column, alone = first._ports[first._sizes.output_port], 1 << VonNeumannDesign.event_names.index(OUTPUT)
+        answers: list[Answer] = []
+        for host, row, event in zip(own, rows, events[rows, first._scratch].tolist(), strict=True):
+            if event != alone:
+                answers.append(None)
+                continue
+            word, memory[row, column] = memory[row, column], 0
+            try:
+                host._write([word])
+                answers.append(True)
+            except PunchcardError as error:
+                answers.append(error)
+        return answers
 
     def _serve(self, loop: int, card: Card) -> None:
         """Write what the last instruction stored at the output port, and empty the port."""

@@ -33,4 +33,5 @@ def workloads(design: str, columns: int) -> Iterator[Workload | str]:
     if memory < len(image.words):
         yield f"von-neumann, {columns} columns: left out, the image needs {len(image.words) + 1 + PORTS}"
         return
-    yield Workload("count", image, {"word_bits": WORD_BITS, "memory": memory, "design": design})
+    bits = max(WORD_BITS, memory.bit_length() - 1)  # all cells have an address
+    yield Workload("count", image, {"word_bits": bits, "memory": memory, "design": design})

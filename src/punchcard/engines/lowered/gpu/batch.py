@@ -15,7 +15,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card, Layout, Pattern
 from punchcard.card.packed import PackedCard
 from punchcard.engines.base import EngineCache, Reason, Run, Stops
-from punchcard.engines.batch import Ports
+from punchcard.engines.batch import BatchPorts
 from punchcard.engines.controls import NO_CONTROLS, Controls
 from punchcard.engines.lowered.batch_runner import CompiledBatchRunner
 from punchcard.engines.lowered.card_state import CardState
@@ -315,7 +315,8 @@ class GpuBatchRunner(CompiledBatchRunner):
 
     @small_numbers_kept()
     def run(
-        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: Ports | None = None, among: Sequence[int] | None = None
+        self, loops: int, controls: Controls = NO_CONTROLS, *, ports: BatchPorts | None = None,
+        among: Sequence[int] | None = None, last: bool = False,
     ) -> list[Run]:
         numbers = range(self.count) if among is None else among
         stops = self.stops(self.batches[0][0].card(0), controls, ports)
@@ -332,7 +333,7 @@ class GpuBatchRunner(CompiledBatchRunner):
         return [self._ended(number, far, loops, stops) for number in numbers]
 
     def _run(self, batch: GpuBatch, members: Sequence[int], now: BatchProgress, loops: int, stops: Stops,
-             ports: Ports | None, controls: Controls) -> None:
+             ports: BatchPorts | None, controls: Controls) -> None:
         """One batch to its end; machines that wait at a port are served together."""
         controls = replace(controls, until=(*stops.until, *stops.ports))
         while True:
@@ -340,7 +341,8 @@ class GpuBatchRunner(CompiledBatchRunner):
             waiting = np.flatnonzero(now.status >= MATCHED + len(stops.until)).tolist()
             for row in waiting:
                 card = batch.card(row)
-                own = replace(stops, ports=(ports or ())[members[row]])
+                assert ports is not None  # nobody waits without ports
+                own = replace(stops, ports=ports.of(members[row]))
                 now.status[row] = GOES_ON if own.serve(int(now.loops[row]), card) is None else STOPPED
                 batch.take(row, card)
             if not waiting or controls.is_interrupted():
