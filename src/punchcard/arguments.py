@@ -76,7 +76,7 @@ def _checked_function(function: Any, *, method: bool = False) -> Any:
     return door
 
 
-def unchecked(method: T) -> T:
+def without_checks(method: T) -> T:
     """A method of an object for calls from inside, where what it is given was checked at another door."""
     whole = cast(types.MethodType, method)
     return cast(T, types.MethodType(_unwrapped(whole.__func__), whole.__self__))

@@ -141,7 +141,7 @@ def _run(saved: Checkpoint, checkpoint: str | None, file: Path | None, *, trace:
         interruptible(source, keeps=checkpoint is not None) as (interrupted, read),
         RunProgress(saved.machine, saved.program, saved.mark, file) as progress,
     ):
-        watch = {None: None, "loops": NoCopyWatch(progress.watch), "story": progress.narrate}[trace]
+        watch = progress.narrate if trace == "story" else NoCopyWatch(progress.watch) if trace else None
         controls = Controls(watch=watch, interrupted=interrupted, progress=None if trace or ports else progress.made,
                             traces=HOT_SECONDS if traces else None)
         if not ports:

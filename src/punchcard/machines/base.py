@@ -101,8 +101,6 @@ class Machine(ABC, Generic[Program, State]):
     layout: Layout
     halting: tuple[Pattern, ...]
     """The patterns of values on the card that mean that the program has halted."""
-    events: tuple[Pattern, ...]
-    """The patterns at which a host has something to do between two loops."""
     weights: Weights
     """The weights as arrays. After the first use of `model`, the module owns them."""
     needed_bits: int = 0
@@ -112,6 +110,11 @@ class Machine(ABC, Generic[Program, State]):
     def model(self) -> LoopedTransformer:
         """The transformer, an `nn.Module`. If you change its parameters, the machine runs with the changed ones."""
         return self.weights.module
+
+    @cached_property
+    def events(self) -> tuple[Pattern, ...]:
+        """The patterns at which a host has something to do between two loops."""
+        return self.design.events(self.sizes)
 
     @cached_property
     def engine_cache(self) -> EngineCache:
@@ -132,7 +135,7 @@ class Machine(ABC, Generic[Program, State]):
         self.layout = self.design.layout(sizes)
         what = f"building {self._sized()}"
         require(self.memory_to_build(), what)
-        self.halting, self.events = self.design.halting(sizes), self.design.events(sizes)
+        self.halting = self.design.halting(sizes)
         for chosen in formats:
             self.precision = chosen
             key = weight_cache.key_of(self.design, sizes, chosen) if self.keeps_weights else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from punchcard.arguments import unchecked
+from punchcard.arguments import without_checks
 from punchcard.card.layout import Card, Pattern
 from punchcard.card.packed_stack import StackedCards
 from punchcard.engines import NO_CONTROLS, BatchRunner, Controls, Port, Run, Skip, prepare_batch
@@ -110,7 +110,7 @@ class ProgramBatch:
         self.machine, self.loops = machine, loops
         programs = [number for number, one in enumerate(given) if machine.kind.is_for(one)]
         cards: dict[int, Card] = dict(zip(programs, self._packed([given[number] for number in programs]), strict=True))
-        self.entries, host_of = [], None if type(machine).host is Machine.host else unchecked(machine.host)
+        self.entries, host_of = [], None if type(machine).host is Machine.host else without_checks(machine.host)
         nowhere = writer(None)
         for number, (one, source) in enumerate(zip(given, inputs, strict=True)):
             program = one if number in cards else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from punchcard.arguments import unchecked
+from punchcard.arguments import without_checks
 from punchcard.card.layout import Card, CardHolder, Layout, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import OBSERVED, Controls, NoCopyWatch, Port, Run, Runner, Watch, prepare
@@ -207,7 +207,7 @@ def result_of(
     reading = partial(machine.read, mark.raw_card) if program is None else partial(machine.read_own, program, mark.raw_card)
     return Result(
         reading=reading, memory=seen.values, reason=reason,
-        steps=max(0, unchecked(machine.steps)(mark.loops, ended=mark.ended) - unchecked(machine.refused)(mark.raw_card)),
+        steps=max(0, without_checks(machine.steps)(mark.loops, ended=mark.ended) - without_checks(machine.refused)(mark.raw_card)),
         loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=outcome.notes,
         seconds=outcome.seconds, compile_seconds=outcome.compile_seconds, begun=begin.loops, traces=outcome.traces,
         output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
