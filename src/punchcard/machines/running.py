@@ -205,9 +205,10 @@ def result_of(
     if host is not None and host.ended is not None:
         reason = host.ended
     reading = partial(machine.read, mark.raw_card) if program is None else partial(machine.read_own, program, mark.raw_card)
+    made = without_checks(machine.steps)(mark.loops, ended=mark.ended)
     return Result(
         reading=reading, memory=seen.values, reason=reason,
-        steps=max(0, without_checks(machine.steps)(mark.loops, ended=mark.ended) - without_checks(machine.refused)(mark.raw_card)),
+        steps=max(0, made - without_checks(machine.refused)(mark.raw_card)),
         loops=mark.loops, engine=mark.engine or DEFAULT_ENGINE, raw_card=mark.raw_card, notes=outcome.notes,
         seconds=outcome.seconds, compile_seconds=outcome.compile_seconds, begun=begin.loops, traces=outcome.traces,
         output=mark.traffic.written, read=mark.traffic.read, traffic=mark.traffic,
