@@ -40,7 +40,7 @@ transformers = pytest.importorskip("transformers")
 def test_any_decoder(kind: str) -> None:
     """The program answers in each, and where it has no opinion the logits are the base's, bit by bit."""
     plain = base(kind)
-    given = tokenizer()("A sentence without a sum; 12 + 30 =", return_tensors="pt")
+    given = tokenizer()("A sentence without a sum! 12 + 30 =", return_tensors="pt")
     with torch.no_grad():
         before = plain(**given).logits
         model = punchcard.fuse(plain, tokenizer(), "sums")
