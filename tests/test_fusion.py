@@ -408,16 +408,18 @@ def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
         text_tokens(words, 1)
 
 
-def test_the_page_of_a_folder_opens_it_without_punchcard(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("snippet", "hidden", "loops"), [
+    (1, "", "KeptRunner"), (2, 'sys.modules["punchcard"] = None', "ScratchpadLoops")])
+def test_the_page_of_a_folder_opens_it(tmp_path: Path, snippet: int, hidden: str, loops: str) -> None:
+    """Both ways on the page: with Punchcard, and with torch and transformers alone."""
     source = tmp_path / "echo.s"
     source.write_text(ECHO)
     save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
-    snippet = (tmp_path / "model" / "README.md").read_text().split("```python\n")[2].split("```")[0]
-    alone = f'import sys\nsys.modules["punchcard"] = None\n{snippet}\nprint(type(model.card.looped).__name__)'
+    text = (tmp_path / "model" / "README.md").read_text().split("```python\n")[snippet].split("```")[0]
     environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
-    ran = subprocess.run([sys.executable, "-c", alone], cwd=tmp_path / "model", env=environment, capture_output=True,
-                         text=True, stdin=subprocess.DEVNULL)
-    assert ran.stdout.splitlines() == ["12 + 30 =" + 16 * "=", "ScratchpadLoops"], (ran.stdout, ran.stderr)
+    ran = subprocess.run([sys.executable, "-c", f"import sys\n{hidden}\n{text}\nprint(type(model.card.looped).__name__)"],
+                         cwd=tmp_path / "model", env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert ran.stdout.splitlines() == ["12 + 30 =" + 16 * "=", loops], (ran.stdout, ran.stderr)
 
 
 def test_a_base_that_is_a_pipe(tmp_path: Path) -> None:

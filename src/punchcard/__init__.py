@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from punchcard.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from punchcard import arrays, export, linalg
+    from punchcard import arrays, export, ground_truth, language_models, learning, linalg, sweep
     from punchcard.api import assemble, boot, build, check, disassemble, kinds, load, resume, run
     from punchcard.budget import max_memory
     from punchcard.calculator import Calculation, calc
@@ -53,8 +53,8 @@ __all__ = [
     "Calculation", "Controls", "FleqMachine", "FleqProgram", "Image", "LoopedTransformer", "Machine", "Precision",
     "Program", "PunchcardError", "Registry", "Report", "Result", "RiscvMachine", "RiscvProgram", "SubleqMachine",
     "VonNeumannMachine", "arrays", "as_layer", "assemble", "boot", "build", "calc", "check", "circuit", "command_line",
-    "disassemble", "export", "fuse", "kinds", "learn", "linalg", "load", "max_memory", "observe", "plot", "predict",
-    "program", "prove", "resume", "run", "verify", "view", "widen",
+    "disassemble", "export", "fuse", "ground_truth", "kinds", "language_models", "learn", "learning", "linalg", "load",
+    "max_memory", "observe", "plot", "predict", "program", "prove", "resume", "run", "sweep", "verify", "view", "widen",
 ]
 
 __getattr__, __dir__, HOMES = lazy_names("punchcard", (
@@ -68,8 +68,11 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.export",
     "punchcard.export.circuit_builder:circuit",
     "punchcard.export.layer:as_layer",
+    "punchcard.ground_truth",
+    "punchcard.language_models",
     "punchcard.language_models.fusion.composition:fuse",
     "punchcard.language_models.widened.widening:widen",
+    "punchcard.learning",
     "punchcard.learning:learn predict",
     "punchcard.linalg",
     "punchcard.machines.base:Machine",
@@ -85,6 +88,7 @@ __getattr__, __dir__, HOMES = lazy_names("punchcard", (
     "punchcard.machines.von_neumann.machine:VonNeumannMachine",
     "punchcard.proof.prover:prove verify",
     "punchcard.python.program:program",
+    "punchcard.sweep",
     "punchcard.trace:observe",
     "punchcard.transformer.model:LoopedTransformer",
     "punchcard.transformer.precision:Precision",

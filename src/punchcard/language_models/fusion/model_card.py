@@ -44,6 +44,8 @@ or in Python:
 import punchcard
 
 model, tokenizer = punchcard.language_models.open_fused(".")
+prompt = tokenizer({example!r}, return_tensors="pt")
+print(tokenizer.decode(model.generate(**prompt, max_new_tokens=16)[0]))
 ```
 
 Without Punchcard, with torch and transformers alone; then a loop takes milliseconds instead of nanoseconds:
