@@ -111,7 +111,7 @@ def test_a_uart_goes_on_from_what_was_kept() -> None:
     assert again.kept == uart.kept
     assert [again.load(at, 1) for at in (DATA, IER, IIR, IIR, LCR, MCR, SCR)] == [ord("a"), 2, 0xC2, 0xC1, 3, 0x0B, 0x77]
     for wrong in ((1, 2), (0,) * 7 + (256,)):
-        with pytest.raises(PunchcardError, match="a UART was kept as"):
+        with pytest.raises(PunchcardError, match="a UART was saved as"):
             Uart(wire.receive, wire.sent.append, wrong)
 
 

@@ -144,5 +144,5 @@ def test_a_script_goes_on_from_what_was_kept() -> None:
     rest.now = PATIENCE
     assert [rest(), rest()] == [*b"b\n"], "in the middle of a line"
     assert typed(rest) is rest
-    with pytest.raises(PunchcardError, match="a script was kept as"):
+    with pytest.raises(PunchcardError, match="a script was saved as"):
         rest.keep((1, 2))

@@ -57,9 +57,9 @@ def find(key: str) -> tuple[Notes, bytes] | str | None:
         _check_folder(where)
         return _read(where / f"{key}.code", key)
     except StorageError as why:
-        return f"kept code is not used: {why}"
+        return f"cached code is not used: {why}"
     except OSError as error:  # most often, it is not there
-        return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
+        return f"cached code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
 
 
 def keep(key: str, notes: Notes, code: bytes) -> None:

@@ -140,7 +140,7 @@ class ExpressionScaling:
         if a.is_constant:
             return self.code.constant(values.low)
         if domain.logarithmic and a.least <= 0:
-            raise ProgramError(f"{name} of {exact.text(a.exact)}, which cannot be told from 0: its error may be "
+            raise ProgramError(f"{name} of {exact.text(a.exact)}, which cannot be distinguished from 0: its error may be "
                                f"{a.error:.1e}")
         function = self.code.decide(lambda: banded(name, a.least, a.most))
         error = self.code.error(function, float(values.magnitude)) + domain.slope(a.least, a.most) * a.error

@@ -168,7 +168,7 @@ def show_report(
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
-        remarks.append(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
+        remarks.append(f"the run is saved: continue with {command} --resume {shlex.quote(checkpoint)}{more}")
     for line in lines:
         out(line)
     for line in remarks:

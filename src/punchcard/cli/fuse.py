@@ -137,7 +137,7 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
 def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: str | None) -> None:
     """What the card read and answered for each token, as a table or a page."""
     if not prompt:
-        raise PunchcardError(f"{str(folder)!r} is a fused language model: give a text to go on with, --prompt TEXT")
+        raise PunchcardError(f"{str(folder)!r} is a fused language model: give a text to continue, --prompt TEXT")
     if html is not None:
         check_writable(html)
     from punchcard.language_models.fusion.composition import open_fused

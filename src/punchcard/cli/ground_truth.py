@@ -44,7 +44,7 @@ def make(
             made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
                             resume=resume, progress=line.follow)
         except KeyboardInterrupt:
-            log("stopped: go on with the same command and --resume")
+            log("stopped: continue with the same command and --resume")
             raise
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 

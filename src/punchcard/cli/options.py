@@ -303,7 +303,7 @@ GROUPS: Mapping[str, frozenset[str]] = {
     PROGRAM: frozenset(["settings", "arguments", "input_"]),
     MACHINE: frozenset(["design", "dtype", "kind_name", OPTION.removeprefix("--").replace("-", "_")]),
     OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output",
-                       "overwrite"]),
+                       "overwrite", "help"]),
 }
 """Which options belong together, by the names of their parameters; any other is about the run."""
 

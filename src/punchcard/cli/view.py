@@ -55,7 +55,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--model", is_flag=True,
               help="With --html: put the model into the file; the page computes each card itself.")
 @click.option("--prompt", metavar="TEXT", help="FILE is the folder of a fused language model: show what its card does while "
-              "it goes on with this text, as a table, or with --html as a page.")
+              "it continues this text, as a table, or with --html as a page.")
 @click.option("--tokens", type=click.IntRange(1), metavar="N", help="With --prompt: tokens at most.  [default: 16]")
 def view(
     registry: Registry, file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None,

@@ -104,7 +104,7 @@ def _check_same(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec]
     manifest = read_json(place / MANIFEST, WHAT)
     if any(manifest.get(name) != value for name, value in asked.items()) or not isinstance(
             models := manifest.get("models"), dict) or list(models) != [job.name for job in jobs]:
-        raise PunchcardError(f"{str(place)!r} has another set, which is whole: choose another folder")
+        raise PunchcardError(f"{str(place)!r} has another set, which is complete: choose another folder")
 
 
 def _records(place: Path, jobs: Sequence[ModelSpec], whole: bool) -> list[Any]:
@@ -125,7 +125,7 @@ def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
     begun = place / MADE / BEGUN
     if os.path.exists(begun):
         if not resume:
-            raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
+            raise PunchcardError(f"{str(place)!r} has an incomplete set: continue with --resume, or choose another folder")
         if read_json(begun, WHAT) != asked:
             raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
                                  "another folder")

@@ -191,7 +191,7 @@ def load(
     except StorageError:
         raise
     except (TypeError, ValueError, PunchcardError) as error:
-        raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
+        raise StorageError(f"{source!r} describes a run that cannot continue: {error}") from None
 
 
 def _identity(path: str | Path) -> tuple[int, ...] | None:

@@ -163,7 +163,7 @@ class LockstepComparison(Comparison):
             return
         if loop > self._machine.design.warm_up:
             if self._oracle.fault is not None and self._stopped:
-                self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
+                self._note(f"loop {loop}: the machine continues, the interpreter has stopped ({self._oracle.fault})")
                 return
             self._stopped = self._oracle.fault is not None  # a machine may need a loop, in which it does nothing, to find it
             self._oracle.step()

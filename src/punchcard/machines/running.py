@@ -118,7 +118,7 @@ def mark_after(mark: Mark, ran: Run, made: Mapping[str, int], host: Host | None)
 
 def declined(mark: Mark, ran: Run) -> LoweringError:
     """The error of a run whose engine declined a loop after a mark."""
-    return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
+    return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' continues with a "
                          "slower one")
 
 

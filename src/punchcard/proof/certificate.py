@@ -104,13 +104,13 @@ class Certificate:
         return self.failed is None
 
     def __repr__(self) -> str:
-        state = f"{len(self.claims)} claims shown" if self.proven else f"failed: {self.failed}"
+        state = f"{len(self.claims)} claims proven" if self.proven else f"failed: {self.failed}"
         return f"<Certificate of {self.title}: {state}, {self.seconds:.1f} s>"
 
     def __str__(self) -> str:
         lines = [self.title, ""]
         lines += [f"{claim.seconds:8.2f} s  {claim.name}: {claim.about}" for claim in self.claims]
-        lines += ["", f"{len(self.claims)} claims shown in {self.seconds:.1f} s, for every card on which the facts hold"]
+        lines += ["", f"{len(self.claims)} claims proven in {self.seconds:.1f} s, for every card on which the facts hold"]
         lines += [f"given that {promise}" for promise in self.promises]
         if self.counterexample is not None:
             lines.append(str(self.counterexample))
@@ -142,7 +142,7 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ProofError(f"{source} is not a certificate: it is not JSON ({error})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ProofError(f"{source} is not a certificate: it does not say {FORMAT!r}")
+        raise ProofError(f"{source} is not a certificate: its format is not {FORMAT!r}")
     if not _same(found.get("version"), VERSION):
         raise ProofError(f"{source} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
     check_fields(found, source)

@@ -46,7 +46,7 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
     Rows that the meaning leaves open are taken from the card that was found.
     """
     if not says_what_it_means(machine):
-        raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
+        raise ProofError(f"{machine.title()} declares the meaning of its stages only, which cannot be run on a card")
     before = np.array(as_array(card), dtype=np.float64)
     whole = whole_loop(machine, machine.weights)
     return stage_step(whole, before, before if found is None else np.array(as_array(found), dtype=np.float64))

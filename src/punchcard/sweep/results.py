@@ -49,7 +49,7 @@ REQUIRED = ("key", "number", "values", "options", "change", "status")
 def require_pyarrow() -> None:
     """Refuse where pyarrow is not installed."""
     if missing_of(["pyarrow"]):
-        raise SweepError("a sweep keeps its results with pyarrow, which is not installed: pip install 'punchcard[sweep]'")
+        raise SweepError("a sweep writes its results with pyarrow, which is not installed: pip install 'punchcard[sweep]'")
 
 
 def row_of(job: SweepJob, measured: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +81,8 @@ class Results:
         text = json.dumps({"format": FORMAT, **about}, indent=1) + "\n"
         begun = os.path.exists(place / ABOUT)
         if begun and not resume:
-            raise SweepError(f"{str(place)!r} has results of a sweep already: go on with --resume, or choose another folder")
+            raise SweepError(f"{str(place)!r} already has results of a sweep: continue with --resume, or choose another "
+                             "folder")
         try:
             (place / PARTS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -162,7 +163,7 @@ class Results:
             if isinstance(found := json.loads(text), dict):
                 return found
         raise StorageError(f"a part in {str(self.folder / PARTS)!r} is not of a sweep: a row has {text[:60]!r} for "
-                           f"{column}, which should be a JSON object: delete the part, and go on with --resume")
+                           f"{column}, which should be a JSON object: delete the part, and continue with --resume")
 
     def _parts(self) -> list[Path]:
         return sorted((self.folder / PARTS).glob(f"*{SUFFIX}"))
@@ -180,7 +181,7 @@ class Results:
             return found
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise StorageError(f"{str(path)!r} is not a part of a sweep's results ({why}): delete it, and go on with "
+            raise StorageError(f"{str(path)!r} is not a part of a sweep's results ({why}): delete it, and continue with "
                                "--resume") from None
 
 

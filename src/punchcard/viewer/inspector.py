@@ -100,7 +100,7 @@ class LoopInspector:
             if len(self._wanted) + len(new) > MOST_WANTED:
                 self._wanted.clear()
             if len(new) > MOST_WANTED:
-                raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be shown beside those that always are")
+                raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be added to those always shown")
             self._wanted |= new
             self._kept.clear()
 

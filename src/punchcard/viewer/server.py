@@ -243,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _question(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or self.headers.get("Transfer-Encoding") is not None:
-            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a question says how long it is: Content-Length is missing")
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a request must give its length: Content-Length is missing")
         if len(length) > 9 or int(length) > LONGEST_REQUEST:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a question has at most {LONGEST_REQUEST} bytes")
         if self.headers.get_content_type() != "application/json":

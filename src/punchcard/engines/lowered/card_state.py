@@ -234,7 +234,7 @@ class CardState:
     def why(self) -> str:
         """Why the last loop was not made, as far as the report tells."""
         if not self.fits:
-            return "the card held something that its layout does not declare, or what never changes had changed"
+            return "the card has entries that its layout does not declare, or a constant has changed"
         if self.report[0] == UNKNOWN_CASE:
             return self.compiled_model.refused[int(self.report[1])]
         asked, pairs = self._asked()

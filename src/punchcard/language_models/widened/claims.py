@@ -91,7 +91,7 @@ class _Proof:
             self.digits, self.end = int(self.about["digits"]), int(self.about["end"])
             self.sizes = BaseSizes(**self.about["base"])
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"{str(folder / CONFIG)!r} does not say under {ABOUT!r} what was widened: {error!r}; write "
+            raise StorageError(f"{str(folder / CONFIG)!r} has no valid description under {ABOUT!r}: {error!r}; write "
                                "the folder again with `punchcard fuse --stock`") from None
 
     def shown(self) -> Iterator[tuple[str, str, int]]:
@@ -202,6 +202,6 @@ class _Proof:
         rows, logits = column_bound(self.model, count, d), logit_bound(self.model, d)
         lead = front.height * (1 - OFF) / float(np.sqrt(rows**2 + front.norm.widened_epsilon)) - 2 * logits
         if lead < MARGIN * (1 - OFF):
-            raise WeightsError(f"what is said leads by {lead:g}: it must lead by {MARGIN:g}")
+            raise WeightsError(f"the answer leads by {lead:g}: it must lead by {MARGIN:g}")
         return (f"no logit of the base is above {logits:.4g}, no column above {rows:.4g} in root mean square: what is said "
                 f"leads by {lead:.4g} at least")

@@ -278,5 +278,5 @@ def _unpacked(traffic: Traffic) -> tuple[tuple[int, ...], tuple[int, ...], int, 
         parts.append(tuple(rest[:size]))
         del rest[:size]
     if len(parts) < 2 or len(rest) < 2 or min(rest) < 0:
-        raise PunchcardError(f"the devices of a machine were kept as {len(traffic.kept)} numbers, which are not theirs")
+        raise PunchcardError(f"the devices of a machine were saved as {len(traffic.kept)} numbers, which do not fit them")
     return parts[0], parts[1], rest[0], rest[1:]

@@ -83,8 +83,8 @@ def built(
         if ran.returncode:
             raise error_of(ran.stderr, printable(source), tools, made, names)
         if not program.is_file():
-            raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
-                               "what keeps it from linking")
+            raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: remove from {shlex.join(flags)!r} "
+                               "the options that prevent linking")
         return read_whole(program, "program", error=ProgramError)
 
 

@@ -54,7 +54,7 @@ class Uart:
     def __init__(self, receive: Read, send: Write, kept: Sequence[int] = ()) -> None:
         self._receive, self._send = receive, send
         if len(kept) not in range(1) and (len(kept) < KEPT or not all(type(n) is int and 0 <= n <= BYTE for n in kept)):
-            raise PunchcardError(f"a UART was kept as {kept!r}: it is {KEPT} bytes or more")
+            raise PunchcardError(f"a UART was saved as {kept!r}: it is {KEPT} bytes or more")
         self._registers = [*kept[:7]] or [0] * 7
         self._sent_interrupt = bool(kept[7]) if kept else False
         self._held = [*kept[KEPT:]]

@@ -70,7 +70,7 @@ class Script:
     def keep(self, kept: Sequence[int]) -> None:
         """Go on from what was kept."""
         if len(kept) != 4 or min(kept) < 0:
-            raise PunchcardError(f"a script was kept as {kept!r}: it is four numbers, 0 or more")
+            raise PunchcardError(f"a script was saved as {kept!r}: it is four numbers, 0 or more")
         self._since, self._waited, self._asked = kept[:3]
         self._in_line = bool(kept[3])
 
