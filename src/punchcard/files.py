@@ -94,7 +94,7 @@ def _too_long(path: str | Path, what: str, limit: int) -> str:
 
 
 def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk.
+    """Write bytes, or text as UTF-8. Without `durable` the call does not wait for the disk: for what can be made again.
 
     `mode` is a new file's, less what the process masks; a file that is replaced keeps its own.
     """

@@ -23,7 +23,7 @@ OVERWRITE = "--overwrite"
 
 
 def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse a place where no folder can be written, or somebody else's files are; nothing is changed."""
+    """Refuse a place where no folder can be written, or that has other files; nothing is changed."""
     with _named(folder):
         place = _place(folder)
         if place.exists() and not place.is_dir():

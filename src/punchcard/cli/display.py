@@ -244,7 +244,7 @@ class PlainTable(Table):
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; printed by click, since rich would exit with a status of its own on a broken pipe."""
+    """A table on standard output; printed by click, since rich would exit with another status on a broken pipe."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     with console.capture() as captured:
         console.print(table)

@@ -233,7 +233,7 @@ class DesignOption(click.Option):
 
 
 def _with_trace(args: Sequence[str]) -> list[str]:
-    """`--trace` may stand alone, and the name of a trace may follow it as a word, unless there is a file of that name."""
+    """`--trace` may have no value, and its value may be the next word, unless there is a file of that name."""
     found: list[str] = []
     for at, word in enumerate(args):
         if word in TRACES and at and args[at - 1] == "--trace" and not Path(word).exists():

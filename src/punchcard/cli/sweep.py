@@ -15,7 +15,7 @@ from punchcard.formatting import plural
 
 Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 LOCAL = "local"
-"""What `--ray` without an address stands for."""
+"""What `--ray` without an address means."""
 
 
 class _RunFirst(click.Group):

@@ -51,7 +51,7 @@ class Group(click.Group):
             click.echo(error.format_message())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Here, since click has endings of its own for some exceptions."""
+        """Here, since click ends the process by itself on some exceptions."""
         try:
             found = super().invoke(ctx)
             sys.stdout.flush()

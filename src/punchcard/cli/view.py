@@ -122,7 +122,7 @@ def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], a
 
 
 def _recorded(html: str | None, loops: int | None, record: str | None, *, model: bool) -> tuple[int, int | None]:
-    """The loops of a file: the first and the last, where that is said."""
+    """The loops of a file: the first and the last, if they are given."""
     for name, given in (("--loops", loops is not None), ("--record", record is not None), ("--model", model)):
         if given and html is None:
             raise PunchcardError(f"{name} needs --html FILE")

@@ -48,7 +48,7 @@ class Skip:
 
 
 class NumbersAhead(ABC):
-    """An input whose next numbers can be had without waiting, as long as nobody waits for a person."""
+    """An input whose next numbers are there without waiting, unless it waits for a person."""
 
     @property
     @abstractmethod
@@ -57,7 +57,7 @@ class NumbersAhead(ABC):
 
     @abstractmethod
     def ahead(self, most: int) -> tuple[Sequence[int], bool] | None:
-        """The next numbers, so many at most, and whether the input ends behind them; None if nobody can say.
+        """The next numbers, so many at most, and whether the input ends behind them; None if that is unknown.
 
         They stay where they are.
         """
@@ -80,11 +80,11 @@ class InputBuffer:
 
     It is a port like any other. An engine that knows it may do the same itself while `numbers` has some, and tell `numbers`
     what was taken: before it calls a port, now and then, and when its run ends. It leaves the last loop of a run to `serve`,
-    which may find that nobody will execute the instruction.
+    which may find that the instruction will not be executed.
 
     place     rows and a column: where the number goes, times `sign`, in two's complement
     others    numbers that are put at rows of columns with it
-    at_end    the number that stands for the end
+    at_end    the number that means the end
     instead   patterns whose ports have nothing to do once it has served
     """
 

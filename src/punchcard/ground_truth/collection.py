@@ -76,7 +76,7 @@ def _complete(
     place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], made: dict[str, dict[str, Any]],
     executor: AbstractContextManager[Executor], workers: int | None, progress: Callable[[SweepProgress], None] | None,
 ) -> dict[str, Any]:
-    """Make the models that are missing, and then what is said of all of them."""
+    """Make the models that are missing, and then the files about all of them."""
     def keep(rows: Sequence[tuple[ModelSpec, dict[str, Any]]]) -> None:
         for spec, row in rows:
             if row["status"] != "ok":

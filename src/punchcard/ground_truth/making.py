@@ -33,7 +33,7 @@ FILES = (MODEL, CARDS, LABELS, PUBLIC, SCORE, CONFIG, BRIDGE)
 
 
 def built(spec: ModelSpec) -> tuple[AnyMachine, Any]:
-    """The machine of a model, and its program if it has one of its own."""
+    """The machine of a model, and its program if it has one."""
     kind = installed(*([import_name(spec.machine)] if spec.machine else [])).kind(spec.kind)
     options = dict(spec.options)
     if not spec.text:

@@ -37,7 +37,7 @@ from punchcard.machines.base import AnyMachine
 CIRCUIT, RUNS, PAIRS, KEY = "circuit.json", "runs.safetensors", "pairs.json", "key.safetensors"
 DEFAULT_PAIRS, DEFAULT_RUNS, DEFAULT_LOOPS = 40, 6, 32
 PAIR_LOOPS = 64
-"""How far into a run cards of pairs are taken, at most: all are held in memory."""
+"""How far into a run cards of pairs are taken, at most: all are in memory at once."""
 HOW = '''```python
 import json
 

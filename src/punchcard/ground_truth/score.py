@@ -12,7 +12,7 @@ An answer is a JSON object, by the names of models; for the folder of one model 
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
-true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, stands
+true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, means
 for an answer that finds nothing.
 """
 

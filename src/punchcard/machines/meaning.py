@@ -200,7 +200,7 @@ class RealMeaning(Meaning, Protocol):
         """The entries at some rows of every column of a region after a layer, counted from 1, or after its heads."""
 
     def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
-        """A column of a region holds what it held, or where the condition holds, what replaces it."""
+        """A column of a region is unchanged or, where the condition is true, replaced."""
 
     # Columns and words
 

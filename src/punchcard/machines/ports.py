@@ -167,7 +167,7 @@ class StreamHost(Host):
 
 
 class HostInput(NumbersAhead):
-    """The input of a host, as far as it can be had without waiting."""
+    """The input of a host that is there without waiting."""
 
     def __init__(self, host: StreamHost) -> None:
         self._host = host

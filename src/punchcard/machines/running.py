@@ -1,6 +1,6 @@
 """Running a card in parts. Between two parts the host may look at the card, keep it in a file, or stop.
 
-An engine enters Python after every loop only when it is watched. What need not be seen after every loop is done at marks:
+An engine enters Python after every loop only when it is watched. What is not needed after every loop is done at marks:
 the run is cut into parts, each a call of one prepared runner. A loop depends on nothing but the card, so a run in parts
 ends with the card of a run in one.
 """

@@ -217,7 +217,7 @@ def _chosen_numbers(proof: Proof, model: z3.ModelRef) -> Chosen:
 
 
 def _numbers_on(layout: Layout, card: AnyArray) -> Chosen:
-    """The numbers of columns that stand alone, and of others that are not 0."""
+    """The numbers of single columns, and of others that are not 0."""
     found = {}
     for region in layout.regions:
         span = layout.region(region.name)

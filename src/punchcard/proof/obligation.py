@@ -1,6 +1,6 @@
 """A part of a proof: the layers of one stage, for all cards or for one case of them.
 
-Columns of a region are alike: one of them, with an unknown number, stands for all. Where a stage has cases, what depends on
+Columns of a region are alike: one of them, with an unknown number, represents all. Where a stage has cases, what depends on
 them is shown for each, and all else once: see `punchcard.machines.meaning`.
 """
 

@@ -195,7 +195,7 @@ class Proof:
 
 
 def check_whole(layout: Layout) -> None:
-    """Refuse a layout with rows or columns that it does not name: nothing could be said of them."""
+    """Refuse a layout with rows or columns that it does not name: nothing could be proven of them."""
     for what, places, size in (("rows", [layout.rows(block.name) for block in layout.blocks], layout.width),
                                ("columns", [layout.region(region.name) for region in layout.regions], layout.columns)):
         if sum(place.stop - place.start for place in places) != size:

@@ -65,7 +65,7 @@ class RealClaims:
     # The middle of a loop
 
     def layer(self, layer: int) -> None:
-        """Show what is said of the card after a layer, counted from 1."""
+        """Prove what is declared of the card after a layer, counted from 1."""
         with self._claims.claim(self._named(f"range of layer {layer}"), lambda: self._ranges(layer)):
             pass
         for midway in self.meaning.expected_midway:
@@ -166,7 +166,7 @@ class RealClaims:
         return found
 
     def _not_copied(self, fact: CopiesContents, columns: Sequence[Column], after: Words, kept: Kept) -> list[Term]:
-        """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
+        """Prove what a column holds at the end of a loop: what it held before, or what replaced that."""
         of, wrong, all_ = fact.of(self._layout), list[Term](), self._loop.columns
         for column in columns:
             words = after[column]

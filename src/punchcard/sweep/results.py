@@ -66,7 +66,7 @@ def row_of(job: SweepJob, measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Results:
-    """The results in a folder, as far as they are made."""
+    """The results in a folder, as many as there are."""
 
     def __init__(self, folder: str | Path) -> None:
         require_pyarrow()

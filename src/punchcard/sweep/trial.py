@@ -52,7 +52,7 @@ class RightRun:
 
 
 def registry_of(machines: tuple[str, ...]) -> Registry:
-    """The installed machines and some of one's own: "module:Class", or "file.py:Class"."""
+    """The installed machines and some of your own: "module:Class", or "file.py:Class"."""
     return installed(*(_class(place) for place in machines))
 
 

@@ -6,7 +6,7 @@ request is refused whose Host or Origin is not this server's own. There is no pa
 and POST /TOKEN/api/NAME asks the session.
 
 A request has a limit of seconds as a whole, and of the connections that wait for one the oldest is closed when there are
-too many: nobody can keep others out by holding connections open.
+too many: a client cannot keep others out by holding connections open.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ViewServer(ThreadingHTTPServer):
             self._waiting.pop(connection, None)
 
     def start(self) -> threading.Thread:
-        """Serve in a thread of its own, until `close`."""
+        """Serve in a thread, until `close`."""
         thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         return thread

@@ -59,7 +59,7 @@ MOST_LINES = MOST_INSTRUCTIONS = 20_000
 LONGEST_ANSWER = 5.0
 """Seconds that a question of a page may look ahead."""
 LOOKED_BACK = 64
-"""Loops that are searched for the line that uses a routine without lines of its own."""
+"""Loops that are searched for the line that uses a routine without source lines."""
 QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
 """The methods of a session that a page asks, over HTTP (`server.py`) or as messages of a notebook (`notebook.py`)."""
 
@@ -75,7 +75,7 @@ class Session:
     """
 
     choices: Sequence[ChoiceReply] = ()
-    """Other machines that the page may ask for, where whoever serves it can build them."""
+    """Other machines that the page may ask for, if the server can build them."""
 
     def __init__(self, machine: Machine[Any, Any], program: object, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
@@ -100,7 +100,7 @@ class Session:
     def answer(self, name: str, given: Sequence[Any] = (), named: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The reply to one of the `QUESTIONS`. A server asks in several threads: they are answered one after the other.
 
-        The more wait, the less time each may take, so that nobody waits long.
+        The more wait, the less time each may take, so that none waits long.
         """
         ask = getattr(self, name)
         try:
@@ -223,7 +223,7 @@ class Session:
         return self._half_layer(loop, stage) if stage else self._half_layer(loop - 1, self.per_loop)
 
     def loop_story(self, loop: int, before: Card, after: Card) -> Iterator[tuple[int, str, str]]:
-        """The sentences of a loop of a run that somebody else makes, by the cards before and after it.
+        """The sentences of a loop of a run that the caller makes, by the cards before and after it.
 
         Each with its layer, from 1, and whether it is of the "attention" or of the "ReLU layer".
         """

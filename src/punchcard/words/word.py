@@ -307,7 +307,7 @@ INTEGERS = operations(int, lambda truth: int(bool(truth)), lambda truth, yes, no
 
 
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:
-    """The same number said with fewer words, where a look at the arguments shows it, or None."""
+    """The same number as a shorter expression, if the arguments allow one, or None."""
     first, last = arguments[0], arguments[-1]
     if first.op == last.op == "constant" and op in INTEGERS and None not in (values := [word.value for word in arguments]):
         return constant(INTEGERS[op](Word._made(op, arguments, size, data, size), *values), size)

@@ -31,7 +31,7 @@ Snapshot: TypeAlias = tuple[Buffer, AnyArray, bool, bool, Card | None]
 
 
 def hardly_touched(cards: int, size: int, kind: type[np.generic]) -> AnyArray:
-    """Zeros for each card, most of which nobody reads: on small pages, so that the others take neither memory nor time."""
+    """Zeros for each card, most of which are never read: on small pages, so that the others take neither memory nor time."""
     if cards == 1:
         return np.zeros((1, size), dtype=kind)
     return np.frombuffer(mmap(-1, cards * size * np.dtype(kind).itemsize), dtype=kind).reshape(cards, size)
@@ -232,7 +232,7 @@ class CardState:
         return goes_on
 
     def why(self) -> str:
-        """Why the last loop was not made, as far as the report tells."""
+        """Why the last loop was not made, by the report."""
         if not self.fits:
             return "the card has entries that its layout does not declare, or a constant has changed"
         if self.report[0] == UNKNOWN_CASE:

@@ -43,7 +43,7 @@ from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
 TEXTS: dict[str, type[StockText]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
-"""Of the machines in this package; a machine of one's own names its class as `stock` of its kind."""
+"""Of the machines in this package; a machine of your own names its class as `stock` of its kind."""
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
 SAMPLE = 256

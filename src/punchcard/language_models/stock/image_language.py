@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 WRITES, READS, INPUT = ">", "<", "#"
 DEFAULT_INPUTS = 32
 SAFE = set(range(33, 127)) - {ord(";"), ord("\\"), ord("'")}
-"""Characters that stand for themselves in a token."""
+"""Characters that are themselves in a token."""
 
 
 def character(code: int) -> str:

@@ -1,12 +1,12 @@
 """What is shown of the widened model in a folder, for every text, from the weights that are in it.
 
-    formula      the front layers, the coordinates that tokens set and the logits of what is said are those of the formula
+    formula      the front layers, the coordinates that tokens set and the logits of the answer are those of the formula
     base         all other layers read and write the base's coordinates alone, the front layers none of them
     norms        by how much the base's norms may be off, whatever the added coordinates hold
     columns      in front of the base all columns have the same square sum, so that numbers are read as they were written
     heads        by how much the right column leads in the whole context
     cases        the hidden units compute what they should, in every case: with the weights, in float32
-    logits       what is said wins against every logit that the base can have
+    logits       the answer wins against every logit that the base can have
 
 So every sum `a+b=` is answered rightly, and elsewhere the base's logits are what they were up to rounding.
 """

@@ -1,4 +1,4 @@
-"""What instructions do, said with words. The table in `isa` has a meaning of these kinds for each instruction."""
+"""What instructions do, as expressions of words. The table in `isa` has a meaning of these kinds for each instruction."""
 
 from __future__ import annotations
 

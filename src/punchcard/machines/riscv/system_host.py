@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 READY = 1 << WORD_BITS
 """The bit of the rows `port` behind the word."""
 AT_LEAST_FOR_EVER = 1 << 60
-"""Loops that nobody waits for."""
+"""Loops that are not waited for."""
 LEFT_ALONE = 300 * TIMER_HERTZ
 """Loops without a byte read or written after which a machine that waits, and whose input has ended, is left alone."""
 LOOKS_EVERY, SMALL = 1 << 24, 1 << 18

@@ -1,4 +1,4 @@
-"""Interrupts, traps and the timer, said with words of the rows in `csrs`.
+"""Interrupts, traps and the timer, as expressions of the rows in `csrs`.
 
 `rows` gives the word of rows by their name, as they are when a loop begins. What changes rows gives the words of those that
 it changes. Interpreters and proofs read this file.

@@ -103,7 +103,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
 
 
 def _not_seen_by(frame: Frame, target: ast.expr, items: Sequence[Value]) -> None:
-    """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second one sees what the first one stored."""
+    """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second read gets what the first assignment stored."""
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         held = frame.env.get(target.value.id)
         if isinstance(held, ArrayValue) and any(

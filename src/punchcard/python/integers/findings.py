@@ -1,4 +1,4 @@
-"""What the analysis of a program has found out so far: values of expressions, lists, and what functions return."""
+"""What the analysis of a program knows so far: values of expressions, lists, and what functions return."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from punchcard.python.source import FunctionSource
 
 
 class RunError(ProgramError):
-    """A compiled program stopped with an error of its own: an index out of range, an overflow, a division by zero."""
+    """A compiled program stopped with an error: an index out of range, an overflow, a division by zero."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class IntegerOptions(ProgramOptions):
 
 @dataclass(frozen=True)
 class IntegerRun:
-    """Options of one run: the input that the function reads, and those of the program in place of its own."""
+    """Options of one run: the input that the function reads, and options that replace those of the program."""
 
     input: bytes = b""
     engine: str | None = None

@@ -49,7 +49,7 @@ def fit(
     function: Callable[..., object], low: float, high: float, terms: int = 64, method: str = "least-squares", *,
     rounding: float = ROUNDING,
 ) -> SigmoidSum:
-    """The sum of `terms` sigmoids that stands for `function` on [low, high].
+    """The sum of `terms` sigmoids that approximates `function` on [low, high].
 
     `function` takes an array or a number. `rounding` is the relative rounding of the number format that will evaluate
     the sum; least squares gives up accuracy that would drown in rounding * sum |c_k| there.

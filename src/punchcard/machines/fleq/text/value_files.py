@@ -1,4 +1,4 @@
-"""Values of FLEQ variables from .npy and .csv files, which somebody else may have made.
+"""Values of FLEQ variables from .npy and .csv files, which may come from others.
 
 A file lies in the folder of the source or below it, also after links are followed, and is an ordinary file: a pipe or a
 device is not read. Its shape is known, and compared with the variable's, before a value is taken. Nothing in a

@@ -70,7 +70,7 @@ def take_variable_name(line: Line) -> Token:
 
 
 def parse_value(text: str) -> Array:
-    """Numbers that stand alone, rows separated by `;`: a matrix, as in `.data`."""
+    """A matrix: numbers, with rows separated by `;`, as in `.data`."""
     line = next(lines(text), None)
     if line is None:
         raise ProgramError("write NAME=VALUE")

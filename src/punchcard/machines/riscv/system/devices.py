@@ -39,7 +39,7 @@ QUEUES, CLEAR_RECEIVED = 1, 2
 READY, IDLE = 1, 0x60
 """Bits of LSR: a byte is there; the transmitter is empty, always."""
 LOOPBACK, CONNECTED = 0x10, 0xB0
-"""The bit of MCR by which what is sent is received; MSR when there is somebody at the other end."""
+"""The bit of MCR by which what is sent is received; MSR when a receiver is at the other end."""
 KEPT = 8
 
 

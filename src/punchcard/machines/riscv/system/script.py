@@ -26,7 +26,7 @@ class Script:
     """A reader of an input that gives a line when the machine waits for one. Its host says when that is.
 
     now    the loops made so far
-    live   the input, where somebody may still be typing it
+    live   the input, if a person may still be typing it
     """
 
     def __init__(self, source: Input) -> None:
