@@ -134,7 +134,7 @@ class WorkerError(PunchcardError):
 
 
 class SweepError(PunchcardError):
-    """A sweep that cannot be made, or cannot go on."""
+    """A sweep that cannot be made, or cannot continue."""
 
 
 class CompilerError(PunchcardError):

@@ -1,6 +1,6 @@
 """`--on stock`: commands on the folder of a stock checkpoint.
 
-`run` goes on with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
+`run` continues with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def make_set(
 
     pairs    clean and corrupt pairs of a model, default: 40 or 200; half of that for RISC-V
     only     only models whose names have this text
-    resume   go on with a set that was stopped: models whose files are as noted are not made again
+    resume   continue with a set that was stopped: models whose files are as noted are not made again
     workers, ray, executor   as for a sweep
 
     Returns the manifest.
@@ -121,7 +121,7 @@ def _records(place: Path, jobs: Sequence[ModelSpec], whole: bool) -> list[Any]:
 
 
 def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
-    """Begin a set, or go on with one."""
+    """Begin a set, or continue with one."""
     begun = place / MADE / BEGUN
     if os.path.exists(begun):
         if not resume:

@@ -90,7 +90,7 @@ class ScoredNetwork:
              stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
         """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
 
-        With `start`, the cards are those at this moment, and the loop goes on from there.
+        With `start`, the cards are those at this moment, and the loop continues from there.
         """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)

@@ -40,7 +40,7 @@ class TruthMaker:
 
     `entry` gives a card of the machine its idle rows.
 
-    What a part gives more is added to the clean card at the moment after that part, and the loop goes on from there. Pairs
+    What a part gives more is added to the clean card at the moment after that part, and the loop continues from there. Pairs
     are taken in blocks, so that memory is bounded; a label that is true for all kinds of a block's pairs is not asked again.
     """
 

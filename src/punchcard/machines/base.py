@@ -398,7 +398,7 @@ class Machine(ABC, Generic[Program, State]):
 
     @property
     def polls_input(self) -> bool:
-        """Whether programs look for input and go on if none has come yet, instead of waiting for it. Default: no."""
+        """Whether programs look for input and continue if none has come yet, instead of waiting for it. Default: no."""
         return False
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:

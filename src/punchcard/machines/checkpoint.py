@@ -1,4 +1,4 @@
-"""A run that is compared with the plain interpreter and kept in a file, from which it goes on to the same last card.
+"""A run that is compared with the plain interpreter and kept in a file, from which it continues to the same last card.
 
     start = begin(program, machine)              a run before its first loop
     report = resume(start, "long.checkpoint")    its loops
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run that can go on: its machine, program and mark, its plan, and what the comparison has found so far."""
+    """A run that can continue: its machine, program and mark, its plan, and what the comparison has found so far."""
 
     machine: AnyMachine
     program: Any
@@ -138,7 +138,7 @@ def resume(
     start: Checkpoint, path: str | Path | None = None, *, input: Input = b"", output: Output | None = None,
     controls: Controls = NO_CONTROLS,
 ) -> Report[Any]:
-    """Go on from a checkpoint as its plan says; `path` is the file that the run is kept in."""
+    """Continue from a checkpoint as its plan says; `path` is the file that the run is kept in."""
     machine, program, plan, mark = start.machine, start.program, start.plan, start.mark
     comparison = None if plan.check is None else machine.comparison(program, mark, plan.check, start.found)
     read, write = reader(input, len(mark.traffic.read)), writer(output)

@@ -122,7 +122,7 @@ class LockstepComparison(Comparison):
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._differences = machine.loop_differences(program, self._oracle)
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
-        if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
+        if begin.loops >= max(1, machine.design.warm_up):  # a run that continues: it may have no loop left to make
             self._compare(begin.loops, begin.raw_card)
 
     def _next_input(self) -> int:

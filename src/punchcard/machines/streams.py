@@ -72,7 +72,7 @@ class KeptBytes:
 
 
 def reader(source: Input, done: int = 0) -> Read:
-    """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function goes on."""
+    """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function continues."""
     if callable(source):
         return source
     return FileReader(io.BytesIO(source[done:]) if isinstance(source, (bytes, bytearray)) else source)
@@ -89,7 +89,7 @@ class FileReader:
 
     def __call__(self) -> int:
         byte = b"" if self._ended else self._file.read(1)
-        self._ended = not byte  # a terminal could go on after its end: the program must not see that
+        self._ended = not byte  # a terminal could continue after its end: the program must not see that
         self.position += len(byte)
         return byte[0] if byte else END_OF_INPUT
 

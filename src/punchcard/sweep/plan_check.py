@@ -1,6 +1,6 @@
 """What is wrong with a sweep before a job is made: names that nothing has, and values that no machine takes.
 
-A size that is too small for a program is not wrong: such a job is refused when it is made, and the others go on.
+A size that is too small for a program is not wrong: such a job is refused when it is made, and the others continue.
 """
 
 from __future__ import annotations

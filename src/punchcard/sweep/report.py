@@ -35,7 +35,7 @@ def require_report() -> None:
 
 
 class SweepReport:
-    """Tables of a sweep's results. They can be made while the sweep goes on, of what is there."""
+    """Tables of a sweep's results. They can be made while the sweep continues, of what is there."""
 
     def __init__(self, results: Results) -> None:
         require_report()

@@ -137,7 +137,7 @@ class Comparing:
         """Called after each loop."""
         self.loops = loop
         if loop > len(self.right.cards):
-            self.first_wrong = self.first_wrong or loop  # it goes on where the right run has ended
+            self.first_wrong = self.first_wrong or loop  # it continues where the right run has ended
             return
         with np.errstate(all="ignore"):
             off = np.abs(as_array(as_tensor(card)).astype(np.float64) - self.right.cards[loop - 1])

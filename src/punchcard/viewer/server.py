@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except PunchcardError as error:
             status, content = HTTPStatus.BAD_REQUEST, _error(str(error))
-        except Exception as error:  # a fault of ours: the page shows one line, and the server goes on
+        except Exception as error:  # a fault of ours: the page shows one line, and the server continues
             status, content = HTTPStatus.INTERNAL_SERVER_ERROR, _error(f"the server failed: {type(error).__name__}")
         self._send(status, kind, content)
 

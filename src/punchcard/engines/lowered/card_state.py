@@ -222,7 +222,7 @@ class CardState:
                 model.driver.address("run"), 0 if self.tier is None else self.tier.memory.ctypes.data]
 
     def recover(self) -> bool:
-        """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""
+        """Whether the code continues after its last call, once there is more of it, or nothing was in its way."""
         status, before = int(self.report[0]), self.compiled_model.compile_seconds
         if status not in (FAILED, UNKNOWN_CASE):
             return True

@@ -53,7 +53,7 @@ MACHINE, PROMPT = "machine.json", "prompt.txt"
 
 @dataclass(frozen=True)
 class StockCheckpoint:
-    """A stock checkpoint: its form, the texts that it goes on with, the number format, and the length of its context."""
+    """A stock checkpoint: its form, the texts that it continues with, the number format, and the length of its context."""
 
     form: str
     text: StockText

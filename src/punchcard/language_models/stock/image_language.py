@@ -87,7 +87,7 @@ class VonNeumannText:
                 *(f"{INPUT}{i}" for i in range(self.inputs + 1)), HALT)
 
     def prompt(self, image: Image, given: bytes = b"") -> str:
-        """An image and its input as the text that a model goes on with."""
+        """An image and its input as the text that a model continues with."""
         if len(given) > self.inputs:
             raise ProgramError(f"an input of {len(given)} characters: this checkpoint has room for {self.inputs}")
         cells = image.loaded(self.word_bits, self.memory)

@@ -55,7 +55,7 @@ def run_checkpoint(
     folder: str | Path, prompt: str | None = None, *, engine: str = "tables", max_steps: int | None = None,
     check: bool = True, machines: Registry | None = None,
 ) -> StockRun:
-    """Let the checkpoint in a folder go on with a prompt, by default the folder's own, and compare with the interpreter.
+    """Let the checkpoint in a folder continue with a prompt, by default the folder's own, and compare with the interpreter.
 
     engine      "tables": our own, which reads the weights in the folder; "transformers": `generate`
     max_steps   instructions to stop after, default: at the end of the program or of the context

@@ -144,7 +144,7 @@ class Calls:
                 continue
             byte = self._read()
             if byte == END_OF_INPUT:
-                self.input_ended = True  # a terminal could go on after its end: the program must not see that
+                self.input_ended = True  # a terminal could continue after its end: the program must not see that
             else:
                 found.append(byte)
         return bytes(found)

@@ -3,7 +3,7 @@
 The card tells it when to look, by the rows `event`:
 
     call     the next instruction is ecall or ebreak. The host does what the call asks for, in the registers and the memory
-             of the card, and takes the event away; then a loop executes the ecall, which does nothing but go on
+             of the card, and takes the event away; then a loop executes the ecall, which does nothing but continue
     fetch    the program counter is not in the memory
     fault    the last instruction was refused. Nothing of it was done, and the program counter is still there
 

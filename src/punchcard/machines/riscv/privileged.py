@@ -52,7 +52,7 @@ class EmptyBus:
 
 
 class Trap(Exception):
-    """The instruction does nothing; the program goes on in its handler."""
+    """The instruction does nothing; the program continues in its handler."""
 
     def __init__(self, cause: int, value: int = 0) -> None:
         super().__init__(f"{csrs.CAUSES[cause]}, mtval {value:#x}")
@@ -187,7 +187,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
     # One step
 
     def _attempt(self, new: dict[str, int]) -> int:
-        """Execute the instruction, or raise `Trap`: the rows that it changes go to `new`. Where the program goes on."""
+        """Execute the instruction, or raise `Trap`: the rows that it changes go to `new`. Where the program continues."""
         answered = self.rows["port.ready"] or self.rows["port.refused"]
         decoded = None if self.word is None else decode(self.word)
         waits = decoded is not None and decoded.instruction.name == "wfi"  # an interrupt is taken after it, not in it

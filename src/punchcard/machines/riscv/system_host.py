@@ -112,7 +112,7 @@ class SystemHost(StreamHost):
         uart, script, self._moved, self._polls = _unpacked(begin.traffic)
         if self._script is not None and script:
             self._script.keep(script)
-        self._loop, self._input_ended = begin.loops, False  # who goes on may have other input
+        self._loop, self._input_ended = begin.loops, False  # who continues may have other input
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
         self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
@@ -237,7 +237,7 @@ class SystemHost(StreamHost):
         if self._last - loop >= AT_LEAST_FOR_EVER and (left >= AT_LEAST_FOR_EVER or not at(card, "mie.timer", scratch)):
             self.ended, self.fault = "fault", WAITS_FOR_EVER
         elif self._input_ended and loop - self._moved > LEFT_ALONE:
-            self.ended, self.fault = "interrupted", ALONE  # with other input it may go on
+            self.ended, self.fault = "interrupted", ALONE  # with other input it may continue
         return self.ended is None and (Skip(left - 1, self._skip) if left > 1 else True)
 
     def _skip(self, card: Card, loops: int) -> None:

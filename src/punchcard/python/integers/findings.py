@@ -24,7 +24,7 @@ class Findings:
     check         whether a result that does not fit a word is an error
     recording     False while a loop or a condition is only tried
     changed       whether something was found in this round that was not known before
-    stuck         the last statement behind which nothing goes on
+    stuck         the last statement behind which nothing continues
     thresholds    numbers at which a growing interval stops first
     """
 

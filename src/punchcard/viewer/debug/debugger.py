@@ -47,7 +47,7 @@ class NamedMove(NamedTuple):
 
 
 class Debugger:
-    """A place in a run, and the ways to go on from there."""
+    """A place in a run, and the ways to continue from there."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.about = session, session.about()

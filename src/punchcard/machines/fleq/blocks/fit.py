@@ -110,7 +110,7 @@ def fit_least_squares(
 ) -> SigmoidSum:
     """The best of several layouts of centres and widths.
 
-    The families of layouts race: each shows its first few, and the leader goes on with the rest. A layout costs about
+    The families of layouts race: each shows its first few, and the leader continues with the rest. A layout costs about
     m^3, which is why more terms mean fewer tries. A layout that reaches the rounding of f itself ends the search.
     """
     samples, checks = grid(low, high, 100 + terms, phase=0.5), grid(low, high, 200 + terms, phase=0.25)
