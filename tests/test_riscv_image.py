@@ -140,7 +140,7 @@ def test_a_script_goes_on_from_what_was_kept() -> None:
     lines.waited(PATIENCE)
     assert lines() == ord("a")
     rest = typed(b"b\n")
-    rest.keep(lines.kept)
+    rest.keep(lines.saved_state)
     rest.now = PATIENCE
     assert [rest(), rest()] == [*b"b\n"], "in the middle of a line"
     assert typed(rest) is rest

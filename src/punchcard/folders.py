@@ -35,7 +35,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
     """A folder of the same name to write files to. Where the caller fails, nothing is left of them.
 
     `sometimes` are files that not every export writes: those of an earlier one go, if they are not written again.

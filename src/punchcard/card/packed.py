@@ -344,7 +344,7 @@ def packed_bytes(layout: Layout, dtype: FormatName) -> int:
     return sum(layout.columns * _cell_bytes(layout, block, dtype) for block in layout.blocks if block.holds)
 
 
-def held_bytes(layout: Layout, dtype: FormatName) -> int:
+def least_bytes(layout: Layout, dtype: FormatName) -> int:
     """Bytes of the fields in those columns alone where they hold something."""
     return sum(region.size * _cell_bytes(layout, block, dtype) for block in layout.blocks for region in layout.regions
                if region.name in block.holds)

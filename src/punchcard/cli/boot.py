@@ -21,7 +21,7 @@ from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
 from punchcard.cli.options import checkpoint_option, given_flags, json_option, memory_option, resume_option, stats_option
 from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.formatting import json_text
 from punchcard.machines.streams import Input, writer
 
@@ -72,7 +72,7 @@ def boot(
 
     fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
     if stats is not None:
-        write_whole(stats, json_text(fields) + "\n")
+        write_atomic(stats, json_text(fields) + "\n")
     if as_json:
         print_json(fields)
     status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,

@@ -33,7 +33,7 @@ from punchcard.cli.options import (
 from punchcard.cli.stock import check_not_model, run_stock
 from punchcard.cli.terminal import check_run_files, input_file, interruptible, print_json, remark
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.formatting import json_text
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
@@ -116,7 +116,7 @@ def run(
     if stats is not None or as_json:
         fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
         if stats is not None:
-            write_whole(stats, json_text(fields) + "\n")
+            write_atomic(stats, json_text(fields) + "\n")
         if as_json:
             print_json(fields)
     if saved.machine.has_ports and not as_json and sys.stderr.isatty():

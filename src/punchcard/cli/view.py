@@ -17,7 +17,7 @@ from punchcard.cli.run import load_and_build
 from punchcard.cli.stock import is_fused
 from punchcard.cli.terminal import handling, out, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable, read_whole
+from punchcard.files import check_apart, check_writable, read_limited
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ def view(
         session.choices = _choices(session.machine)
         _serve(session, port or 0, lambda chosen: _rebuilt(registry, file, input_, {**given, **chosen}), opens=not no_open)
         return
-    from punchcard.viewer.html import loops_held, recorded_range, write_html
+    from punchcard.viewer.html import recorded_loops, recorded_range, write_html
 
     if not model:
         first, last = recorded_range(session, first, last)
     size = write_html(html, session, first=first, last=last, model=model)
-    out(f"{html}: {size:,} bytes, {loops_held(session, first, last, model=model)}")
+    out(f"{html}: {size:,} bytes, {recorded_loops(session, first, last, model=model)}")
 
 
 @program_command(required=True)
@@ -117,7 +117,7 @@ def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], a
 
     from punchcard.viewer.session import session_of
 
-    data = b"" if input_ is None else read_whole(input_, "input")
+    data = b"" if input_ is None else read_limited(input_, "input")
     return session_of(machine, program, file, input=data, max_steps=max_steps)
 
 

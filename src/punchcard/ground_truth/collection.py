@@ -23,7 +23,7 @@ import numpy as np
 
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import read_json, write_whole
+from punchcard.files import read_json, write_atomic
 from punchcard.folders import alone_in
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
@@ -90,9 +90,9 @@ def _complete(
             count = worker_count(workers, chosen)
             dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
     manifest = {**asked, "models": {job.name: made[job.name] for job in jobs}}
-    write_whole(place / SCORE, Path(score.__file__).read_bytes())
-    write_whole(place / PAGE, page(manifest))
-    write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    write_atomic(place / SCORE, Path(score.__file__).read_bytes())
+    write_atomic(place / PAGE, page(manifest))
+    write_atomic(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     shutil.rmtree(place / MADE, ignore_errors=True)
     return manifest
 
@@ -137,7 +137,7 @@ def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
         (place / MADE).mkdir(exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
-    write_whole(begun, json.dumps(asked))
+    write_atomic(begun, json.dumps(asked))
 
 
 def page(manifest: Mapping[str, Any]) -> str:

@@ -149,7 +149,8 @@ def resume(
             check_writable(path)
         else:
             file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
-        keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else comparison.kept()))
+        keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else
+                                                                 comparison.saved_state()))
     if comparison is not None:
         read, write = comparison.reading(read), writer(comparison.writing(write))
         asked = controls.is_interrupted

@@ -53,7 +53,7 @@ class Comparison(ABC):
     def report(self, result: Result[Any]) -> Report[Any]:
         """What it found, at the end."""
 
-    def kept(self) -> dict[str, Any] | None:
+    def saved_state(self) -> dict[str, Any] | None:
         """What it must remember when a run is kept in a file, as plain data."""
         return None
 

@@ -52,7 +52,7 @@ class ColumnBefore(Protocol):
         """The numbers at rows that never change."""
 
     @property
-    def held(self) -> Sequence[Entry]:
+    def contents(self) -> Sequence[Entry]:
         """The column's contents."""
 
 
@@ -233,7 +233,7 @@ class RealMeaning(Meaning, Protocol):
     def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> Sequence[Entry]:
         """The entries of the last case that holds; 0 where none does."""
 
-    def held_at(self, regions: Sequence[str], place: Word, size: int) -> Sequence[Entry]:
+    def contents_at(self, regions: Sequence[str], place: Word, size: int) -> Sequence[Entry]:
         """The contents of the column with this number, of these regions; 0 where it is of none."""
 
     def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> Sequence[Entry]:

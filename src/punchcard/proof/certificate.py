@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from punchcard.errors import ProofError
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_limited, write_atomic
 from punchcard.proof.arithmetic import LEMMAS, show_lemma
 from punchcard.proof.counterexample import Counterexample
 from punchcard.proof.solver import Solver
@@ -130,13 +130,13 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""
-        write_whole(path, json.dumps(self.describe(), indent=1) + "\n")
+        write_atomic(path, json.dumps(self.describe(), indent=1) + "\n")
 
 
 def load_certificate(path: str | Path) -> dict[str, Any]:
     """A certificate's plain data, from a file. Fields that are unknown, missing or given twice are refused by name."""
     source = repr(str(path))
-    text = read_whole(path, "certificate", error=ProofError)
+    text = read_limited(path, "certificate", error=ProofError)
     try:
         found = json.loads(text, object_pairs_hook=partial(_unique, source))
     except (ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ from punchcard.machines.meaning import Stage
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
-from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
+from punchcard.proof.meaning import ProofMeaning, expected_words, open_declarations
 from punchcard.proof.solver import Solver
 from punchcard.transformer.weights import Weights
 
@@ -74,7 +74,7 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
             if is_open or meaning.says(block, region):
                 for number in range(*place[1].indices(layout.columns)):
                     column = columns.at(region, columns.constant(number))
-                    said = (said_where_open(meaning, block, column) if is_open
+                    said = (open_declarations(meaning, block, column) if is_open
                             else [(block.name, expected_words(meaning, block, column)[block.name], z3.BoolVal(True))])
                     for name, word, where in said:
                         if z3.is_true(z3.simplify(where)):

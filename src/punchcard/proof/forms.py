@@ -167,7 +167,7 @@ class Form(Entry):
         return not self.terms
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it is an integer whatever its bits are."""
         return self.constant.denominator == 1 and all(c.denominator == 1 for c in self.terms.values())
 

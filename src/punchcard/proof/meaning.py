@@ -59,7 +59,7 @@ class Before:
         return self.card.columns.constants(self.column, rows)
 
     @property
-    def held(self) -> list[Form]:
+    def contents(self) -> list[Form]:
         return self.card.columns.contents_of(self.column)
 
 
@@ -405,10 +405,10 @@ class ProofMeaning:
             found = [choose(condition, yes, no, self.columns.bits) for yes, no in zip(entries[:size], found, strict=True)]
         return found
 
-    def held_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
+    def contents_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
         number = self.place(place)
         inside = [(region, z3.simplify(self.columns.within(number, region))) for region in regions]
-        return self.choose([(where, self.at(region, place).held) for region, where in inside
+        return self.choose([(where, self.at(region, place).contents) for region, where in inside
                             if self.columns.solver.possible(where)], size)
 
     def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> list[Form]:
@@ -443,7 +443,7 @@ def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> di
     return {block.name: joined(found.values()), **found}
 
 
-def said_where_open(meaning: ProofMeaning, block: RowBlock, column: Column) -> Iterator[tuple[str, Term, Term]]:
+def open_declarations(meaning: ProofMeaning, block: RowBlock, column: Column) -> Iterator[tuple[str, Term, Term]]:
     """What the step declares of a block that it leaves open, and of its parts: rows, their word, and where they hold it.
 
     A part that is not mentioned does not change beside one that is left open.

@@ -113,7 +113,7 @@ class RealClaims:
                 blocks = [rows[self._layout.rows(block)] for block in contents.blocks]
                 first, last = blocks[0], blocks[-1]
                 size = len(first)
-                new = self.meaning.choose([(z3.BoolVal(True), before.held), (replaced, kept.by(before))], size)
+                new = self.meaning.choose([(z3.BoolVal(True), before.contents), (replaced, kept.by(before))], size)
                 wrong += self.differ([sum(forms, start=NOTHING) for forms in zip(*blocks, strict=True)], new)
                 if len(blocks) > 1:
                     # what was written is in the last block, what was not is in the first
@@ -172,7 +172,7 @@ class RealClaims:
             words = after[column]
             wrong.append(z3.Not(all_.names_one(words[fact.by], (of.region,))))
             held = self.meaning.before(all_.at(of.region, all_.as_place(words[fact.by])))
-            new = self.meaning.choose([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
+            new = self.meaning.choose([(z3.BoolVal(True), held.contents), (kept.replaced(held), kept.by(held))], of.size)
             wrong += self.differ([signed(bit) for bit in self._loop.bits.of_word(words[fact.rows])], new)
         return wrong
 

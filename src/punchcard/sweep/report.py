@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.formatting import plural
 from punchcard.sweep.results import Results
 
@@ -107,8 +107,8 @@ class SweepReport:
             raise PunchcardError(f"cannot make the folder {str(folder / PLOTS)!r}: {error.strerror}") from None
         made = [folder / PLOTS / name for name, _ in self.plots()]
         for name, data in self.plots():
-            write_whole(folder / PLOTS / name, data)
-        write_whole(folder / PAGE, self.page())
+            write_atomic(folder / PLOTS / name, data)
+        write_atomic(folder / PAGE, self.page())
         return [folder / PAGE, *made]
 
 

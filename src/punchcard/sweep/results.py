@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import StorageError, SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import read_json, write_whole
+from punchcard.files import read_json, write_atomic
 from punchcard.sweep.job import SweepJob, content_key
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Results:
         except OSError as error:
             raise StorageError(f"cannot make the folder {str(place / PARTS)!r}: {error.strerror}") from None
         if not begun:
-            write_whole(place / ABOUT, text)
+            write_atomic(place / ABOUT, text)
         found = cls(place)
         if found.about.get("key") != about["key"]:
             raise SweepError(f"{str(place)!r} has results of another sweep, {found.about.get('name')!r} with "
@@ -113,7 +113,7 @@ class Results:
         parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows], schema=_schema()), buffer,
                             compression="zstd")
         name = content_key([row["key"] for row in rows])
-        write_whole(self.folder / PARTS / f"{name}{SUFFIX}", buffer.getvalue())
+        write_atomic(self.folder / PARTS / f"{name}{SUFFIX}", buffer.getvalue())
 
     def keys(self) -> set[str]:
         """The keys of the jobs that are made."""

@@ -25,7 +25,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
@@ -213,9 +213,9 @@ class Session:
 
     def story(self, moment: int) -> str:
         """What the half layer that led to a moment did, in a sentence."""
-        return self.told(moment)[0]
+        return self.sentence_parts(moment)[0]
 
-    def told(self, moment: int) -> tuple[str, dict[str, str]]:
+    def sentence_parts(self, moment: int) -> tuple[str, dict[str, str]]:
         """The sentence of the half layer that led to a moment, and the values in it by name."""
         loop, stage = self.place(moment)
         if loop == stage == 0:
@@ -403,5 +403,5 @@ def session_of(machine: Machine[Any, Any], program: object, file: Path, **option
     """A session for a program from a file. Its text is shown if it is text."""
     source = None
     with suppress(UnicodeDecodeError, PunchcardError):
-        source = read_whole(file, "program").decode("utf-8")
+        source = read_limited(file, "program").decode("utf-8")
     return Session(machine, program, source=source, name=file.name, **options)

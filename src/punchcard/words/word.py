@@ -350,7 +350,7 @@ def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> i
     by = arguments[1].value if len(arguments) > 1 else None
     match op:
         case "add" | "multiply" | "shift_left":
-            return min(size, whole_width(op, arguments))
+            return min(size, full_width(op, arguments))
         case "constant":
             assert isinstance(data, int)
             return data.bit_length()
@@ -368,7 +368,7 @@ def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> i
     return size
 
 
-def whole_width(op: str, arguments: tuple[Word, ...]) -> int:
+def full_width(op: str, arguments: tuple[Word, ...]) -> int:
     """How many bits the number has before it is taken modulo 2^size."""
     x, y = (word.width for word in arguments)
     if op == "shift_left":

@@ -215,7 +215,7 @@ class BatchRun:
 
     def _serve_together(self, group: CardGroup, rows: Sequence[int]) -> Sequence[bool | None]:
         """Whether each continues; None: it has to be served alone."""
-        some = [row for row in rows if group.rows.is_whole(row)]
+        some = [row for row in rows if group.rows.is_complete(row)]
         if self.ports is None or group.rows.stacked is None or not some:
             return [None] * len(rows)
         numbers, loops = [group.numbers[row] for row in some], (self.loops - group.left[some]).tolist()

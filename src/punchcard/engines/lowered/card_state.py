@@ -105,7 +105,7 @@ class CardState:
             self.take(card)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the memory has all of the card, and loops are made on it."""
         fields = self.card.fields
         return self.unpacked is None and self.fits and all(

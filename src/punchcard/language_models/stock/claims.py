@@ -21,7 +21,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
-from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.formatting import plural
 from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
@@ -46,7 +46,7 @@ def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Ce
     failed = None
     last = begin
 
-    def shown(name: str, about: str, questions: int = 1) -> None:
+    def note(name: str, about: str, questions: int = 1) -> None:
         nonlocal last
         now = time.perf_counter()
         claims.append(Claim(name, about, questions, now - last))
@@ -55,21 +55,21 @@ def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Ce
     try:
         weights = weights_in(folder, made.form)
         structure = structure_of(weights, made.form, made.placing)
-        shown("columns", f"each of {len(weights.embedding):,} tokens and {weights.positions:,} positions is a vector of "
+        note("columns", f"each of {len(weights.embedding):,} tokens and {weights.positions:,} positions is a vector of "
               "entries ±1, in pairs x and -x: a norm does not change it")
         for number, layer in enumerate(structure.layers, start=1):
             for i, head in enumerate(layer.heads, start=1):
-                shown(f"layer {number}, head {i}", _about_head(head.gap, weights.dtype))
+                note(f"layer {number}, head {i}", _about_head(head.gap, weights.dtype))
         cases = check_bits(structure)
-        shown("units", f"hidden units leave ±1 in every row that they write to: in all {cases:,} cases of what they read",
+        note("units", f"hidden units leave ±1 in every row that they write to: in all {cases:,} cases of what they read",
               cases)
-        shown("entries", f"roundings and norms move an entry by {max(structure.offset):.3g} at most from ±1")
-        shown("logits", f"the logit of the right token leads all others by {structure.margin:.3f} or more")
+        note("entries", f"roundings and norms move an entry by {max(structure.offset):.3g} at most from ±1")
+        note("logits", f"the logit of the right token leads all others by {structure.margin:.3f} or more")
         _check_formula(made, weights)
-        shown("sizes", "all weights are what the formula gives for these sizes: they do not depend on a program")
+        note("sizes", "all weights are what the formula gives for these sizes: they do not depend on a program")
     except WeightsError as error:
         failed = str(error)
-    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
+    digest = hashlib.sha256(read_limited(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
     return Certificate(_described(made), _title(made), digest, SOLVER, (APART,),
                        _promises(made), tuple(claims), time.perf_counter() - begin, failed)
 

@@ -25,7 +25,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import StorageError, WeightsError
-from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.language_models.fusion.composition import load_base
 from punchcard.language_models.stock.checkpoint import CONFIG, MODEL
 from punchcard.language_models.widened.bounds import MARGIN, column_bound, logit_bound
@@ -66,13 +66,13 @@ def prove_widened(folder: str | Path) -> Certificate:
     claims: list[Claim] = []
     failed = None
     try:
-        for name, about, questions in proof.shown():
+        for name, about, questions in proof.prove_claims():
             now = time.perf_counter()
             claims.append(Claim(name, about, questions, now - last))
             last = now
     except WeightsError as error:
         failed = str(error)
-    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
+    digest = hashlib.sha256(read_limited(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
     title = f"stock llama that adds: {proof.digits} digits, {proof.sizes.max_position_embeddings} positions, float32"
     return Certificate({"stock": "widened", **proof.about}, title, digest, SOLVER, (), PROMISES, tuple(claims),
                        time.perf_counter() - begin, failed)
@@ -94,7 +94,7 @@ class _Proof:
             raise StorageError(f"{str(folder / CONFIG)!r} has no valid description under {ABOUT!r}: {error!r}; write "
                                "the folder again with `punchcard fuse --stock`") from None
 
-    def shown(self) -> Iterator[tuple[str, str, int]]:
+    def prove_claims(self) -> Iterator[tuple[str, str, int]]:
         """Each claim: its name, what it says, how many cases it has."""
         front = self._front()
         self._check_formula(front)

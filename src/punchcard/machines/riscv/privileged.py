@@ -123,7 +123,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
         super().__init__(program, memory, multiply=multiply)
         self.bus: Bus = EmptyBus() if bus is None else bus
         self.rows = {**dict.fromkeys(ROWS, 0), **RESET}
-        self.requested, self._told = False, program.told_word
+        self.requested, self._tohost = False, program.tohost_word
         self.trapped: int | None = None
         self._extensions |= set(PRIVILEGED)
         self.word = self._fetched()
@@ -142,7 +142,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
     def halted(self) -> bool:
         if self.requested and self.bus.power == "on" and self._asked() and self.bus.switches(self._asked(), self):
             self.serve()
-        return self.bus.power != "on" or (self._told is not None and bool(self.memory[self._told] & 1))
+        return self.bus.power != "on" or (self._tohost is not None and bool(self.memory[self._tohost] & 1))
 
     @property
     def waits(self) -> bool:

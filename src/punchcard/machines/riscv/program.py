@@ -145,7 +145,7 @@ class RiscvProgram:
         return self.segments[-1].end
 
     @property
-    def told_word(self) -> int | None:
+    def tohost_word(self) -> int | None:
         """The index of the memory word `tohost`, to which tests for bare machines write how they end, or None."""
         address = self.symbols.get(TO_HOST)
         if address is None or address % WORD_BYTES or not any(s.address <= address < s.end for s in self.segments):

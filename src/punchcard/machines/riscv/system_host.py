@@ -116,26 +116,26 @@ class SystemHost(StreamHost):
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
         self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
-        self._told = None if program is None else program.told_word
+        self._tohost = None if program is None else program.tohost_word
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        if self._told is None:
+        if self._tohost is None:
             return super().ports
         odd = (1, *[0] * (WORD_BITS - 1))
-        return {**super().ports, Pattern("memory", "memory", odd, self._told): self._end}
+        return {**super().ports, Pattern("memory", "memory", odd, self._tohost): self._end}
 
     def _end(self, loop: int, card: Card) -> bool:
         """The program has written to `tohost` how it ends."""
         self._see(card)
-        assert self._told is not None
-        self._served, self.ended, self.status = loop, "halted", self._guest.word(self._told) >> 1 & BYTE
+        assert self._tohost is not None
+        self._served, self.ended, self.status = loop, "halted", self._guest.word(self._tohost) >> 1 & BYTE
         return False
 
     @property
     def traffic(self) -> Traffic:
-        return replace(super().traffic, kept=_packed(self._uart.kept, self._script.kept if self._script else (), self._moved,
-                                                     self._polls))
+        script = self._script.saved_state if self._script else ()
+        return replace(super().traffic, kept=_packed(self._uart.saved_state, script, self._moved, self._polls))
 
     def __call__(self, loop: int, card: Card) -> bool | Skip:
         if loop == self._served:
@@ -151,7 +151,7 @@ class SystemHost(StreamHost):
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
         self._see(card)
-        if self._told is not None and self._guest.word(self._told) & 1:
+        if self._tohost is not None and self._guest.word(self._tohost) & 1:
             self._end(loop, card)
         elif self._event.get():
             self._serve_access(loop)

@@ -55,7 +55,7 @@ def _undefined(name: str, tools: Toolchain) -> str:
                 f"({DEBIAN} {DEBIAN_GCC})")
     used = f"{name!r} is used, and is not defined in the program or in the "
     return used + ("C library" if tools.picolibc else
-                   f"small C library of the package; a complete one: {tools.whole_library}")
+                   f"small C library of the package; a complete one: {tools.complete_library}")
 
 
 def _advice_on_header(message: str, tools: Toolchain) -> str:
@@ -63,7 +63,7 @@ def _advice_on_header(message: str, tools: Toolchain) -> str:
     found = _HEADER.search(message)
     if found is None or found["name"] not in HEADERS or tools.picolibc:
         return ""
-    return f" (the small C library of the package has no {found['name']}; a complete one: {tools.whole_library})"
+    return f" (the small C library of the package has no {found['name']}; a complete one: {tools.complete_library})"
 
 
 def first_line(output: str) -> str:

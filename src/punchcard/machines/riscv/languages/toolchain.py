@@ -94,7 +94,7 @@ class Toolchain:
         return own + library + ([] if self.arithmetic else [RUNTIME / "libc" / "arithmetic.c"])
 
     @property
-    def whole_library(self) -> str:
+    def complete_library(self) -> str:
         """How to get the whole C library, where a program needs it."""
         if self.arithmetic is not None and _picolibc(self.architecture, self.arithmetic, None) is not None:
             return "leave out --libc own"

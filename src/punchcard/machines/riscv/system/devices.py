@@ -60,7 +60,7 @@ class Uart:
         self._held = [*kept[KEPT:]]
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def saved_state(self) -> tuple[int, ...]:
         """All that it remembers, as numbers."""
         return (*self._registers, int(self._sent_interrupt), *self._held)
 

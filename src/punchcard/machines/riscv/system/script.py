@@ -63,7 +63,7 @@ class Script:
         self._waited += loops
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def saved_state(self) -> tuple[int, ...]:
         """All that it remembers but the input, as numbers."""
         return self._since, self._waited, self._asked, int(self._in_line)
 
