@@ -82,7 +82,7 @@ class Run(CardHolder):
 
 
 class Runner(ABC):
-    """A card that is ready to be run: what runs it is known before the first loop.
+    """A card that is ready to run. Its engine is known before the first loop.
 
     engine            the engine that will make the loops
     notes             why a faster engine is not used, or code that was kept; a run may add to them
@@ -117,9 +117,9 @@ class Runner(ABC):
 
 
 class Engine(Protocol):
-    """Prepares a run of a card, or a batch of cards.
+    """Prepares a run of a card, or of a batch of cards.
 
-    `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
+    `layout` says what the rows hold and what a loop may change; without it only slow engines apply. `loops` is how many
     are expected, None for many. `cache` holds compiled code for the caller.
 
     The model is a `LoopedTransformer` and the card a tensor. An engine with an attribute `takes_packed` that is true also
@@ -265,8 +265,8 @@ class CompileCount:
 class EngineCache:
     """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
-    empty.
+    They belong to the weights and the layout that were compiled. With other weights, also in the same tensors, the cache
+    starts empty.
     """
 
     compiled_models: list[CompiledModel] = field(default_factory=list)

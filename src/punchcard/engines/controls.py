@@ -121,7 +121,7 @@ Returned = TypeVar("Returned")
 
 
 class NoCopyWatch:
-    """A watch that keeps nothing of the card. It is called with the engine's own card; no copy is made."""
+    """A watch that keeps no reference to the card. It is called with the engine's own card; no copy is made."""
 
     def __init__(self, look: Watch) -> None:
         self.look = look
