@@ -27,7 +27,7 @@ STEP_SLOPE = 2.0**20
 
 @dataclass(frozen=True)
 class Entrywise:
-    """A scalar function to be approximated by a sum of sigmoids. More of them are at its kinks, where it has no derivative."""
+    """A scalar function to be approximated by a sum of sigmoids; more of them are at its kinks, which have no derivative."""
 
     name: str
     value: Scalar
