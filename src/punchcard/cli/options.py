@@ -303,7 +303,7 @@ GROUPS: Mapping[str, frozenset[str]] = {
     PROGRAM: frozenset(["settings", "arguments", "input_"]),
     MACHINE: frozenset(["design", "dtype", "kind_name", OPTION.removeprefix("--").replace("-", "_")]),
     OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output",
-                       "overwrite", "help"]),
+                       "overwrite"]),
 }
 """Which options belong together, by the names of their parameters; any other is about the run."""
 
@@ -311,6 +311,8 @@ GROUPS: Mapping[str, frozenset[str]] = {
 def _group_of(parameter: click.Option, words: set[str]) -> str:
     if isinstance(parameter, OwnedOption):
         return ASKED if parameter.marks & words else OTHERS
+    if "--help" in parameter.opts:
+        return OUTPUT
     return next((title for title, names in GROUPS.items() if parameter.name in names), RUN)
 
 

@@ -77,7 +77,7 @@ class QuickRiscv(RiscvInterpreter):
         self._changes = bytearray(memory)
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until it halts, or until `max_steps` instructions have been executed in all."""
+        """Continue until it halts, or until `max_steps` instructions have been executed in all."""
         limit = 1 << 62 if max_steps is None else max(max_steps, self.steps)
         left, counter, get = limit - self.steps, self.program_counter, self._blocks.get
         while left > 0:
@@ -200,7 +200,7 @@ class _PathWriter:
             self._add(f"{indent} " + "; ".join(f"x[{number}] = r{number}" for number in changed))
 
     def _leave(self, target: int | str, count: int, indent: str) -> None:
-        """Go on at another address, after so many instructions; at the beginning there is a loop."""
+        """Continue at another address, after so many instructions; at the beginning there is a loop."""
         if target == self._path.start and self._path.loops:
             self._put(f"{indent}n -= {count}")
             self._put(f"{indent}if n >= {len(self._path.decoded)}: continue")

@@ -97,7 +97,7 @@ class _Assembly:
     # The first pass
 
     def enter(self, name: str, group: str | None) -> None:
-        """Go on in a section; without a group its content is dropped."""
+        """Continue in a section; without a group its content is dropped."""
         self.section = None if group is None else self.sections.setdefault(name, Section(name, group))
 
     def _statement(self, line: Line) -> None:
