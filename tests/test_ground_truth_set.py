@@ -177,7 +177,7 @@ def test_the_subspace_of_another_variable_scores_low(made: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         again = make_set("small", tmp_path / "again", pairs=16, only="two-layer-5bit-4x4-idle-rotated", executor=executor)
-        with pytest.raises(PunchcardError, match="has a set already"):
+        with pytest.raises(PunchcardError, match="has a set already: go on with --resume, which mends it"):
             make_set("small", tmp_path / "again", executor=executor)
         with pytest.raises(PunchcardError, match="no model of the set 'small' has 'x86'"):
             make_set("small", tmp_path / "none", only="x86", executor=executor)
