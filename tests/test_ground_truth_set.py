@@ -343,7 +343,8 @@ def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
              *(({"variables": {"v0": wrong}}, f"v0: vectors of {width} numbers are wanted")
                for wrong in wrongs),
              ({"variables": {"v0": np.eye(width).tolist()}}, f"v0: {width} vectors, the variable has ")]
-    texts = [("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "there is no model 'x'"),
+    texts = [("{", "not JSON"), ("[]", "an object for each model"), ("{}", "there is no answer: answers are an object"),
+             ('{"x": {}}', "there is no model 'x'"),
              ('{"../models/x": {}}', "there is no model '../models/x'"), ('{"x": {}, "x": {}}', "'x' is there twice")]
     for text, wanted in (*texts, *((json.dumps({name: answer}), wanted) for answer, wanted in about)):
         (tmp_path / "wrong.json").write_text(text)
