@@ -98,6 +98,11 @@ def check_not_model(file: Path | None) -> None:
         raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
     if (file / "machine.json").is_file() and (file / "generation_config.json").is_file():
         raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
+    from punchcard.language_models.widened.claims import is_widened
+
+    if is_widened(file):
+        raise PunchcardError(f"{str(file)!r} is a stock Llama that adds, not a program: transformers opens it, and "
+                             f"punchcard prove {file} --on stock shows what holds for it")
 
 
 def is_fused(file: Path) -> bool:

@@ -100,7 +100,8 @@ def _complete(
 def _check_same(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> None:
     """Refuse a folder with a set that is whole, unless it is the one that is asked for, and is to be completed."""
     if not resume:
-        raise PunchcardError(f"{str(place)!r} has a set already: choose another folder")
+        raise PunchcardError(f"{str(place)!r} has a set already: go on with --resume, which mends it, or choose another "
+                             "folder")
     manifest = read_json(place / MANIFEST, WHAT)
     if any(manifest.get(name) != value for name, value in asked.items()) or not isinstance(
             models := manifest.get("models"), dict) or list(models) != [job.name for job in jobs]:

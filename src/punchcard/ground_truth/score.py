@@ -274,6 +274,9 @@ def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
     public = place / "model.json"
     if not public.exists():
         models = {path.name: path for path in sorted((place / "models").glob("*"))}
+        if not answers:
+            raise SystemExit("there is no answer: answers are an object with an object for each model, such as "
+                             f'{{"{next(iter(models), "NAME")}": {{}}}}')
         for name in answers:
             if name not in models:
                 raise SystemExit(f"there is no model {name!r} in {place}")
