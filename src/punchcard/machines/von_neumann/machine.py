@@ -215,10 +215,6 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with words, source and labels") from None
 
-    def format_result(self, program: Image, result: Result[ImageState]) -> str:
-        """Empty: the output is the result."""
-        return ""
-
 
 def address_map(dialect: Dialect, word_bits: int, memory: int) -> AddressMap:
     """What the addresses mean in a dialect.
