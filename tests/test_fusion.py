@@ -372,6 +372,10 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     report = punchcard.run(elf.load(elf.write(program), "sums.elf"), memory=16384)
     assert report.result.halted
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(FusionError, match="is a model of type 'llama' without a card: transformers opens it as it is"):
+        open_fused(tmp_path / "base")
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
     modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}

@@ -274,6 +274,12 @@ def test_a_folder_that_is_not_described(folder: Path, tmp_path: Path) -> None:
     assert_refused("has no valid description under 'punchcard'", "prove", tmp_path / "made", "--on", "stock")
 
 
+def test_without_on_stock_a_folder_says_what_it_is(folder: Path) -> None:
+    for command in ("prove", "run"):
+        assert_refused("is a stock Llama that adds, not a program: transformers opens it, and punchcard prove "
+                       f"{folder} --on stock shows what holds for it", command, folder)
+
+
 def test_numbers_stay_below_their_limit() -> None:
     """The bound by intervals holds in real columns, and is not far away."""
     model, found = widened(3), []

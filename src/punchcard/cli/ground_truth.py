@@ -55,7 +55,10 @@ def make(
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Also write an HTML page.")
 @json_option
 def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
-    """Score answers about the models in DIR: precision, recall and ROC of nodes and edges, accuracy of variables."""
+    """Score answers about the models in DIR.
+
+    Precision, recall and ROC of nodes and edges, accuracy of variables. `score.py` in DIR says what answers look like.
+    """
     from punchcard.ground_truth.score import DamagedModel, parsed, summary
     from punchcard.ground_truth.score import score as scored
 

@@ -6,13 +6,22 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from punchcard.cli.fuse import view_fused
-from punchcard.cli.options import arguments_option, given_flags, given_options, program_command, set_option
+from punchcard.cli.options import (
+    arguments_option,
+    given_flags,
+    given_options,
+    language_options,
+    machine_options,
+    program_command,
+    set_option,
+)
 from punchcard.cli.run import load_and_build
 from punchcard.cli.stock import is_fused
 from punchcard.cli.terminal import handling, out, remark
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 OF_PROGRAMS = ("port", "no_open", "loops", "record", "model", "input_", "max_steps", "settings", "arguments", "design",
                "dtype")
 """Options that a fused model does not take."""
+VIEWED = (partial(machine_options, is_viewed=True), language_options)
 _RANGE = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
 
@@ -44,7 +54,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@program_command(required=True)
+@program_command(*VIEWED, required=True)
 @session_options
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the server.  [default: a free port]")
 @click.option("--no-open", is_flag=True, help="Print the page's address and do not open a browser.")
@@ -95,7 +105,7 @@ def view(
     out(f"{html}: {size:,} bytes, {recorded_loops(session, first, last, model=model)}")
 
 
-@program_command(required=True)
+@program_command(*VIEWED, required=True)
 @session_options
 def debug(registry: Registry, file: Path, **given: Any) -> None:
     """Step through a run in the terminal: source, values, card, attention and output, with breakpoints.

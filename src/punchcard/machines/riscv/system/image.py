@@ -60,7 +60,7 @@ def load_image(
         raise SizeError(f"memory={memory}: it has no room beside the device tree of {format_bytes(tree_size)}")
     program = _elf(data, source, base) if data.startswith(ELF_MAGIC) else _flat(data, source, base)
     last = max(program.end, base + _size_in_header(data))
-    if last > tree_at or program.segments[0].address < base:
+    if last > tree_at:
         raise ProgramError(
             f"{source}: the image needs the memory from {program.segments[0].address:#x} to {last:#x}, and a memory of "
             f"{format_bytes(size)} has room from {base:#x} to {tree_at:#x}: use a larger memory (--memory "
@@ -111,7 +111,12 @@ def unpacked(data: bytes, source: str, most: int) -> bytes:
 
 
 def _elf(data: bytes, source: str, base: int) -> RiscvProgram:
-    return elf.load(data, source, base=base, privileged=True)
+    program = elf.load(data, source, privileged=True)
+    first = program.segments[0].address
+    if first < base:
+        raise ProgramError(f"{source}: this is not linked as a kernel: it begins at {first:#x}, and the memory at "
+                           f"{base:#x}; a program is for `punchcard run {source}`")
+    return program
 
 
 def _flat(data: bytes, source: str, base: int) -> RiscvProgram:
