@@ -32,7 +32,7 @@ from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import DisguiseError, PunchcardError, SizeError
 from punchcard.export.copies import padded, with_copies
 from punchcard.export.disguise_options import DISGUISE, Rotation
-from punchcard.export.lockstep import interpreted
+from punchcard.export.lockstep import interpreter_cards
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
 from punchcard.transformer.build import assign, compile_layer
@@ -177,7 +177,7 @@ class Disguised:
             for program in programs:
                 own = machine.punch(program)
                 card, own = self.enter(own), own.to(machine.model.dtype)
-                for number, (oracle,) in interpreted(machine, [program], loops):
+                for number, (oracle,) in interpreter_cards(machine, [program], loops):
                     card, own = self.model(card), machine.model(own)
                     back = self.leave(card)
                     drifts[number - 1] = max(drifts[number - 1], float((back - own).abs().max()))

@@ -212,7 +212,7 @@ class _PathWriter:
         instruction, after = decoded.instruction, self._index + 1
         immediate = decoded.immediate - (self._base if instruction.access_bytes else 0)
         names = {"counter": counter, "x": f"r{decoded.rs1}", "y": f"r{decoded.rs2}", "immediate": abs(immediate)}
-        text = written(instruction.name, not decoded.rs1, not decoded.rs2, (immediate > 0) - (immediate < 0))
+        text = instruction_text(instruction.name, not decoded.rs1, not decoded.rs2, (immediate > 0) - (immediate < 0))
         for line in text.lines:
             self._put(line.format(**names))
         if decoded.rd and text.result:
@@ -238,7 +238,7 @@ class InstructionText(NamedTuple):
 
 
 @cache
-def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> InstructionText:
+def instruction_text(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> InstructionText:
     """The instruction with this name, whose immediate has this sign.
 
     A load or store leaves the place of its access, from the base on, in `a`. The base is a multiple of four, so the place is
