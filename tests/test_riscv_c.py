@@ -273,7 +273,7 @@ def test_c_that_does_not_compile(cc: str) -> None:
         c.assemble("int lop(void);\nint main(void) { return lop(); }\n", "bad.c", cc=cc)
     with pytest.raises(ProgramError, match=r"bad\.c: line 1, .*no\.h"):
         c.assemble('#include "no.h"\n', "bad.c", cc=cc)
-    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: leave out of '-fsyntax-only' what keeps it"):
+    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: remove from '-fsyntax-only' the options"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-fsyntax-only")
     with pytest.raises(PunchcardError, match=r"nonsense"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-nonsense")
