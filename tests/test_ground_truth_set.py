@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 from punchcard.errors import PunchcardError
 from punchcard.export.disguise import Disguise, Disguised
 from punchcard.ground_truth.collection import make_set
-from punchcard.ground_truth.making import build_model
+from punchcard.ground_truth.model_builder import build_model
 from punchcard.ground_truth.models import VARIANTS, specs
 from punchcard.ground_truth.pairs import PairSource
 from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary

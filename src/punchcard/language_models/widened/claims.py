@@ -29,7 +29,7 @@ from punchcard.language_models.stock.checkpoint import CONFIG
 from punchcard.language_models.stock.claims import certify
 from punchcard.language_models.widened.bounds import MARGIN, column_bound, logit_bound
 from punchcard.language_models.widened.cases import Cases, all_cases
-from punchcard.language_models.widened.compiling import LEAD
+from punchcard.language_models.widened.compiler import LEAD
 from punchcard.language_models.widened.limits import largest_number
 from punchcard.language_models.widened.norms import LIMIT
 from punchcard.language_models.widened.plan import BaseSizes, Front, planned_front
