@@ -5,7 +5,7 @@ With an orthogonal R, rows x become x' = R x, and the same equation holds for th
     K' = K R^T    Q' = Q R^T    V' = R V R^T    W1' = W1 R^T    b1' = b1    W2' = R W2    b2' = R b2
 
 Scores, hidden units and all that the model computes stay as they were: only the basis of the rows is another. A card goes
-in by `readin`: R after its idle rows are added, which begin as 0, or those of copies as the rows that they stand beside. It
+in by `readin`: R after its idle rows are added, which begin as 0, or those of copies as the rows that they copy. It
 comes out by `readout`: the machine's rows of R^T. R is
 
     permuted rows in another order and with other signs. No number is rounded, for any card.

@@ -207,7 +207,7 @@ def arnoldi_program(matrix: Array, dimension: int, steps: int, start: ArrayLike 
 
 
 def _column(matrix: Array, start: ArrayLike | None) -> Array:
-    """A first vector, as a matrix of one column with the norm at which vectors are held."""
+    """A first vector, as a matrix of one column with the norm that all vectors have."""
     first = np.ones((len(matrix), 1)) if start is None else np.reshape(np.asarray(start, dtype=np.float64), (-1, 1))
     return np.asarray(LENGTH * first / np.linalg.norm(first))
 

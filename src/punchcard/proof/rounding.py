@@ -231,7 +231,7 @@ class BitSums:
     def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Bounds) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
-        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
+        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x at any place. All
         weights are powers of two: by others a product is rounded, but not where a library adds to it in one operation.
         """
         terms: dict[object, dict[bool, list[float]]] = {}
