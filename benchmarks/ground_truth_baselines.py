@@ -34,7 +34,7 @@ import torch
 from safetensors.numpy import load_file
 
 from benchmarks.patched_loop import RestOfLoop, WiredNetwork, exchange_of
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.ground_truth.score import FIGURES, NEAR, opened, score
 from punchcard.ground_truth.truth import part_of, reads_more
 from punchcard.sweep.dispatch import SweepProgress, dispatch
@@ -442,7 +442,7 @@ def main() -> None:
             if row["status"] == "ok":
                 before = found.get(job.key, NONE)
                 found[job.key] = {"rows": before["rows"] + row["rows"], "seconds": before["seconds"] | row["seconds"]}
-                write_whole(given.output / f"{job.key}.json", json.dumps(found[job.key]))
+                write_atomic(given.output / f"{job.key}.json", json.dumps(found[job.key]))
             else:
                 print(f"{job.key}: {row['status']}, {row['message']}", flush=True)
 

@@ -62,6 +62,14 @@ def test_help_is_in_the_order_of_use() -> None:
     assert "--tape" in every
     assert "--design [paper|two-layer|one-layer|compact|three-layer]" in general
     assert "--design [three-layer|two-layer]" in of_c
+    assert general.index("Output:") < general.index("-h, --help Show")
+
+
+def test_the_help_of_a_view_says_what_a_view_opens() -> None:
+    for command, design in (("run", "paper"), ("view", "two-layer"), ("debug", "two-layer")):
+        of_file, of_all = (" ".join(invoke(command, *words, "--help").stdout.split()) for words in ((MULTIPLY,), ()))
+        assert f"design. [default: {design}]" in of_file
+        assert f"design. [default: subleq {design}, fleq compact" in of_all.replace("two- layer", "two-layer")
 
 
 def test_a_rate_is_shown_where_it_means_something() -> None:
@@ -112,7 +120,7 @@ def test_checkpoints(tmp_path: Path) -> None:
     path = str(tmp_path / "a run")
     first = invoke("run", MULTIPLY, "--checkpoint", path, "--every", "4", "--max-steps", "10", "--trace", status=1)
     assert first.stderr.splitlines()[-1] == (
-        f"punchcard: the run is kept: go on with punchcard run --resume '{path}' --max-steps N, with a larger N")
+        f"punchcard: the run is saved: continue with punchcard run --resume '{path}' --max-steps N, with a larger N")
     second = invoke("run", "--resume", path, "--max-steps", "1000", "--trace", status=0)
     assert "resumed after 10 loops" in second.stdout
     whole = invoke("run", MULTIPLY, "--trace")

@@ -367,6 +367,10 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     report = punchcard.run(elf.load(elf.write(program), "sums.elf"), memory=16384)
     assert report.result.halted
     assert any(b" 42" in word.to_bytes(4, "little") for word in report.result.state.memory)  # card_next
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(FusionError, match="is a model of type 'llama' without a card: transformers opens it as it is"):
+        open_fused(tmp_path / "base")
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
     modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}
@@ -388,7 +392,7 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     shown = (tmp_path / "page.html").read_text()
     assert 'a &lt; b\n2 + 2 =<span class="says"> 4</span>' in shown
     assert "sums says &#x27; 4&#x27;" in shown
-    assert_refused("give a text to go on with, --prompt TEXT", "view", tmp_path / "model")
+    assert_refused("give a text to continue, --prompt TEXT", "view", tmp_path / "model")
     assert_refused("--loops is for a program", "view", tmp_path / "model", "--loops", "3")
     assert_refused("--prompt needs the folder of a fused language model", "view", tmp_path / "page.html", "--prompt", "x")
     over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")

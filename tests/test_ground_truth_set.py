@@ -177,7 +177,7 @@ def test_the_subspace_of_another_variable_scores_low(made: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         again = make_set("small", tmp_path / "again", pairs=16, only="two-layer-5bit-4x4-idle-rotated", executor=executor)
-        with pytest.raises(PunchcardError, match="has a set already"):
+        with pytest.raises(PunchcardError, match="has a set already: go on with --resume, which mends it"):
             make_set("small", tmp_path / "again", executor=executor)
         with pytest.raises(PunchcardError, match="no model of the set 'small' has 'x86'"):
             make_set("small", tmp_path / "none", only="x86", executor=executor)
@@ -209,7 +209,7 @@ def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
     kept = {path: path.stat().st_mtime_ns for name in names(tmp_path / "set") for path in (models / name).iterdir()
             if (tmp_path / "set" / "made" / f"{name}.json").exists()}
     assert kept
-    with pytest.raises(PunchcardError, match="has a part of a set: go on with --resume"):
+    with pytest.raises(PunchcardError, match="has an incomplete set: continue with --resume"):
         make()
     with ThreadPoolExecutor(1) as executor, pytest.raises(PunchcardError, match="a part of another set"):
         make_set("small", tmp_path / "set", pairs=17, only=ONLY, executor=executor, resume=True)
@@ -339,7 +339,8 @@ def test_wrong_answers_are_refused(made: Path, tmp_path: Path) -> None:
              *(({"variables": {"v0": wrong}}, f"v0: vectors of {width} numbers are wanted")
                for wrong in wrongs),
              ({"variables": {"v0": np.eye(width).tolist()}}, f"v0: {width} vectors, the variable has ")]
-    texts = [("{", "not JSON"), ("[]", "an object for each model"), ('{"x": {}}', "there is no model 'x'"),
+    texts = [("{", "not JSON"), ("[]", "an object for each model"), ("{}", "there is no answer: answers are an object"),
+             ('{"x": {}}', "there is no model 'x'"),
              ('{"../models/x": {}}', "there is no model '../models/x'"), ('{"x": {}, "x": {}}', "'x' is there twice")]
     for text, wanted in (*texts, *((json.dumps({name: answer}), wanted) for answer, wanted in about)):
         (tmp_path / "wrong.json").write_text(text)

@@ -76,6 +76,13 @@ def test_what_is_not_an_image(tmp_path: Path, data: bytes, message: str) -> None
         load_image(image(tmp_path, data), memory="16K")
 
 
+def test_a_program_is_not_a_kernel(tmp_path: Path) -> None:
+    data = elf.write(punchcard.assemble("nop\nstart: j start\n", "riscv"))
+    message = "it begins at 0x0, and the memory at 0x80000000; a program is for `punchcard run"
+    with pytest.raises(ProgramError, match=message):
+        load_image(image(tmp_path, data), memory="16K")
+
+
 def test_an_image_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="no such file"):
         load_image(tmp_path / "nothing")
@@ -140,9 +147,9 @@ def test_a_script_goes_on_from_what_was_kept() -> None:
     lines.waited(PATIENCE)
     assert lines() == ord("a")
     rest = typed(b"b\n")
-    rest.keep(lines.kept)
+    rest.keep(lines.saved_state)
     rest.now = PATIENCE
     assert [rest(), rest()] == [*b"b\n"], "in the middle of a line"
     assert typed(rest) is rest
-    with pytest.raises(PunchcardError, match="a script was kept as"):
+    with pytest.raises(PunchcardError, match="a script was saved as"):
         rest.keep((1, 2))

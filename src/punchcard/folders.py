@@ -23,7 +23,7 @@ OVERWRITE = "--overwrite"
 
 
 def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse a place where no folder can be written, or somebody else's files are; nothing is changed."""
+    """Refuse a place where no folder can be written, or that has other files; nothing is changed."""
     with naming(folder):
         place = _place(folder)
         if place.exists() and not place.is_dir():
@@ -35,7 +35,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
     """A folder of the same name to write files to. Where the caller fails, nothing is left of them.
 
     `sometimes` are files that not every export writes: those of an earlier one go, if they are not written again.

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from punchcard.cli.terminal import log, out, print_json, remark
 from punchcard.errors import printable
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.formatting import json_text, plural, short_number
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
@@ -165,7 +165,7 @@ def show_report(
     if stats is not None or as_json:
         fields = report_fields(program, machine, report, checkpoint)
         if stats is not None:
-            write_whole(stats, json_text(fields) + "\n")
+            write_atomic(stats, json_text(fields) + "\n")
         if as_json:
             print_json(fields)
     result = report.result
@@ -176,7 +176,7 @@ def show_report(
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
-        remarks.append(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
+        remarks.append(f"the run is saved: continue with {command} --resume {shlex.quote(checkpoint)}{more}")
     for line in lines:
         out(line)
     for line in remarks:
@@ -267,7 +267,7 @@ class PlainTable(Table):
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; printed by click, since rich would exit with a status of its own on a broken pipe."""
+    """A table on standard output; printed by click, since rich would exit with another status on a broken pipe."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     with console.capture() as captured:
         console.print(table)

@@ -102,13 +102,13 @@ def numbers(context: click.Context, option: click.Parameter, text: str | None) -
     """Positive integers separated by commas."""
     if text is None:
         return None
-    found = whole_numbers(text)
+    found = parse_integers(text)
     if min(found, default=0) < 1:
         raise click.BadParameter(f"{text!r}: write positive integers separated by commas, of at most {MOST_DIGITS} digits.")
     return found
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
+def parse_integers(text: str) -> tuple[int, ...]:
     """Whole numbers separated by commas; none when the text is something else, or a number is too long to be a size."""
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", part) for part in parts):
@@ -116,9 +116,9 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def machine_options(registry: Registry) -> Sequence[Added]:
-    """The options that machines of all kinds are built with, and the memory that may be used."""
-    return [click.option("--design", cls=DesignOption, registry=registry),
+def machine_options(registry: Registry, *, is_viewed: bool = False) -> Sequence[Added]:
+    """The options that machines of all kinds are built with, for a view or not, and the memory that may be used."""
+    return [click.option("--design", cls=DesignOption, registry=registry, is_viewed=is_viewed),
             click.option("--dtype", type=click.Choice(DTYPES), help="Number format."), *size_options(registry),
             memory_option]
 
@@ -218,22 +218,24 @@ class OwnedOption(click.Option):
 class DesignOption(click.Option):
     """The design, of whatever machine; the help for a FILE has those of its machine."""
 
-    def __init__(self, *given: Any, registry: Iterable[Kind], **named: Any) -> None:
+    def __init__(self, *given: Any, registry: Iterable[Kind], is_viewed: bool, **named: Any) -> None:
         self.kinds = [kind for kind in registry if kind.designs]
+        self.is_viewed = is_viewed
         designs = dict.fromkeys(design for kind in self.kinds for design in kind.designs)
         several = len(self.kinds) > 1
-        usual = ", ".join(f"{f'{kind.name} ' * several}{kind.designs[0]}" for kind in self.kinds)
+        usual = ", ".join(f"{f'{kind.name} ' * several}{(is_viewed and kind.view_design) or kind.designs[0]}"
+                          for kind in self.kinds)
         named |= {"type": click.Choice(list(designs)), "help": f"The machine's design.  [default: {usual}]"}
         super().__init__(*given, **named)
 
     def asked(self, words: set[str]) -> DesignOption:
         """The option of the machines that these words ask for; without any, of all."""
         kinds = [kind for kind in self.kinds if _marks(kind, *kind.languages) & words]
-        return DesignOption(self.opts, registry=kinds) if kinds else self
+        return DesignOption(self.opts, registry=kinds, is_viewed=self.is_viewed) if kinds else self
 
 
 def _with_trace(args: Sequence[str]) -> list[str]:
-    """`--trace` may stand alone, and the name of a trace may follow it as a word, unless there is a file of that name."""
+    """`--trace` may have no value, and its value may be the next word, unless there is a file of that name."""
     found: list[str] = []
     for at, word in enumerate(args):
         if word in TRACES and at and args[at - 1] == "--trace" and not Path(word).exists():
@@ -302,16 +304,17 @@ ALL = "--all"
 GROUPS: Mapping[str, frozenset[str]] = {
     PROGRAM: frozenset(["settings", "arguments", "input_"]),
     MACHINE: frozenset(["design", "dtype", "kind_name", OPTION.removeprefix("--").replace("-", "_")]),
-    OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "output",
-                       "overwrite"]),
+    OUTPUT: frozenset(["trace", "as_json", "stats", "html", "loops", "record", "model", "port", "no_open", "target",
+                       "output", "overwrite"]),
 }
-"""Which options belong together, by the names of their parameters; any other is about the run."""
+"""Which options belong together, by the names of their parameters; any other is about the run, but for --help, the last."""
 
 
 def _group_of(parameter: click.Option, words: set[str]) -> str:
     if isinstance(parameter, OwnedOption):
         return ASKED if parameter.marks & words else OTHERS
-    return next((title for title, names in GROUPS.items() if parameter.name in names), RUN)
+    usual = OUTPUT if "--help" in parameter.opts else RUN  # what click calls the parameter differs from version to version
+    return next((title for title, names in GROUPS.items() if parameter.name in names), usual)
 
 
 def given_options(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`--on stock`: commands on the folder of a stock checkpoint.
 
-`run` goes on with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
+`run` continues with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
 """
 
 from __future__ import annotations
@@ -90,6 +90,11 @@ def check_not_model(file: Path | None) -> None:
         raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
     if (file / "machine.json").is_file() and (file / "generation_config.json").is_file():
         raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
+    from punchcard.language_models.widened.claims import is_widened
+
+    if is_widened(file):
+        raise PunchcardError(f"{str(file)!r} is a stock Llama that adds, not a program: transformers opens it, and "
+                             f"punchcard prove {file} --on stock shows what holds for it")
 
 
 def is_fused(file: Path) -> bool:

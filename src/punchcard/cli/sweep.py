@@ -15,11 +15,14 @@ from punchcard.formatting import plural
 
 Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 LOCAL = "local"
-"""What `--ray` without an address stands for."""
+"""What `--ray` without an address means."""
 
 
 class _RunFirst(click.Group):
-    """A group in which FILE without a command's name is for `run`."""
+    """A group in which FILE without a command's name is for `run`, which its help names first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "-h", "--help"):
@@ -68,7 +71,7 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
     if dry_run:
         found = estimate(plan, output if resume else None)
         count = worker_count(workers)
-        out(f"{plural(found.jobs, 'job')}, {found.left:,} to make: about {found.seconds:,.0f} CPU seconds "
+        out(f"{plural(found.jobs, 'job')}, {found.left:,} to make: about {plural(round(found.seconds), 'CPU second')} "
             f"({plural(found.sampled, 'machine')} sampled), {found.seconds / count:,.0f} s on {plural(count, 'worker')}")
         for reason in found.refusals:
             remark(f"jobs will be refused: {reason}")
@@ -79,7 +82,7 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         try:
             results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=line.follow)
         except KeyboardInterrupt:
-            log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
+            log(f"stopped: continue with punchcard sweep {file} -o {output} --resume")
             raise
     out(f"{output}: {len(results):,} of {plural(results.jobs, 'job')}")
     refusals = results.refusals()

@@ -67,14 +67,17 @@ TARGETS = {target.name: target for target in (
 )}
 
 
-def require(name: str) -> Target:
-    """The target of this name; one whose extra is not installed is refused in a line that names the extra."""
+def require(name: str, purpose: str = "") -> Target:
+    """The target of this name; one whose extra is not installed is refused in a line that names the extra.
+
+    The line says what it is needed for: the purpose, default: an export to the target.
+    """
     if name not in TARGETS:
         raise PunchcardError(f"unknown target {name!r}{did_you_mean(name, TARGETS)}: there are {', '.join(TARGETS)}")
     target = TARGETS[name]
     missing = missing_of(target.needs)
     if missing:
-        raise PunchcardError(f"an export to {name} needs {missing[0]}, which is not installed: "
+        raise PunchcardError(f"{purpose or f'an export to {name}'} needs {missing[0]}, which is not installed: "
                              f"pip install 'punchcard[{target.extra}]'")
     return target
 

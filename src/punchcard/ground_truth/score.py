@@ -12,7 +12,7 @@ An answer is a JSON object, by the names of models; for the folder of one model 
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
-true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, stands
+true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, means
 for an answer that finds nothing.
 """
 
@@ -94,7 +94,7 @@ class ScoredNetwork:
              stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
         """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
 
-        With `start`, the cards are those at this moment, and the loop goes on from there.
+        With `start`, the cards are those at this moment, and the loop continues from there.
         """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)
@@ -277,6 +277,9 @@ def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
     public = place / "model.json"
     if not public.exists():
         models = {path.name: path for path in sorted((place / "models").glob("*"))}
+        if not answers:
+            raise SystemExit("there is no answer: answers are an object with an object for each model, such as "
+                             f'{{"{next(iter(models), "NAME")}": {{}}}}')
         for name in answers:
             if name not in models:
                 raise SystemExit(f"there is no model {name!r} in {place}")

@@ -40,7 +40,7 @@ class TruthMaker:
 
     `entry` gives a card of the machine its idle rows.
 
-    What a part gives more is added to the clean card at the moment after that part, and the loop goes on from there. Pairs
+    What a part gives more is added to the clean card at the moment after that part, and the loop continues from there. Pairs
     are taken in blocks, so that memory is bounded; a label that is true for all kinds of a block's pairs is not asked again.
     """
 
@@ -82,7 +82,7 @@ class TruthMaker:
         return both and not self.idle & {writer, part_of(reader)}
 
     def _blocks(self) -> list[AnyArray]:
-        """Places of pairs whose cards, with what all writers give, are held at once."""
+        """Places of pairs whose cards, with what all writers give, are in memory at once."""
         held = 2 * len(self.writers) + 2 * self.network.layers + 8
         size = max(1, min(MOST_PAIRS, MOST_BYTES // (8 * held * self.width * self.pairs[0].clean.shape[1])))
         return [np.arange(first, min(first + size, len(self.pairs))) for first in range(0, len(self.pairs), size)]

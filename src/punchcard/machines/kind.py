@@ -153,6 +153,7 @@ class Kind:
     disassemble   function from a program to text in the first language
     options       options of its machines, beside `design` and `precision`
     designs       names of its designs; the first is the default
+    view_design   the design of a view, default: the first
     write         function from a program to the output of `punchcard asm`, default: `disassemble`
     writers       such functions by extension of the output file; they return text or bytes
     resolve       function from the given sizes to all sizes, so that a program's text can be checked against them
@@ -172,6 +173,7 @@ class Kind:
     disassemble: Callable[[Any], str]
     options: tuple[Option, ...] = ()
     designs: tuple[str, ...] = ()
+    view_design: str = ""
     write: Callable[[Any], str] | None = None
     writers: Mapping[str, Callable[[Any], str | bytes]] = field(default_factory=dict)
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.folders import naming
 from punchcard.formatting import plural
 from punchcard.sweep.results import Results
@@ -36,7 +36,7 @@ def require_report() -> None:
 
 
 class SweepReport:
-    """Tables of a sweep's results. They can be made while the sweep goes on, of what is there."""
+    """Tables of a sweep's results. They can be made while the sweep continues, of what is there."""
 
     def __init__(self, results: Results) -> None:
         require_report()
@@ -106,8 +106,8 @@ class SweepReport:
             (folder / PLOTS).mkdir(exist_ok=True)
         made = [folder / PLOTS / name for name, _ in self.plots()]
         for name, data in self.plots():
-            write_whole(folder / PLOTS / name, data)
-        write_whole(folder / PAGE, self.page())
+            write_atomic(folder / PLOTS / name, data)
+        write_atomic(folder / PAGE, self.page())
         return [folder / PAGE, *made]
 
 

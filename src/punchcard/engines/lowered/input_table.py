@@ -38,7 +38,7 @@ class InputStream:
         return bool(taken or ends)
 
     def fill(self) -> None:
-        """Get numbers ready, if there are none; somebody else may have taken some."""
+        """Get numbers ready, if there are none; another thread may have taken some."""
         array, done = self._array, self.numbers.position - self._begun
         array[StreamPlace.NEXT] = done
         if done < array[StreamPlace.COUNT] or (done == array[StreamPlace.COUNT] and array[StreamPlace.HAS_END]):

@@ -12,8 +12,8 @@ from punchcard import budget
 from punchcard.arguments import checked
 from punchcard.errors import FusionError, StorageError
 from punchcard.export.targets import require
-from punchcard.files import read_json, write_whole
-from punchcard.folders import README, whole_folder
+from punchcard.files import read_json, write_atomic
+from punchcard.folders import README, atomic_folder
 from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import machine_for, sizes_of
@@ -53,7 +53,7 @@ def fuse(
 
     Returns a model of `transformers`: `generate`, `save_pretrained` and pipelines work as with any other.
     """
-    require("hf")
+    require("hf", "a language model")
     import torch
 
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM, card_settings
@@ -88,7 +88,7 @@ def fuse(
 
 def register() -> None:
     """Let `AutoModelForCausalLM` of this process know fused models without code from their folders."""
-    require("hf")
+    require("hf", "a language model")
     from transformers import AutoConfig, AutoModelForCausalLM
 
     from punchcard.language_models.fusion.fused_model import FusedConfig, FusedForCausalLM
@@ -143,7 +143,7 @@ def check_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> None:
 def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A language model and its tokenizer, from a folder as `save_pretrained` writes it, or from a GGUF file. Nothing is
     downloaded, and no code of the folder is executed."""
-    require("hf")
+    require("hf", "a language model")
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     place = Path(path)
@@ -180,11 +180,11 @@ def save_with_page(
     model: PreTrainedModel, tokenizer: Tokenizer, page: str, folder: str | Path, *, overwrite: bool = False,
 ) -> list[str]:
     """Write a model of `transformers` to a folder, whole or not at all, with its tokenizer and a page about it."""
-    with whole_folder(folder, overwrite=overwrite) as place:
+    with atomic_folder(folder, overwrite=overwrite) as place:
         with _quiet():
             model.save_pretrained(place)
             tokenizer.save_pretrained(place)
-        write_whole(place / README, page)
+        write_atomic(place / README, page)
         return sorted(path.name for path in place.iterdir())
 
 
@@ -210,7 +210,7 @@ def _config(folder: Path) -> dict[str, object]:
 @checked
 def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     """A fused model that was saved, and its tokenizer. No code of the folder is executed: the package's own is."""
-    require("hf")
+    require("hf", "a language model")
     from transformers import AutoTokenizer
 
     from punchcard.language_models.fusion.fused_model import FusedForCausalLM
@@ -220,7 +220,8 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
     except StorageError as error:
         raise FusionError(f"{str(folder)!r} is not a fused model: {error}; write one with `punchcard fuse`") from None
     if kind != FUSED:
-        raise FusionError(f"{str(folder)!r} is a model of type {kind!r}, not a fused one: write one with `punchcard fuse`")
+        raise FusionError(f"{str(folder)!r} is a model of type {kind!r} without a card: transformers opens it as it is, and "
+                          f"`punchcard fuse SKILL --base {folder} -o FOLDER` puts a card inside")
     check_weights_fit(Path(folder))
     register()
     try:

@@ -22,7 +22,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
-from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.formatting import plural
 from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
@@ -59,7 +59,7 @@ def certified(
             last = now
     except WeightsError as error:
         failed = str(error)
-    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
+    digest = hashlib.sha256(read_limited(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
     return Certificate(about, title, digest, solver, facts, promises, tuple(claims), time.perf_counter() - begin, failed)
 
 

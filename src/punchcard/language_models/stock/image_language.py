@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WRITES, READS, INPUT = ">", "<", "#"
 DEFAULT_INPUTS = 32
 SAFE = set(range(33, 127)) - {ord(";"), ord("\\"), ord("'")}
-"""Characters that stand for themselves in a token."""
+"""Characters that are themselves in a token."""
 
 
 def character(code: int) -> str:
@@ -88,7 +88,7 @@ class VonNeumannText:
                 *(f"{INPUT}{i}" for i in range(self.inputs + 1)), HALT)
 
     def prompt(self, image: Image, given: bytes = b"") -> str:
-        """An image and its input as the text that a model goes on with."""
+        """An image and its input as the text that a model continues with."""
         if len(given) > self.inputs:
             raise ProgramError(f"an input of {len(given)} characters: this checkpoint has room for {self.inputs}")
         cells = image.loaded(self.word_bits, self.memory)

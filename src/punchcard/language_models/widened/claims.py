@@ -1,12 +1,12 @@
 """What is shown of the widened model in a folder, for every text, from the weights that are in it.
 
-    formula      the front layers, the coordinates that tokens set and the logits of what is said are those of the formula
+    formula      the front layers, the coordinates that tokens set and the logits of the answer are those of the formula
     base         all other layers read and write the base's coordinates alone, the front layers none of them
     norms        by how much the base's norms may be off, whatever the added coordinates hold
     columns      in front of the base all columns have the same square sum, so that numbers are read as they were written
     heads        by how much the right column leads in the whole context
     cases        the hidden units compute what they should, in every case: with the weights, in float32
-    logits       what is said wins against every logit that the base can have
+    logits       the answer wins against every logit that the base can have
 
 So every sum `a+b=` is answered rightly, and elsewhere the base's logits are what they were up to rounding.
 """
@@ -63,7 +63,7 @@ def prove_widened(folder: str | Path) -> Certificate:
     begin = time.perf_counter()
     proof = _Proof(Path(folder))
     title = f"stock llama that adds: {proof.digits} digits, {proof.sizes.max_position_embeddings} positions, float32"
-    return certified(folder, begin, proof.shown(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
+    return certified(folder, begin, proof.prove_claims(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
 
 
 class _Proof:
@@ -79,10 +79,10 @@ class _Proof:
             self.digits, self.end = int(self.about["digits"]), int(self.about["end"])
             self.sizes = BaseSizes(**self.about["base"])
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"{str(folder / CONFIG)!r} does not say under {ABOUT!r} what was widened: {error!r}; write "
+            raise StorageError(f"{str(folder / CONFIG)!r} has no valid description under {ABOUT!r}: {error!r}; write "
                                "the folder again with `punchcard fuse --stock`") from None
 
-    def shown(self) -> Iterator[tuple[str, str, int]]:
+    def prove_claims(self) -> Iterator[tuple[str, str, int]]:
         """Each claim: its name, what it says, how many cases it has."""
         front = self._front()
         self._check_formula(front)
@@ -190,6 +190,6 @@ class _Proof:
         rows, logits = column_bound(self.model, count, d), logit_bound(self.model, d)
         lead = front.height * (1 - OFF) / float(np.sqrt(rows**2 + front.norm.widened_epsilon)) - 2 * logits
         if lead < MARGIN * (1 - OFF):
-            raise WeightsError(f"what is said leads by {lead:g}: it must lead by {MARGIN:g}")
+            raise WeightsError(f"the answer leads by {lead:g}: it must lead by {MARGIN:g}")
         return (f"no logit of the base is above {logits:.4g}, no column above {rows:.4g} in root mean square: what is said "
                 f"leads by {lead:.4g} at least")

@@ -43,7 +43,7 @@ def widen(
 
     Returns a `LlamaForCausalLM` in float32: `save_pretrained` writes a folder that opens without Punchcard.
     """
-    require("hf")
+    require("hf", "a language model")
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from punchcard.arguments import checked
 from punchcard.budget import HELD
 from punchcard.card.layout import Card, Cards
-from punchcard.card.packed import PackedCard, held_bytes
+from punchcard.card.packed import PackedCard, least_bytes
 from punchcard.engines import takes_packed
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
@@ -178,7 +178,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def memory_to_run(self, engine: str = DEFAULT_ENGINE) -> int:
         """With traps, most rows are the scratchpad's alone, and their fields take no memory elsewhere."""
         if self.sizes.privileged and takes_packed(engine):
-            return self.memory_to_build() + HELD * held_bytes(self.layout, self.precision.name)
+            return self.memory_to_build() + HELD * least_bytes(self.layout, self.precision.name)
         return super().memory_to_run(engine)
 
     def host(

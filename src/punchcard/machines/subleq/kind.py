@@ -45,6 +45,7 @@ SUBLEQ = Kind(
         Option("instructions", "instructions of the machine", least=1),
     ),
     designs=DESIGNS,
+    view_design="two-layer",
     parse_value=parse_integer,
     timing=Timing("SUBLEQ, 16-bit words, float32, one thread: repeated multiplication; python is a plain interpreter",
                   "punchcard.machines.subleq.workloads:workloads", columns=(64, 1024, 16384, 65536),

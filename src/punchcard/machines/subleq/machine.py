@@ -88,7 +88,7 @@ class SubleqMachine(Machine[Program, State]):
         *shorter, usual = VIEW_BITS
         end = cls._end(program, usual)
         same = [bits for bits in shorter if end is not None and cls._end(program, bits) == end]
-        return {"design": "two-layer", "word_bits": min([usual, *same])}
+        return {"design": cls.kind.view_design or cls.kind.designs[0], "word_bits": min([usual, *same])}
 
     @classmethod
     def view_choices(cls) -> dict[str, list[Any]]:

@@ -203,7 +203,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.name_of(word) if signed >= 0 else str(signed)
 
     def store(self, program: Image) -> str:
-        """Words and labels; a disassembled image would have labels that nobody gave it."""
+        """Words and labels; a disassembled image would have labels that its source does not have."""
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:

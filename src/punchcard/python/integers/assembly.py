@@ -112,7 +112,7 @@ Operand: TypeAlias = Expression | Patched
 
 @dataclass(frozen=True)
 class AssemblyEntry:
-    """A label, a comment, data, or the items of an instruction. After `leaves` nothing goes on to the next entry."""
+    """A label, a comment, data, or the items of an instruction. After `leaves` nothing continues to the next entry."""
 
     items: tuple[Item, ...] = ()
     is_data: bool = False

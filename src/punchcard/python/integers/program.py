@@ -24,7 +24,7 @@ from punchcard.words.word import as_signed
 
 
 class RunError(ProgramError):
-    """A compiled program stopped with an error of its own: an index out of range, an overflow, a division by zero."""
+    """A compiled program stopped with an error: an index out of range, an overflow, a division by zero."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class IntegerOptions(ProgramOptions):
 
 @dataclass(frozen=True)
 class IntegerRun:
-    """Options of one run: the input that the function reads, and those of the program in place of its own."""
+    """Options of one run: the input that the function reads, and options that replace those of the program."""
 
     input: bytes = b""
     engine: str | None = None

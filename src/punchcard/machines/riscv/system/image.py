@@ -13,7 +13,7 @@ from pathlib import Path
 
 from punchcard.budget import format_bytes, size_in_bytes
 from punchcard.errors import ProgramError, PunchcardError, SizeError, shortened
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.formatting import plural
 from punchcard.machines.riscv.isa import WORD_BYTES, decode
 from punchcard.machines.riscv.languages import elf
@@ -48,7 +48,7 @@ def load_image(
     misaligned     what happens to misaligned loads and stores
     """
     size, source = memory_bytes(memory), str(path)
-    data = unpacked(read_whole(path, "kernel image", error=ProgramError), source, size)
+    data = unpacked(read_limited(path, "kernel image", error=ProgramError), source, size)
     text = COMMAND_LINE if command_line is None else command_line
     if len(text.encode("utf-8", "surrogateescape")) > LONGEST_COMMAND_LINE or "\0" in text:
         raise PunchcardError(f"the command line {shortened(text)}: it has at most {LONGEST_COMMAND_LINE} bytes, none of "
@@ -60,7 +60,7 @@ def load_image(
         raise SizeError(f"memory={memory}: it has no room beside the device tree of {format_bytes(tree_size)}")
     program = _elf(data, source, base) if data.startswith(ELF_MAGIC) else _flat(data, source, base)
     last = max(program.end, base + _size_in_header(data))
-    if last > tree_at or program.segments[0].address < base:
+    if last > tree_at:
         raise ProgramError(
             f"{source}: the image needs the memory from {program.segments[0].address:#x} to {last:#x}, and a memory of "
             f"{format_bytes(size)} has room from {base:#x} to {tree_at:#x}: use a larger memory (--memory "
@@ -111,7 +111,12 @@ def unpacked(data: bytes, source: str, most: int) -> bytes:
 
 
 def _elf(data: bytes, source: str, base: int) -> RiscvProgram:
-    return elf.load(data, source, base=base, privileged=True)
+    program = elf.load(data, source, privileged=True)
+    first = program.segments[0].address
+    if first < base:
+        raise ProgramError(f"{source}: this is not linked as a kernel: it begins at {first:#x}, and the memory at "
+                           f"{base:#x}; a program is for `punchcard run {source}`")
+    return program
 
 
 def _flat(data: bytes, source: str, base: int) -> RiscvProgram:
