@@ -29,7 +29,7 @@ from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import PunchcardError
 from punchcard.machines.result import Result
 from punchcard.machines.subleq.isa import Program
-from tests.cases import soaked
+from tests.cases import file_with, soaked
 from tests.command_line import invoke
 from tests.perturbed import SUBJECTS, Subject, distance, judge, perturbed
 
@@ -228,8 +228,7 @@ cells:  .word 1, 2, 3, 4
 
 @pytest.mark.parametrize("rounds", [200, soaked(100_000)])
 def test_a_machine_with_cases(tmp_path: Path, rounds: int) -> None:
-    file = tmp_path / "hot.s"
-    file.write_text(HOT_LOOP.format(rounds=rounds))
+    file = file_with(tmp_path / "hot.s", HOT_LOOP.format(rounds=rounds))
     program = pc.load(str(file))
     machine = pc.build(program, memory=1024)
     plain = [machine.run(program, engine="lowered", max_steps=steps, controls=Controls(traces=None))
@@ -320,8 +319,7 @@ other:  subleq product, product
     ("endless.s", HOT_LOOP.format(rounds=1 << 30), "three-layer")])
 def test_a_billion_loops(tmp_path: Path, name: str, text: str, design: str) -> None:
     """Against the interpreter in C."""
-    file = tmp_path / name
-    file.write_text(text)
+    file = file_with(tmp_path / name, text)
     program = pc.load(str(file))
     machine = pc.build(program, design=design)
     interpreter = machine.in_c(program)
