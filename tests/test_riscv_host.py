@@ -165,7 +165,6 @@ def test_a_fault_stops_before_anything_is_done(kind: str) -> None:
     for check in ("end", "lockstep"):  # the loop that finds the fault is not made; the interpreter knows it already
         before = run(FAULTS[kind], check=check, max_steps=result.steps)
         assert before.agrees, before.why
-        assert (before.result.reason, before.result.fault) == ("steps", None)
 
 
 def test_no_call_is_served_that_is_not_executed() -> None:
