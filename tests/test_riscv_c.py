@@ -129,7 +129,7 @@ def test_what_the_small_library_does_not_have(monkeypatch: pytest.MonkeyPatch) -
                                     r"of the package has no math\.h; a complete one: {}\)$",
              "int puzzle(void);\nint main(void) { return puzzle(); }\n":
                  r"^bad\.c: 'puzzle' is used, and is not defined in the program or in the small C library of the package; "
-                 r"a whole one: {}$"}
+                 r"a complete one: {}$"}
     for text, message in texts.items():
         monkeypatch.undo()
         if toolchain.find("gcc").picolibc is not None:

@@ -24,7 +24,7 @@ import numpy as np
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
 from punchcard.files import read_json, write_atomic
-from punchcard.folders import alone_in
+from punchcard.folders import alone_in, naming
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.contents import SCORE
@@ -131,13 +131,11 @@ def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
             raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
                                  "another folder")
         return
-    try:
+    with naming(place):
         if place.is_dir() and any(path.name not in (MADE, TEST_TRUTH) for path in place.iterdir()):
             raise PunchcardError(f"{str(place)!r} has files already, and they are not of a set: choose another folder")
         (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
         (place / MADE).mkdir(exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
     write_atomic(begun, json.dumps(asked))
 
 

@@ -558,7 +558,9 @@ class Machine(ABC, Generic[Program, State]):
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
     def format_result(self, program: Program, result: Result[State]) -> str:
-        """The final values as lines of text, for `punchcard run`."""
+        """The final values as lines of text, for `punchcard run`; none if there are ports: the output is the result."""
+        if self.has_ports:
+            return ""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
 

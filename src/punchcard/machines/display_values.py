@@ -19,6 +19,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from punchcard.card.layout import Layout
+from punchcard.words.word import as_signed
 
 ValueKind: TypeAlias = Literal["signed", "unsigned", "numbers", "one-hot"]
 UNREADABLE = "–"
@@ -113,9 +114,8 @@ class DisplayValue:
         number = bits_of(entries)
         if number is None:
             return UNREADABLE
-        half = 1 << (len(entries) - 1)
         if self.kind == "signed":
-            return str((number + self.offset + half) % (2 * half) - half)
+            return str(as_signed(number + self.offset, len(entries)))
         found = self.unsigned(number, len(entries))
         if found is None:
             return UNREADABLE

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import StorageError, SweepError
 from punchcard.export.targets import missing_of
 from punchcard.files import read_json, write_atomic
+from punchcard.folders import naming
 from punchcard.sweep.job import SweepJob, content_key
 
 if TYPE_CHECKING:
@@ -83,10 +84,8 @@ class Results:
         if begun and not resume:
             raise SweepError(f"{str(place)!r} already has results of a sweep: continue with --resume, or choose another "
                              "folder")
-        try:
+        with naming(place / PARTS):
             (place / PARTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"cannot make the folder {str(place / PARTS)!r}: {error.strerror}") from None
         if not begun:
             write_atomic(place / ABOUT, text)
         found = cls(place)

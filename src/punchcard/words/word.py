@@ -36,6 +36,12 @@ Number: TypeAlias = "Word | int"
 Value = TypeVar("Value")
 
 
+def as_signed(number: int, bits: int) -> int:
+    """The number that agrees with another in its lowest bits, the highest of which is its sign: two's complement."""
+    half = 1 << bits - 1
+    return (number + half) % (2 * half) - half
+
+
 class Word:
     """One operation on words. `width`: all bits from this one on are known to be 0."""
 

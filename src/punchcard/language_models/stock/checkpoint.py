@@ -244,6 +244,9 @@ class NotedTensors(dict[str, Array]):
         self.taken.add(name)
         return super().__getitem__(name)
 
+    def __missing__(self, name: str) -> Array:
+        raise WeightsError(f"the checkpoint has no {name}")
+
 
 def _generation(weights: StockWeights) -> dict[str, Any]:
     """How `generate` chooses tokens, and where it ends."""

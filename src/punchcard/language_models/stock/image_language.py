@@ -27,6 +27,7 @@ from punchcard.language_models.stock.text import HALT, TokenTrace
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+from punchcard.words.word import as_signed
 
 if TYPE_CHECKING:
     from punchcard.language_models.stock.decoder import StockDecoder
@@ -164,5 +165,4 @@ class VonNeumannText:
         return decoder(self, positions)
 
     def _signed(self, word: int) -> str:
-        half = 1 << self.word_bits - 1
-        return str((word + half) % (2 * half) - half)
+        return str(as_signed(word, self.word_bits))

@@ -13,7 +13,6 @@ So every sum `a+b=` is answered rightly, and elsewhere the base's logits are wha
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -25,9 +24,9 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import StorageError, WeightsError
-from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.language_models.fusion.composition import load_base
-from punchcard.language_models.stock.checkpoint import CONFIG, MODEL
+from punchcard.language_models.stock.checkpoint import CONFIG
+from punchcard.language_models.stock.claims import certified
 from punchcard.language_models.widened.bounds import MARGIN, column_bound, logit_bound
 from punchcard.language_models.widened.cases import Cases, all_cases
 from punchcard.language_models.widened.compiling import LEAD
@@ -37,7 +36,7 @@ from punchcard.language_models.widened.plan import BaseSizes, Front, planned_fro
 from punchcard.language_models.widened.vocabulary import sum_vocabulary
 from punchcard.language_models.widened.weights import front_tensors
 from punchcard.language_models.widened.widening import ABOUT
-from punchcard.proof.certificate import Certificate, Claim
+from punchcard.proof.certificate import Certificate
 from punchcard.transformer.softmax import hard_product
 
 if TYPE_CHECKING:
@@ -61,21 +60,10 @@ def is_widened(folder: str | Path) -> bool:
 @checked
 def prove_widened(folder: str | Path) -> Certificate:
     """All claims about the widened model in a folder, or the first that fails."""
-    begin = last = time.perf_counter()
+    begin = time.perf_counter()
     proof = _Proof(Path(folder))
-    claims: list[Claim] = []
-    failed = None
-    try:
-        for name, about, questions in proof.prove_claims():
-            now = time.perf_counter()
-            claims.append(Claim(name, about, questions, now - last))
-            last = now
-    except WeightsError as error:
-        failed = str(error)
-    digest = hashlib.sha256(read_limited(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
     title = f"stock llama that adds: {proof.digits} digits, {proof.sizes.max_position_embeddings} positions, float32"
-    return Certificate({"stock": "widened", **proof.about}, title, digest, SOLVER, (), PROMISES, tuple(claims),
-                       time.perf_counter() - begin, failed)
+    return certified(folder, begin, proof.prove_claims(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
 
 
 class _Proof:

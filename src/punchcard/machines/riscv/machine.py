@@ -24,7 +24,7 @@ from punchcard.machines.display_values import DisplayValue, ListedInstruction, L
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
-from punchcard.machines.result import Readout, Result
+from punchcard.machines.result import Readout
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
 from punchcard.machines.riscv.csrs import ROWS
@@ -296,10 +296,6 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         if source is None:
             return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
         return Listing(lines_of(source), found)
-
-    def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
-        """Empty: the output is the result."""
-        return ""
 
     # Files
 

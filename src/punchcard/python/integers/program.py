@@ -20,6 +20,7 @@ from punchcard.python.integers.compiler import CompiledIntegers, compile_functio
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.report import IntegerReport
 from punchcard.python.source import FunctionSource
+from punchcard.words.word import as_signed
 
 
 class RunError(ProgramError):
@@ -148,8 +149,7 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         if value.kind not in ("list", "str"):
             return word
         memory = done.result.state.memory
-        half = 1 << (self.sizes[0] - 1)
-        words = [(cell + half) % (2 * half) - half for cell in memory[word : word + memory[word - 1]]]
+        words = [as_signed(cell, self.sizes[0]) for cell in memory[word : word + memory[word - 1]]]
         if value.kind == "str":
             return "".join(map(chr, words))
         item = value.list.item
