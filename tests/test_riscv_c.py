@@ -225,6 +225,12 @@ def test_names_of_files_are_not_limits(said: str) -> None:
     assert told(said) == f"bad.c: gcc fails: {said}"
 
 
+def test_a_warning_is_not_the_error() -> None:
+    failed = "ld: final link failed: No space left on device"
+    said = f"ld: warning: /tmp/made/program.elf has a LOAD segment with RWX permissions\n{failed}\ncollect2: error: 1"
+    assert told(said) == f"bad.c: gcc fails: {failed}"
+
+
 def test_a_name_with_backslashes_is_told_as_it_is() -> None:
     assert told("ld: /tmp/made/x.o: not enough", r"a\x07\1.c") == r"a\x07\1.c: gcc fails: ld: a\x07\1.c: not enough"
 

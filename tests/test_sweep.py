@@ -89,6 +89,10 @@ def test_a_file_is_the_same_as_the_object() -> None:
     ("[[build]]\nprogram = 'P'\n[[change]]\namount = 1", "has no kind"),
     ("[[build]]\nprogram = 'P'\n[[change]]\nkind = ['none', 'rounding']", r"kind = \['none', 'rounding'\].*for each kind"),
     ("seeds = 1000000000000\n[[build]]\nprogram = 'P'", "seeds=1000000000000.*more than 10,000,000 jobs"),
+    ("seeds = 1979-05-27\n[[build]]\nprogram = 'P'", 'seeds = "1979-05-27": it has the wrong type'),
+    ("[[build]]\nprogram = 'P'\nmachines = '../x'", "machines='../x': it must be 'module:Class' or 'file.py:Class'"),
+    ("[[build]]\nprogram = 'P'\nmachines = 'own.py:X'", "own.py:X': it must be .*NameError: name 'unknown'"),
+    ("[[build]]\nprogram = 'main.py'\ncall = 64", "call=64: it must be a text"),
     ("limit = inf\n[[build]]\nprogram = 'P'", "limit=inf.*finite"),
     ("[[build]]\nprogram = 5", "program = 5: it must be a file, or a list of files"),
     ("[[build]]\nprogram = []", r"program = \[\]: a build needs a file"),
@@ -105,6 +109,8 @@ def test_a_file_is_the_same_as_the_object() -> None:
 ])
 def test_files_that_are_not_sweeps(text: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "P").write_text("x")
+    (tmp_path / "own.py").write_text("unknown")
+    (tmp_path / "main.py").write_text("def main() -> int:\n    return 1\n")
     (tmp_path / "wrong.toml").write_text(text)
     with pytest.raises(SweepError, match=wanted):
         Sweep.load(tmp_path / "wrong.toml")
