@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import torch
 
 from benchmarks.sums import PHRASINGS, SIGNS, Sum, sums
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.language_models.fusion.composition import fuse, load_base
 
 ROOT = Path(__file__).parent.parent
@@ -197,7 +197,7 @@ def keep(parts: Iterator[tuple[str, Any]], options: argparse.Namespace) -> None:
     """Print results, and write them to the file, one by one."""
     for key, found in parts:
         options.known[key] = found
-        write_whole(options.results, json.dumps(options.known, indent=1) + "\n")
+        write_atomic(options.results, json.dumps(options.known, indent=1) + "\n")
         print(key, json.dumps(found), flush=True)
 
 

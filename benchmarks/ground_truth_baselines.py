@@ -34,9 +34,9 @@ import torch
 from safetensors.numpy import load_file
 
 from benchmarks.patched_loop import RestOfLoop, WiredNetwork, exchange_of
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.ground_truth.score import FIGURES, NEAR, opened, score
-from punchcard.ground_truth.truth import part_of
+from punchcard.ground_truth.truth import part_of, reads_more
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import worker_count, workers_of
 
@@ -132,7 +132,7 @@ def patching(model: Model) -> Found:
             if len(left):
                 more = model.moved(writer)[left]
                 if reader and reader != "O":
-                    more = network.reads_more(reader, model.stages, left, more) - model.wrote[0][part_of(reader)][left]
+                    more = reads_more(network, reader, model.stages, left, more) - model.wrote[0][part_of(reader)][left]
                 off = model.rest.end(network.moment(reader or writer), left, more)
                 effect[left] = (np.abs(off) > NEAR).any(axis=(1, 2))
     return {kind: model.by_task(some, {name: effects[name] for name in some if name in effects})
@@ -442,7 +442,7 @@ def main() -> None:
             if row["status"] == "ok":
                 before = found.get(job.key, NONE)
                 found[job.key] = {"rows": before["rows"] + row["rows"], "seconds": before["seconds"] | row["seconds"]}
-                write_whole(given.output / f"{job.key}.json", json.dumps(found[job.key]))
+                write_atomic(given.output / f"{job.key}.json", json.dumps(found[job.key]))
             else:
                 print(f"{job.key}: {row['status']}, {row['message']}", flush=True)
 

@@ -47,7 +47,7 @@ def parts_of(folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, floa
     """Of each part its name, its matrices (read, written) and the figures of its own weights."""
     network, *_ = opened(folder)
     for n in range(network.layers):
-        for h in range(network.heads(n)):
+        for h in network.heads(n):
             key, query, value = (network[n, name][h] for name in ("key", "query", "value"))
             own = {**matrix_figures("K", key), **matrix_figures("Q", query), **matrix_figures("V", value),
                    "KV": float(np.linalg.norm(key @ value)), "QV": float(np.linalg.norm(query @ value)),

@@ -7,7 +7,7 @@ on each column by itself, so it is computed only where a column has changed. Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,11 +52,11 @@ class WiredNetwork(ScoredNetwork):
 
     def __init__(self, whole: ScoredNetwork) -> None:
         super().__init__(whole.weights, whole.groups, whole.output)
-        self.kept_heads = [list(range(whole.heads(n))) for n in range(whole.layers)]
-        self.kept_groups = [list(range(len(whole.groups[n]))) for n in range(whole.layers)]
+        self.kept_heads = [list(whole.heads(n)) for n in range(whole.layers)]
+        self.kept_groups = [list(whole.groups_of(n)) for n in range(whole.layers)]
         writes, reads = {"I": np.eye(len(whole.output))}, {"O": whole.output}
         for n in range(whole.layers):
-            for h in range(whole.heads(n)):
+            for h in whole.heads(n):
                 writes[f"L{n}.H{h}"] = whole[n, "value"][h]
                 reads |= {f"L{n}.H{h}.{part}": whole[n, name][h] for part, name in zip("qkv", ("query", "key", "value"),
                                                                                     strict=True)}
@@ -82,16 +82,11 @@ class WiredNetwork(ScoredNetwork):
         """Whether a node or an edge can have an effect on the output."""
         return name in self.joined if "->" in name else name in self.useful
 
-    def writers(self) -> list[str]:
-        return ["I"] + [f"L{n}.{kind}{i}" for n in range(self.layers)
-                        for kind, some in (("H", self.kept_heads[n]), ("G", self.kept_groups[n])) for i in some]
+    def heads(self, layer: int) -> Sequence[int]:
+        return self.kept_heads[layer]
 
-    def readers(self) -> list[str]:
-        found = []
-        for n in range(self.layers):
-            found += [f"L{n}.H{h}.{part}" for h in self.kept_heads[n] for part in "qkv"]
-            found += [f"L{n}.G{g}" for g in self.kept_groups[n]]
-        return [*found, "O"]
+    def groups_of(self, layer: int) -> Sequence[int]:
+        return self.kept_groups[layer]
 
     def head(self, n: int, h: int, x: Array, take: Hook) -> Array:
         q, k, v = (take(f"L{n}.H{h}.{part}", x) for part in "qkv")
@@ -102,29 +97,6 @@ class WiredNetwork(ScoredNetwork):
         rows = self.rows[n, "G", g]
         first, second = rows.weights
         return rows.given(second @ np.maximum(first @ rows.taken(x) + self[n, "b1"][self.groups[n][g]], 0), x.shape[-2])
-
-    def loop(self, cards: Array, read: Hook | None = None, wrote: Hook | None = None,
-             stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
-        take = read or (lambda name, found: found)
-        give = wrote or (lambda name, found: found)
-        at = stage or (lambda moment, found: found)
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = cards if start else at(0, give("I", cards))
-            for n in range(start // 2, self.layers):
-                if start <= 2 * n:
-                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in self.kept_heads[n]), 0.0)
-                    x = at(2 * n + 1, x + moved)
-                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x))) for g in self.kept_groups[n]), 0.0)
-                x = at(2 * n + 2, x + added + self[n, "b2"])
-        return self.output @ take("O", x)
-
-    def reads_more(self, reader: str, stages: Mapping[int, Array], places: Array, more: Array) -> Array:
-        """What a part gives when it reads so much more by this input."""
-        part, n = part_of(reader), (self.moment(reader) - 1) // 2
-        number, card = int(part.split(".")[1][1:]), stages[self.moment(reader) - 1][places]
-        if ".G" in part:
-            return self.group(n, number, card + more)
-        return self.head(n, number, card, lambda name, seen: card + more if name == reader else card)
 
 
 class RestOfLoop:

@@ -443,7 +443,7 @@ def test_postfix_operators_go_from_left_to_right() -> None:
     ("1 / (a * b - 9)", 3, "division by zero"),
     ("a / 1e-310 + b", 3, "the number 1.00000e+310: the calculator's numbers stay within"),
     ("1 / (a * 1e-290)", 3, "1 / 3e-290: the calculator's numbers stay within"),
-    ("1 / (a * b * b / b - 9 + 1e-15)", 3, "cannot be told from 0"),
+    ("1 / (a * b * b / b - 9 + 1e-15)", 3, "cannot be distinguished from 0"),
 ])
 def test_refused_expressions(text: str, column: int, message: str) -> None:
     values = {name: 3 for name in "ab" if any(item == name for item in text)}

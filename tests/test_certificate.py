@@ -81,7 +81,7 @@ def test_a_certificate_is_kept_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     options = ["--machine", "subleq", "--design", "two-layer", "--bits", "2", "--memory", "2", "--instructions", "2"]
     made = invoke(*options, "-o", str(path), status=0)
-    assert "19 claims shown" in made.output
+    assert "19 claims proven" in made.output
     kept = load_certificate(path)
     assert kept["proven"] is True
     assert len(kept["weights"]) == 64
@@ -230,14 +230,14 @@ def test_unknown_and_missing_fields_are_refused(tmp_path: Path, path: tuple[Any,
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("{", "it is not JSON"), ("[]", "it does not say 'punchcard proof'"),
+    ("{", "it is not JSON"), ("[]", "its format is not 'punchcard proof'"),
     ('{"format": "punchcard proof", "format": "punchcard proof"}', "has the field 'format' twice"),
     ('{"format": "punchcard proof", "version": 9}', "a certificate of version 9"),
     ('{"format": "punchcard proof", "version": true}', "a certificate of version True"),
     ('{"format": "punchcard proof", "version": 1}', "lacks the field 'machine'"),
     ({"claims": {}}, "its claims are not a list of objects"), ({"counter_example": []}, "neither an object nor null"),
     ({"seconds": "1"}, 'seconds is "1": it must be a number, 0 or more'), ({"seconds": float("nan")}, "seconds is NaN"),
-    ({"machine": None}, "does not say which machine"), ({"machine": {"machine": "subleq"}}, "cannot be built"),
+    ({"machine": None}, "does not name its machine"), ({"machine": {"machine": "subleq"}}, "cannot be built"),
 ])
 def test_what_is_not_a_certificate(tmp_path: Path, text: str | dict[str, Any], why: str) -> None:
     path = tmp_path / "proof.json"

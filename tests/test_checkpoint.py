@@ -213,7 +213,7 @@ def test_an_image_on_the_command_line_goes_on(tmp_path: Path) -> None:
     sizes = ("--bits", "8", "--memory", "64")
     first = invoke("run", str(source), *sizes, "--input", str(given), "--max-steps", "7", "--checkpoint", str(path))
     assert (first.exit_code, first.stdout) == (1, "ab")
-    assert f"go on with punchcard run --resume {path} --max-steps N" in first.stderr
+    assert f"continue with punchcard run --resume {path} --max-steps N" in first.stderr
     second = invoke("run", "--resume", str(path), "--input", str(given), "--max-steps", "1000", "--check")
     assert (second.exit_code, second.stdout) == (0, "cdefgh")
 
@@ -348,7 +348,7 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, "Traceback" in err) == (1, False)
     assert "interrupted after" in out
-    assert f"punchcard: the run is kept: go on with punchcard run --resume {path}\n" in err
+    assert f"punchcard: the run is saved: continue with punchcard run --resume {path}\n" in err
     loops = load(path).mark.loops
     data = json.loads(invoke("run", "--resume", str(path), "--json").stdout)
     assert (data["halted"], data["agrees"], data["begun"]) == (True, True, loops)

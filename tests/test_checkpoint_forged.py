@@ -60,7 +60,7 @@ def test_a_card_full_of_one_number(tmp_path: Path, kind: str, entry: float, chec
 def test_a_counter_outside_the_program_is_refused(tmp_path: Path) -> None:
     path = begun("fleq", tmp_path / "run")
     forge(path, KEY, {}, {"card": torch.full_like(load(path).mark.card, -1.0)})
-    with pytest.raises(StorageError, match=r"cannot go on: the card: jumps to instruction -\d+, the program has"):
+    with pytest.raises(StorageError, match=r"cannot continue: the card: jumps to instruction -\d+, the program has"):
         load(path)
 
 
@@ -134,30 +134,30 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"format": 9}, "is a checkpoint of another format than 4"),
-    ({"loops": ...}, "describes a run that cannot go on: it has no 'loops'"),
-    ({"loops": -1}, "describes a run that cannot go on: loops=-1: it must be an integer, 0 or more"),
+    ({"loops": ...}, "describes a run that cannot continue: it has no 'loops'"),
+    ({"loops": -1}, "describes a run that cannot continue: loops=-1: it must be an integer, 0 or more"),
     ({"loops": "many"}, "loops='many'"),
     ({"loops": True}, "loops=True: it must be an integer, 0 or more"),
     ({"loops": 1 << 62}, "it must be an integer, 0 or more, and less than 2"),
-    ({"more": 1}, "cannot go on: it has a field 'more'"),
-    ({"engine": "abacus"}, "cannot go on: unknown engine 'abacus'"),
+    ({"more": 1}, "cannot continue: it has a field 'more'"),
+    ({"engine": "abacus"}, "cannot continue: unknown engine 'abacus'"),
     ({"engine": ["dense"]}, r"engine=\['dense'\]: it must be text"),
     ({"ended": "yes"}, "ended='yes': it must be true or false"),
     ({"waiting": 1}, "waiting=1: it must be true or false"),
     ({"waiting": True}, "a subleq machine reads and writes nothing"),
     ({"input_ended": 0}, "input_ended=0: it must be true or false"),
     ({"plan": []}, r"plan=\[\]: it must be an object"),
-    ({"plan": {"engine": []}}, "cannot go on"),
-    ({"plan": {"check": []}}, "cannot go on: check="),
+    ({"plan": {"engine": []}}, "cannot continue"),
+    ({"plan": {"check": []}}, "cannot continue: check="),
     ({"machine": {"machine": "abacus"}}, "unknown machine 'abacus': there are subleq"),
-    ({"machine": []}, "describes a run that cannot go on"),
+    ({"machine": []}, "describes a run that cannot continue"),
     ({"weights": "00"}, "was made with other weights than"),
-    ({"program": "{}"}, "cannot go on: line 1, column 1: unexpected character"),
-    ({"program": 7}, "cannot go on"),
-    ({"plan": {"max_steps": -4}}, "cannot go on: max_steps=-4"),
-    ({"plan": {"max_steps": 4, "every": 0}}, "cannot go on: every=0"),
-    ({"plan": {"colour": 4}}, "cannot go on"),
-    ({"found": 7}, "cannot go on: found=7"),
+    ({"program": "{}"}, "cannot continue: line 1, column 1: unexpected character"),
+    ({"program": 7}, "cannot continue"),
+    ({"plan": {"max_steps": -4}}, "cannot continue: max_steps=-4"),
+    ({"plan": {"max_steps": 4, "every": 0}}, "cannot continue: every=0"),
+    ({"plan": {"colour": 4}}, "cannot continue"),
+    ({"found": 7}, "cannot continue: found=7"),
 ])
 def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], message: str) -> None:
     forge(saved, KEY, change)
@@ -167,7 +167,7 @@ def test_descriptions_that_do_not_fit(saved: Path, change: dict[str, Any], messa
 
 def test_a_program_that_does_not_fit(saved: Path) -> None:
     forge(saved, KEY, {"program": punchcard.disassemble(load_subleq("primes.subleq"))})
-    with pytest.raises(StorageError, match="cannot go on: the program has 17 instructions, the machine has room for 5"):
+    with pytest.raises(StorageError, match="cannot continue: the program has 17 instructions, the machine has room for 5"):
         punchcard.resume(saved)
 
 

@@ -120,7 +120,7 @@ def test_checkpoints(tmp_path: Path) -> None:
     path = str(tmp_path / "a run")
     first = invoke("run", MULTIPLY, "--checkpoint", path, "--every", "4", "--max-steps", "10", "--trace", status=1)
     assert first.stderr.splitlines()[-1] == (
-        f"punchcard: the run is kept: go on with punchcard run --resume '{path}' --max-steps N, with a larger N")
+        f"punchcard: the run is saved: continue with punchcard run --resume '{path}' --max-steps N, with a larger N")
     second = invoke("run", "--resume", path, "--max-steps", "1000", "--trace", status=0)
     assert "resumed after 10 loops" in second.stdout
     whole = invoke("run", MULTIPLY, "--trace")

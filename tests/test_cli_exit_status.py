@@ -227,7 +227,7 @@ def test_sigterm_keeps_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr(RunProgress, "made", asked_to_stop)
     result = invoke("run", MULTIPLY, "--engine", "dense", "--checkpoint", str(path), status=1)
     assert result.stderr == ("punchcard: interrupted: instruction 1 would have been next\n"
-                             f"punchcard: the run is kept: go on with punchcard run --resume {path}\n")
+                             f"punchcard: the run is saved: continue with punchcard run --resume {path}\n")
     assert load(path).mark.loops == 1
     monkeypatch.undo()
     assert "product  63" in invoke("run", "--resume", str(path)).stdout

@@ -13,12 +13,12 @@ import pytest
 
 import punchcard
 from punchcard.errors import ProgramError, StorageError
-from punchcard.files import PART, check_readable, check_writable, read_whole, sweep, write_whole
+from punchcard.files import PART, check_readable, check_writable, read_limited, sweep, write_atomic
 
 
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    write_whole(path, "one")
+    write_atomic(path, "one")
     path.chmod(0o640)
 
     def fail(*arguments: object) -> None:
@@ -27,22 +27,22 @@ def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", fail)
         with pytest.raises(StorageError, match=r"cannot write '.*file': No space left on device"):
-            write_whole(path, b"two")
+            write_atomic(path, b"two")
     assert path.read_text() == "one"
-    write_whole(path, b"two", durable=False)
+    write_atomic(path, b"two", durable=False)
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("two", 0o640)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_links_and_what_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "link", "text")
+    write_atomic(tmp_path / "link", "text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "text"
-    write_whole("/dev/null", "nowhere")
+    write_atomic("/dev/null", "nowhere")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    write_whole(tmp_path / ("n" * 250), "a long name")
+    write_atomic(tmp_path / ("n" * 250), "a long name")
 
 
 @pytest.mark.parametrize(("name", "reason"), [
@@ -54,7 +54,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, name: str, reason: str)
     (tmp_path / "file").write_text("")
     path = f"{tmp_path}/{name}" if name else ""
     with pytest.raises(StorageError, match=reason):
-        write_whole(path, "text")
+        write_atomic(path, "text")
     with pytest.raises(StorageError, match=reason):
         check_writable(path)
 
@@ -62,14 +62,14 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, name: str, reason: str)
 def test_reading_has_a_limit(tmp_path: Path) -> None:
     """A file, a device that never ends and a pipe are read up to the limit; beyond it they are refused."""
     (tmp_path / "short").write_bytes(b"12345")
-    assert read_whole(tmp_path / "short", "program", limit=5) == b"12345"
+    assert read_limited(tmp_path / "short", "program", limit=5) == b"12345"
     for path in (tmp_path / "short", "/dev/zero"):
         with pytest.raises(ProgramError, match=f"'{path}' has more than 4 bytes, the most that a program may have"):
-            read_whole(path, "program", limit=4, error=ProgramError)
+            read_limited(path, "program", limit=4, error=ProgramError)
     os.mkfifo(tmp_path / "pipe")
     writer = Thread(target=lambda: (tmp_path / "pipe").write_bytes(b"12345"))
     writer.start()
-    assert read_whole(tmp_path / "pipe", "program", limit=5) == b"12345"
+    assert read_limited(tmp_path / "pipe", "program", limit=5) == b"12345"
     writer.join()
 
 
@@ -77,7 +77,7 @@ def test_a_short_file_takes_little_memory(tmp_path: Path) -> None:
     """Not as much as the limit, which a process with little memory may not have."""
     (tmp_path / "short").write_bytes(b"12345")
     tracemalloc.start()
-    assert read_whole(tmp_path / "short", "program") == b"12345"
+    assert read_limited(tmp_path / "short", "program") == b"12345"
     assert tracemalloc.get_traced_memory()[1] < 1 << 22
     tracemalloc.stop()
 
@@ -87,7 +87,7 @@ def test_a_short_file_takes_little_memory(tmp_path: Path) -> None:
     ("a" * 300, "cannot read '{}': File name too long"), ("a\0b", "cannot read {!r}: embedded null byte")])
 def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) -> None:
     path = f"{tmp_path}/{name}"
-    for read in (read_whole, check_readable):
+    for read in (read_limited, check_readable):
         with pytest.raises(StorageError, match=re.escape(reason.format(path))):
             read(path, "model")
 
@@ -116,7 +116,7 @@ def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
     part = tmp_path / f".file.{os.getpid()}-{get_native_id()}{PART}"
     part.symlink_to(tmp_path / "precious")
-    write_whole(tmp_path / "file", "text", mode=0o600)
+    write_atomic(tmp_path / "file", "text", mode=0o600)
     assert ((tmp_path / "precious").read_text(), (tmp_path / "file").read_text()) == ("mine", "text")
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
 

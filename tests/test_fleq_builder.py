@@ -132,7 +132,7 @@ def pointer_that_is_not_there(p: Builder) -> None:
     (lambda p: [p.label("l"), p.label("l")], "label 'l' is placed twice"),
     (lambda p: p.label("l-1"), "label 'l-1': a name is letters"),
     (lambda p: p.goto("loop"), "unknown label 'loop': place it"),
-    (lambda p: p.add("x", "x", into="x", if_leq="x"), "if_leq='x': goto says where to"),
+    (lambda p: p.add("x", "x", into="x", if_leq="x"), "if_leq='x': goto, where to jump, is missing"),
     (pointer_that_is_not_there, "instruction 0 has no pointer 'b'"),
 ])
 def test_mistakes_are_named(write: Callable[[Builder], Any], message: str) -> None:

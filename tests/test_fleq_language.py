@@ -25,30 +25,9 @@ from punchcard.machines.fleq.isa import (
     variables_in_order,
 )
 from punchcard.machines.fleq.text.assembler import assemble, disassemble
-from tests.cases import ROOT
+from tests.cases import EXAMPLES, ROOT
 
-NEWTON = """\
-# X = A^-1 by Newton's iteration
-.data
-A    matrix 2x2   4 1 ; 2 3
-E    matrix 2x2   0.03 0 ; 0 0.03
-two  matrix 2x2   2 0 ; 0 2
-X    matrix 2x2
-At   matrix 2x2
-Xt   matrix 2x2
-Y    matrix 2x2
-t    scalar -11
-one  scalar 1
-.code
-        X = mul(A, E)
-        At = transpose(A)
-loop:   Y = mul(At, X)
-        Y = sub(two, Y)
-        Xt = transpose(X)
-        X = mul(Xt, Y)
-        t = add(t, one); if t <= 0 goto loop
-        halt
-"""
+NEWTON = (EXAMPLES / "newton.fleq").read_text()
 SQUARE, SCALAR = Shape(2, 2), Shape(1, 1)
 MAXIMUM = Function("maximum", 2, same_shape, np.maximum)
 

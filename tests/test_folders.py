@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from punchcard.errors import StorageError
-from punchcard.folders import MARK, check_folder, whole_folder
+from punchcard.folders import MARK, atomic_folder, check_folder
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
 
@@ -18,7 +18,7 @@ def names(place: Path) -> list[str]:
 
 
 def test_a_new_folder_is_there_when_it_is_whole(tmp_path: Path) -> None:
-    with whole_folder(tmp_path / "deep" / "new") as part:
+    with atomic_folder(tmp_path / "deep" / "new") as part:
         (part / "below").mkdir()
         (part / "below" / "file").write_text("1")
         assert not (tmp_path / "deep" / "new").exists()
@@ -31,7 +31,7 @@ def test_nothing_is_left_of_one_that_fails(tmp_path: Path) -> None:
     (tmp_path / "old" / "README.md").write_text(MARK)
 
     def fail(place: Path) -> None:
-        with whole_folder(place) as part:
+        with atomic_folder(place) as part:
             (part / "README.md").write_text("half")
             raise RuntimeError
 
@@ -46,25 +46,25 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(StorageError, match=r"has files already, and they are not of an export.*--overwrite"):
         check_folder(tmp_path)
-    with whole_folder(tmp_path, overwrite=True) as part:
+    with atomic_folder(tmp_path, overwrite=True) as part:
         (part / "README.md").write_text(MARK)
-    with whole_folder(tmp_path) as part:                           # one of ours now
+    with atomic_folder(tmp_path) as part:                           # one of ours now
         (part / "new").write_text("new")
     assert names(tmp_path) == ["README.md", "mine", "new"]
-    with whole_folder(tmp_path, sometimes=("new", "kept")) as part:
+    with atomic_folder(tmp_path, sometimes=("new", "kept")) as part:
         assert part.name == tmp_path.name
         (part / "kept").touch()
     assert ((tmp_path / "new").exists(), (tmp_path / "kept").exists()) == (False, True)
     assert (tmp_path / "mine").read_text() == "mine"
     (tmp_path / "link").symlink_to(tmp_path / "other")
-    with whole_folder(tmp_path / "link") as part:
+    with atomic_folder(tmp_path / "link") as part:
         (part / "file").touch()
     assert names(tmp_path / "other") == ["file"]
 
 
 def test_files_for_their_owner_alone_get_the_usual_mode(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
-    with whole_folder(tmp_path / "new") as part:
+    with atomic_folder(tmp_path / "new") as part:
         os.close(os.open(part / "secret", os.O_CREAT | os.O_WRONLY, 0o600))
     assert (tmp_path / "new" / "secret").stat().st_mode == (tmp_path / "usual").stat().st_mode
 

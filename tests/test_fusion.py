@@ -397,7 +397,7 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     shown = (tmp_path / "page.html").read_text()
     assert 'a &lt; b\n2 + 2 =<span class="says"> 4</span>' in shown
     assert "sums says &#x27; 4&#x27;" in shown
-    assert_refused("give a text to go on with, --prompt TEXT", "view", tmp_path / "model")
+    assert_refused("give a text to continue, --prompt TEXT", "view", tmp_path / "model")
     assert_refused("--loops is for a program", "view", tmp_path / "model", "--loops", "3")
     assert_refused("--prompt needs the folder of a fused language model", "view", tmp_path / "page.html", "--prompt", "x")
     over = invoke("fuse", "sums", "--base", tmp_path / "model", "-o", tmp_path / "model")

@@ -209,7 +209,7 @@ def test_a_set_that_was_stopped_goes_on(made: Path, tmp_path: Path) -> None:
     kept = {path: path.stat().st_mtime_ns for name in names(tmp_path / "set") for path in (models / name).iterdir()
             if (tmp_path / "set" / "made" / f"{name}.json").exists()}
     assert kept
-    with pytest.raises(PunchcardError, match="has a part of a set: go on with --resume"):
+    with pytest.raises(PunchcardError, match="has an incomplete set: continue with --resume"):
         make()
     with ThreadPoolExecutor(1) as executor, pytest.raises(PunchcardError, match="a part of another set"):
         make_set("small", tmp_path / "set", pairs=17, only=ONLY, executor=executor, resume=True)

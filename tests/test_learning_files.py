@@ -78,12 +78,12 @@ def test_what_is_saved_comes_back(saved: Path) -> None:
     ({"limit": -1.0}, "huber limit -1: it must be positive"),
     ({"bias": 1}, "bias is 1: it must be true or false"),
     ({"bias": False}, "weights 'b1': the network has W1, W2"),
-    ({"feature_names": ["p", "p"]}, "each column has a name of its own"),
+    ({"feature_names": ["p", "p"]}, "column names must differ"),
     ({"feature_names": ["p", 2]}, "feature_names is .* a list of text"),
     ({"feature_names": "pq"}, "feature_names is 'pq': it must be a list of text"),
     ({"feature_names": ["p", ""]}, "a name is text, and not empty"),
     ({"feature_names": ["p", "\ud800"]}, "a name is text"),
-    ({"target_names": ["y", "z", "y"]}, "each column has a name of its own"),
+    ({"target_names": ["y", "z", "y"]}, "column names must differ"),
     ({"target_names": None}, "target_names is None"),
 ])
 def test_forged_descriptions(saved: Path, change: dict[str, Any], message: str) -> None:
@@ -143,7 +143,7 @@ def test_a_model_without_names_is_not_for_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("names", "message"), [
     (("a",), "1 feature names: the network has 2 features"),
     (("a", 5), "feature_names=.*5.*: it must be a list, each item a text"),
-    (("a", "a"), "feature names a, a: each column has a name of its own")])
+    (("a", "a"), "feature names a, a: column names must differ")])
 def test_names_are_checked_before_anything_is_learned(names: tuple[Any, ...], message: str) -> None:
     with pytest.raises(PunchcardError, match=message):
         learn([[1.0, 2.0]], [1.0], epochs=1, feature_names=names, engine="no engine would be found")

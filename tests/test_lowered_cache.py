@@ -124,7 +124,7 @@ def test_two_processes_compile_at_once_and_a_third_finds_the_code(folder: Path) 
 def test_damaged_files_are_compiled_anew(filled: Path, compiled: dict[str, bytes], damage: object) -> None:
     for name, data in compiled.items():
         (filled / name).write_bytes(damage(data))  # type: ignore[operator]
-    note = f"kept code is not used: a file in '{filled}' is not as it was written"
+    note = f"cached code is not used: a file in '{filled}' is not as it was written"
     assert prepared(fresh_machine(), note).fresh == PIECES
     assert kept(filled) == compiled, "and what is compiled anew is the same"
     assert prepared(fresh_machine()).fresh == 0
@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_is_no_error(tmp_path: Path) -> None:
 # Code is executed as it is found: only the user's own is looked at
 
 
-NOT_USED = "kept code is not used: "
+NOT_USED = "cached code is not used: "
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 
 

@@ -44,7 +44,7 @@ from tests.test_engines import counter_machine
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 
-NOT_DECLARED = "the card held something that its layout does not declare, or what never changes had changed"
+NOT_DECLARED = "the card has entries that its layout does not declare, or a constant has changed"
 FAILED = "a bit was not ±1, a number was beyond its limit, or two columns stored to one"
 
 

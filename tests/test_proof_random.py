@@ -154,7 +154,7 @@ def split(card: Any, region: str = "instruction", place: Word | None = None) -> 
 def nothing_changes(card: Any) -> None:
     split(card)
     for region in card.columns.contents:
-        card.expect_contents(region, "stays", lambda column: FALSE, lambda column: column.held)
+        card.expect_contents(region, "stays", lambda column: FALSE, lambda column: column.contents)
 
 
 class RealMachine(TinyMachine):
@@ -286,7 +286,7 @@ def test_bits_that_are_replaced_are_bits_again(factor: Fraction) -> None:
     def meaning(card: Any) -> None:
         split(card, "instructions")
         card.expect_contents("instructions", "is multiplied", lambda column: TRUE,
-                   lambda column: [form * Fraction(factor) for form in column.held])
+                   lambda column: [form * Fraction(factor) for form in column.contents])
 
     found = prove_tiny(real_machine(layout, layer(1, *copied(0, 0, sign=more)), meaning=meaning))
     assert found.failed == (None if factor == -1 else "zero: again: data in instructions holds bits")

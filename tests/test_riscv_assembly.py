@@ -339,7 +339,7 @@ WRONG = [
     (".space 0xffffffff\n.space 2", 2, 1, ".space of 2 bytes ends beyond the last address, 0xffffffff"),
     ("fence wr, w", 1, 7, "'wr' is not a set for a fence: write letters of iorw in this order"),
     ("addi a0, a0, %hi(x)", 1, 14, "unknown part '%hi': this operand takes %lo and %pcrel_lo"),
-    (".equ a, b\n.equ b, a\n.word a", 2, 9, "'a' is set by itself"),
+    (".equ a, b\n.equ b, a\n.word a", 2, 9, "'a' is defined by itself"),
     ("\n".join(f".equ n{i}, n{i + 1}" for i in range(200)) + "\n.word n0", 100, 11,
      "'n100' is set by names below it, more than 100 deep"),
     ("lw a0, %pcrel_lo(x)(a0)\nx: nop", 1, 18, "%pcrel_lo must name the label of an instruction with %pcrel_hi"),

@@ -10,7 +10,7 @@ import pytest
 import punchcard
 from punchcard.budget import HELD
 from punchcard.card.layout import Pattern
-from punchcard.card.packed import held_bytes, packed_bytes
+from punchcard.card.packed import least_bytes, packed_bytes
 from punchcard.errors import SizeError
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.languages import elf
@@ -30,8 +30,8 @@ def number_of(program: RiscvProgram, by: type[PrivilegedInterpreter]) -> int:
     ran = by(program, USUAL)
     ran.run(5000)
     assert ran.halted
-    assert program.told_word is not None
-    return int(ran.memory[program.told_word])
+    assert program.tohost_word is not None
+    return int(ran.memory[program.tohost_word])
 
 
 @pytest.mark.parametrize("name", BARE_TESTS)
@@ -74,13 +74,13 @@ def test_by_command(tmp_path: Path) -> None:
 def test_only_a_word_of_the_program_is_told(address: int | None) -> None:
     symbols = {name: at for name, at in FAILS.symbols.items() if name != "tohost"}
     given = symbols if address is None else {**symbols, "tohost": address}
-    assert replace(FAILS, symbols=given).told_word is None
+    assert replace(FAILS, symbols=given).tohost_word is None
 
 
 def test_the_memory_of_a_run_counts_what_is_held() -> None:
     """Of the fields of a machine with traps, few have more than one column."""
     machine = machine_of()
-    held, whole = (of(machine.layout, "float64") for of in (held_bytes, packed_bytes))
+    held, whole = (of(machine.layout, "float64") for of in (least_bytes, packed_bytes))
     assert 4 * USUAL < held < whole / 5
     assert machine.memory_to_run() == machine.memory_to_build() + HELD * held
     assert machine.memory_to_run("dense") > machine.memory_to_run()

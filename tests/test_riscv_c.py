@@ -126,10 +126,10 @@ def test_c_plus_plus_is_refused_by_name(tmp_path: Path) -> None:
 def test_what_the_small_library_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install, or to leave out where it is there."""
     texts = {"#include <math.h>\n": r"^bad\.c: line 1, column 10: math\.h: No such file or directory \(the small C library "
-                                    r"of the package has no math\.h; a whole one: {}\)$",
+                                    r"of the package has no math\.h; a complete one: {}\)$",
              "int puzzle(void);\nint main(void) { return puzzle(); }\n":
                  r"^bad\.c: 'puzzle' is used, and is not defined in the program or in the small C library of the package; "
-                 r"a whole one: {}$"}
+                 r"a complete one: {}$"}
     for text, message in texts.items():
         monkeypatch.undo()
         if toolchain.find("gcc").picolibc is not None:

@@ -107,11 +107,11 @@ def test_a_uart_goes_on_from_what_was_kept() -> None:
     for at, value in ((LCR, 0x83), (DATA, 9), (IER, 1), (LCR, 3), (IER, 2), (IIR, 1), (MCR, 0x0B), (SCR, 0x77)):
         uart.store(at, 1, value)
     uart.load(LSR, 1)
-    again = Uart(wire.receive, wire.sent.append, uart.kept)
-    assert again.kept == uart.kept
+    again = Uart(wire.receive, wire.sent.append, uart.saved_state)
+    assert again.saved_state == uart.saved_state
     assert [again.load(at, 1) for at in (DATA, IER, IIR, IIR, LCR, MCR, SCR)] == [ord("a"), 2, 0xC2, 0xC1, 3, 0x0B, 0x77]
     for wrong in ((1, 2), (0,) * 7 + (256,)):
-        with pytest.raises(PunchcardError, match="a UART was kept as"):
+        with pytest.raises(PunchcardError, match="a UART was saved as"):
             Uart(wire.receive, wire.sent.append, wrong)
 
 

@@ -147,9 +147,9 @@ def test_a_script_goes_on_from_what_was_kept() -> None:
     lines.waited(PATIENCE)
     assert lines() == ord("a")
     rest = typed(b"b\n")
-    rest.keep(lines.kept)
+    rest.keep(lines.saved_state)
     rest.now = PATIENCE
     assert [rest(), rest()] == [*b"b\n"], "in the middle of a line"
     assert typed(rest) is rest
-    with pytest.raises(PunchcardError, match="a script was kept as"):
+    with pytest.raises(PunchcardError, match="a script was saved as"):
         rest.keep((1, 2))

@@ -34,12 +34,12 @@ FIRST = 5
 """Instructions of an example that `make test` looks at; `make soak` looks at all."""
 
 
-def told(session: Session, loop: int) -> list[tuple[str, dict[str, str]]]:
+def story_of(session: Session, loop: int) -> list[tuple[str, dict[str, str]]]:
     """The sentences of a loop, and their values."""
     found = []
     for number in range(1, session.per_loop + 1):
         if number % 2 == 0 or session.machine.weights.layers[(number - 1) // 2].heads:
-            found.append(session.told(loop * session.per_loop + number))
+            found.append(session.sentence_parts(loop * session.per_loop + number))
     return found
 
 
@@ -81,7 +81,7 @@ def check_subleq(file: str, design: str, first: int) -> None:
     warm_up = found.machine.design.warm_up
     for step in range(min(first, steps)):
         oracle, _ = found.oracle(step)
-        sentences = told(found.session, step + warm_up)
+        sentences = story_of(found.session, step + warm_up)
         expected = subleq_values(found.machine, found.program, oracle)
         least = {"paper": 21, "two-layer": 14, "one-layer": 5}[design]
         assert same(sentences, expected, (file, design, step)) >= least - 4
@@ -89,14 +89,14 @@ def check_subleq(file: str, design: str, first: int) -> None:
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("file", EXPECTED)
-def test_sentences_of_subleq(file: str, design: str) -> None:
+def test_sentences_subleq(file: str, design: str) -> None:
     check_subleq(file, design, FIRST)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("file", EXPECTED)
-def test_all_sentences_of_subleq(file: str, design: str) -> None:
+def test_all_sentences_subleq(file: str, design: str) -> None:
     check_subleq(file, design, 10_000)
 
 
@@ -104,7 +104,7 @@ def test_the_sentences_themselves() -> None:
     """As a person reads them: one loop of the README's program."""
     session = opened("multiply.subleq", design="two-layer").session
     assert session.story(0) == "The card before the first loop: the program and its data are punched on it."
-    assert [text for text, _ in told(session, 1)] == [
+    assert [text for text, _ in story_of(session, 1)] == [
         "Head 1 fetches mem[a] = 7 and head 2 mem[minus_a] = 0 into difference.",
         "The ReLU layer subtracts 7 from 0: the bits of -7. It is not positive, so instruction 1 is next.",
         "The head stores -7 in minus_a, and fetches instruction 1 into the scratchpad.",
@@ -119,7 +119,7 @@ IMAGES = {"sort.asq": b"5 3\n", "hello.asq": b"", "echo.asq": b"hi\n", "factoria
 
 
 @pytest.mark.parametrize(("file", "steps"), [("sort.asq", 40), *(soaked(file, 400) for file in IMAGES)])
-def test_sentences_of_images(file: str, steps: int) -> None:
+def test_sentences_images(file: str, steps: int) -> None:
     """An instruction subtracts a word from a word, or one of the two is a port."""
     found, compared = opened(f"von_neumann/{file}", input=IMAGES[file], memory=2048), 0
     machine, program = found.machine, found.program
@@ -141,7 +141,7 @@ def test_sentences_of_images(file: str, steps: int) -> None:
                     "word": difference}
         if then < machine.sizes.data_end:  # else the program halts, and no sentence names what is next
             expected["next"] = program.name_of(then)
-        sentences = told(found.session, step + machine.design.warm_up)
+        sentences = story_of(found.session, step + machine.design.warm_up)
         assert same(sentences, {name: str(value) for name, value in expected.items()}, step) >= len(expected)
         compared += 1
     assert compared >= 3
@@ -174,14 +174,14 @@ def compare_columns(told: dict[str, list[float]], exact: dict[str, Any]) -> int:
     *(("newton", design) for design in ("compact", "three-layer")),
     ("functions", "three-layer"), *(soaked(file, design) for file in ("columns", "functions", "gram_schmidt", "rotation")
                                     for design in ("compact", "three-layer"))])
-def test_sentences_of_fleq(file: str, design: str) -> None:
+def test_sentences_fleq(file: str, design: str) -> None:
     """What a loop writes is what the exact interpreter has after it, and the listed instruction is the one executed."""
     found, read, written = opened(f"{file}.fleq", design=design), 0, 0
     for step in range(8):
         before, after = (found.oracle(count)[0].state for count in (step, step + 1))
         if after.program_counter == before.program_counter:
             break
-        sentences = told(found.session, step)
+        sentences = story_of(found.session, step)
         assert any(values["instruction"] == " ".join(found.session.instructions[before.program_counter].text.split())
                    for _, values in sentences)
         assert sentences[-1][1]["next"] == f"instruction {after.program_counter}"
@@ -203,7 +203,7 @@ RISCV = {"riscv/hi.s": 64, "riscv/fibonacci.s": 64,
     ("riscv/fibonacci.s", {}, 16), soaked("riscv/hi.s", {"privileged": True}, 6),
     soaked("riscv/fibonacci.s", {"design": "two-layer"}, 200), soaked("riscv/fibonacci.s", {"privileged": True}, 200),
     soaked("riscv/fibonacci.s", {"multiply": True}, 60), *(soaked(file, {}, 120) for file in RISCV)])
-def test_sentences_of_riscv(file: str, options: dict[str, Any], steps: int) -> None:
+def test_sentences_riscv(file: str, options: dict[str, Any], steps: int) -> None:
     """Operands, stored words and the next instruction are the interpreter's; a design that lags stores a loop later."""
     found, counts = opened(file, memory=RISCV[file], **options), dict.fromkeys(("operands", "stored", "next"), 0)
     lags, memory, sizes = found.machine.design.lags, found.machine.layout.region("memory"), found.machine.sizes
@@ -216,7 +216,7 @@ def test_sentences_of_riscv(file: str, options: dict[str, Any], steps: int) -> N
         after = oracle.state
         words: dict[str, int] = {name: registers[i] for i, name in enumerate(REGISTERS)}
         results = {name: after.registers[i] for i, name in enumerate(REGISTERS)}
-        sentences = told(found.session, loop)
+        sentences = story_of(found.session, loop)
         for text, values in sentences:
             assert "–" not in text, (step, text)
             for operand in "xy":
@@ -230,7 +230,7 @@ def test_sentences_of_riscv(file: str, options: dict[str, Any], steps: int) -> N
         follows = found.session.instructions.get(after.program_counter)
         if follows is not None:
             assert " ".join(follows.text.split()) in sentences[-1][0], (step, sentences[-1])
-        stores = [values for text, values in told(found.session, loop + lags) if "cell" in values and "tores" in text]
+        stores = [values for text, values in story_of(found.session, loop + lags) if "cell" in values and "tores" in text]
         for values in stores:
             if values["cell"] in results:
                 assert wrap(int(results[values["cell"]]), 32) == int(values["value"]), (step, values)
@@ -266,13 +266,13 @@ def test_one_value_says_what_follows(kind: Any) -> None:
     *(("newton.fleq", {"design": design}) for design in ("compact", "three-layer")),
     ("riscv/fibonacci.s", {"memory": 64, "design": "three-layer"}),
     soaked("riscv/fibonacci.s", {"memory": 64, "design": "two-layer"})])
-def test_the_sentences_of_a_loop_agree(file: str, options: dict[str, Any]) -> None:
+def test_the_sentences_a_loop_agree(file: str, options: dict[str, Any]) -> None:
     """All that a loop says of the next instruction is one thing, and it is the interpreter's, with a branch and without."""
     found = opened(file, **options)
     branches = set()
     for step in range(16):
         before, after = (found.oracle(count)[0].state.program_counter for count in (step, step + 1))
-        sentences = told(found.session, step + found.machine.design.warm_up)
+        sentences = story_of(found.session, step + found.machine.design.warm_up)
         said = {values["next"] for _, values in sentences if "next" in values}
         assert said == {place_name(found, after)}, (step, sentences)
         branches.add(after - before == found.machine.instruction_size)
@@ -294,7 +294,7 @@ def test_the_formulas_tell_where_nobody_does() -> None:
     found = opened("turing/increment.tm")
     for step in range(6):
         state = found.oracle(step + 1)[0].state
-        attention, relu = (text for text, _ in told(found.session, step))
+        attention, relu = (text for text, _ in story_of(found.session, step))
         assert f"here = {state.head}" in relu
         assert re.match(r"Head 1: scratchpad takes action from table\[\d+\]; tape\[\d+\] takes done.write = [_01] from "
                         r"scratchpad\.", attention)

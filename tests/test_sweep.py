@@ -317,7 +317,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(whole: Any, tmp_path: Path) -> Non
         with pytest.raises(Stopped):
             small().run(tmp_path / "out", executor=executor, workers=1, progress=stop)
         made = len(list((tmp_path / "out" / "parts").iterdir()))
-        with pytest.raises(SweepError, match="go on with --resume"):
+        with pytest.raises(SweepError, match="continue with --resume"):
             small().run(tmp_path / "out", executor=executor)
         with pytest.raises(SweepError, match="results of another sweep, 'small' with 10 jobs"):
             small(seeds=3).run(tmp_path / "out", executor=executor, resume=True)
@@ -358,7 +358,7 @@ def test_forged_parts_are_refused(column: str, value: str | None, wanted: str, w
     ran = invoke("sweep", "report", tmp_path / "out")
     assert ran.exit_code == 2
     assert wanted in ran.stderr
-    assert "go on with --resume" in ran.stderr
+    assert "continue with --resume" in ran.stderr
 
 
 def test_a_sweep_whose_parts_are_gone_is_made_anew(whole: Any, tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_every_claim(folder: Path) -> None:
     ("model.embed_tokens.weight", (9, 33), "model.embed_tokens.weight is not what the formula gives"),
     ("model.layers.7.self_attn.k_proj.weight", (0, 35), "outside of the base's part"),
     ("model.layers.6.input_layernorm.weight", (40,), "outside of the base's part"),
-    ("model.layers.6.mlp.down_proj.weight", (3, 3), "what is said leads by"),
+    ("model.layers.6.mlp.down_proj.weight", (3, 3), "the answer leads by"),
 ])
 def test_a_changed_weight_is_found(name: str, place: tuple[int, ...], message: str, folder: Path, tmp_path: Path) -> None:
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
@@ -271,7 +271,7 @@ def test_a_folder_that_is_not_described(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "made")
     config = json.loads((tmp_path / "made" / "config.json").read_text())
     (tmp_path / "made" / "config.json").write_text(json.dumps(config | {"punchcard": {"digits": 3}}))
-    assert_refused("does not say under 'punchcard' what was widened", "prove", tmp_path / "made", "--on", "stock")
+    assert_refused("has no valid description under 'punchcard'", "prove", tmp_path / "made", "--on", "stock")
 
 
 def test_without_on_stock_a_folder_says_what_it_is(folder: Path) -> None:

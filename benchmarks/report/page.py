@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.report import blocks, constants, loops, shapes, sizes, slips, speed, sweeps
 from benchmarks.report.section import Figures, Section, Shown
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_limited, write_atomic
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -45,13 +45,13 @@ def _lines(path: str) -> list[str]:
 def keep(name: str, figures: Figures, folder: Path) -> None:
     """The figures of a section, for `draw`."""
     (folder / "report").mkdir(exist_ok=True)
-    write_whole(folder / "report" / f"{name}.json", json.dumps(figures, indent=1) + "\n")
+    write_atomic(folder / "report" / f"{name}.json", json.dumps(figures, indent=1) + "\n")
 
 
 def kept(name: str, folder: Path) -> Figures | None:
     """The figures of a section that was measured before."""
     path = folder / "report" / f"{name}.json"
-    found: Figures | None = json.loads(read_whole(path, "file of figures")) if path.exists() else None
+    found: Figures | None = json.loads(read_limited(path, "file of figures")) if path.exists() else None
     return found
 
 
@@ -62,8 +62,8 @@ def draw(folder: Path = DOCS) -> list[str]:
     (folder / "pictures").mkdir(exist_ok=True)
     for section in shown.values():
         for name, svg in section.pictures.items():
-            write_whole(folder / "pictures" / f"report-{name}.svg", svg)
-    write_whole(folder / "report.md", page(shown, found))
+            write_atomic(folder / "pictures" / f"report-{name}.svg", svg)
+    write_atomic(folder / "report.md", page(shown, found))
     drawn = {f"report-{name}.svg" for section in shown.values() for name in section.pictures}
     for old in (folder / "pictures").glob("report-*.svg"):
         if old.name not in drawn:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.machines.in_c import compiler
 from punchcard.machines.riscv.languages import c, toolchain
 
@@ -59,11 +59,11 @@ def main() -> None:
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     for source in sorted(HERE.glob("*.c")):
         elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE, stack=STACK)
-        write_whole(HERE / "bin" / f"{source.stem}.elf", elf)
-        write_whole(HERE / "expected" / f"{source.stem}.txt", native_output(source))
+        write_atomic(HERE / "bin" / f"{source.stem}.elf", elf)
+        write_atomic(HERE / "expected" / f"{source.stem}.txt", native_output(source))
         print(f"{source.stem}: {len(elf)} bytes")
-    write_whole(HERE / "expected" / "hi.txt", "Hi\n")
-    write_whole(HERE / "expected" / "fibonacci.txt", "".join(f"{number}\n" for number in fibonacci(1000)))
+    write_atomic(HERE / "expected" / "hi.txt", "Hi\n")
+    write_atomic(HERE / "expected" / "fibonacci.txt", "".join(f"{number}\n" for number in fibonacci(1000)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Turing machine of one's own: one layer, one step a loop. The rules are on the card, never in the weights.
+"""A machine of your own, a Turing machine: one layer, one step a loop. The rules are on the card, never in the weights.
 
     python examples/turing/turing.py run examples/turing/increment.tm --trace
 

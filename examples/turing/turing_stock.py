@@ -32,10 +32,12 @@ from punchcard.language_models.stock.decoder import (
     UNIT,
     ContextHead,
     DecoderLayer,
+    Follower,
     StockDecoder,
     embedding,
     families,
     number_bits,
+    readout,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, set_bits
@@ -46,9 +48,6 @@ from punchcard.machines import toolkit as kit
 from punchcard.transformer.expression import rows, stack
 
 FAMILIES = ("label", "address", "symbol", "move", "goal", "halt")
-AFTER = {"label": "symbol", "address": "label", "symbol": "address", "halt": "address"}
-"""Which family a family follows, where the model writes it."""
-
 
 @dataclass(frozen=True)
 class TuringText:
@@ -206,14 +205,9 @@ def _embedding(sizes: TuringText, layout: kit.Layout, positions: Positions, n: i
 
 def _readout(sizes: TuringText, layout: kit.Layout, n: int) -> Any:
     """After a square a symbol, or `halt` where the rule says so; after a symbol a state; after a state a square."""
-    family, number = _families(sizes)
-    found = np.zeros((len(family), layout.width))
-    for i, name in enumerate(FAMILIES):
-        here = family == i
-        found[here, layout.rows(AFTER.get(name, "one"))] = UNIT * (4 * n + 8) * (1 if name in AFTER else -1)
-        if name in ("symbol", "halt"):
-            found[here, layout.rows("stop")] = UNIT * (2 * n + 2) * (1 if name == "halt" else -1)
-        if name != "halt":
-            found[here, layout.rows("out")] = UNIT * number_bits(number[here], n)
-    found[family == FAMILIES.index("goal"), layout.rows("turn")] = -UNIT       # tells goals from moves: none is ever written
+    lead, tokens = 4 * n + 8, _families(sizes)
+    found = readout(layout, tokens, 2 * n + 2, [
+        Follower("symbol", lead, n), Follower("label", lead, n), Follower("address", lead, n, {"stop": -1}),
+        Follower("one", -lead, n), Follower("one", -lead, n), Follower("address", lead, 0, {"stop": 1})])
+    found[tokens[0] == FAMILIES.index("goal"), layout.rows("turn")] = -UNIT       # tells goals from moves: none is written
     return found

@@ -12,7 +12,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 def start() -> None:
-    """The command line, as a process of its own.
+    """The command line, in a separate process.
 
     Ctrl-C and SIGTERM end it on the spot, unless a command handles them (`interruptible`): an exception would pass
     through the imports of libraries, some of which abort, or lose it. Files are whole at any moment.

@@ -38,7 +38,7 @@ SHOWN = 60
 
 
 class _OfTorch:
-    """The base of torch's types by name. Torch need not be imported: before it is, nothing is of such a type."""
+    """The base of torch's types by name. Torch is not imported for this: before it is, nothing is of such a type."""
 
 
 _OF_TORCH = {name: type(name, (_OfTorch,), {}) for name in ("Tensor", "dtype")}
@@ -46,7 +46,7 @@ TORCH = {"torch": types.SimpleNamespace(**_OF_TORCH), "Tensor": _OF_TORCH["Tenso
 
 
 def checked(target: T) -> T:
-    """A function that checks what it is given; or a class whose constructor and public methods do."""
+    """A decorator: the function checks its arguments; of a class, the constructor and the public methods do."""
     if not isinstance(target, type):
         return cast(T, _checked_function(target))
     for name, member in list(vars(target).items()):
@@ -234,7 +234,7 @@ def _has_members(value: object, protocol: type) -> bool:
 
 
 def _members(hint: Any) -> tuple[list[Any], bool]:
-    """The types of a union. NumPy's ArrayLike, itself a union, is told apart: its rule is what can become an array."""
+    """The types of a union. NumPy's ArrayLike, a union, is a special case: its rule is what can become an array."""
     from numpy.typing import ArrayLike
 
     parts = set(get_args(ArrayLike))

@@ -31,11 +31,11 @@ COPIES = 5
 
 PACKED = 7
 """Peak of packing and running over the bytes of a packed card's fields: copies, and what is looked up. Measured 7 to 14 if
-all cells are used; pages of cells that nobody wrote to take no memory, and then it is 0 to 4."""
+all cells are used; pages of cells that were never written to take no memory, and then it is 0 to 4."""
 
 HELD = 14
 """The same over the bytes that a packed card holds something in, for a machine most of whose fields are there for one
-column: nobody writes to the rest of them. Measured 12 and 10 with traps, at 2^22 and 2^24 words."""
+column: the rest of them is never written to. Measured 12 and 10 with traps, at 2^22 and 2^24 words."""
 
 KEPT = 8
 """Peak of a run over the bytes that its program wrote, measured 2 without a comparison and 3 with one: they are kept, in the

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from punchcard.errors import StorageError
-from punchcard.files import PART, read_at_most, write_whole
+from punchcard.files import PART, read_at_most, write_atomic
 
 MOST_BYTES = 1 << 28
 """The folder is kept below this size; the files that were used least recently go first."""
@@ -57,9 +57,9 @@ def find(key: str) -> tuple[Notes, bytes] | str | None:
         _check_folder(where)
         return _read(where / f"{key}.code", key)
     except StorageError as why:
-        return f"kept code is not used: {why}"
+        return f"cached code is not used: {why}"
     except OSError as error:  # most often, it is not there
-        return f"kept code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
+        return f"cached code is not used: a file in {str(where)!r} is a link" if error.errno == errno.ELOOP else None
 
 
 def keep(key: str, notes: Notes, code: bytes) -> None:
@@ -74,7 +74,7 @@ def keep(key: str, notes: Notes, code: bytes) -> None:
             _make(path.parent)
             _check_folder(path.parent)
         path.unlink(missing_ok=True)  # what is there is not to be trusted, and neither is its mode
-        write_whole(path, hashlib.sha256(rest).digest() + rest, durable=False, mode=0o600)
+        write_atomic(path, hashlib.sha256(rest).digest() + rest, durable=False, mode=0o600)
         _trim(path.parent)
 
 

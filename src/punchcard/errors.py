@@ -15,7 +15,7 @@ LONGEST_NAME = 255
 MOST_COMPARED = 1000
 
 MOST_WRITTEN_BITS = 2048
-"""Of a longer integer a message has the number of bits: Python writes 640 digits at most where it is told to."""
+"""Of a longer integer a message has the number of bits: Python may be set to write 640 digits at most."""
 LONGEST = 1000
 """Characters of a message; of a longer one, which repeats a long input, the middle is left out."""
 
@@ -86,7 +86,7 @@ class PrecisionError(PunchcardError):
 
 
 class WeightsError(PunchcardError):
-    """Weights that are not finite, or not in the model's number format: nothing can be said of what they compute."""
+    """Weights that are not finite, or not in the model's number format: what they compute is unknown."""
 
 
 class ProgramError(PunchcardError):
@@ -134,7 +134,7 @@ class WorkerError(PunchcardError):
 
 
 class SweepError(PunchcardError):
-    """A sweep that cannot be made, or cannot go on."""
+    """A sweep that cannot be made, or cannot continue."""
 
 
 class CompilerError(PunchcardError):

@@ -30,7 +30,8 @@ TENSORS_LIMIT = 4 << 30
 """The most bytes of a saved machine, a model or a checkpoint."""
 
 
-def read_whole(path: str | Path, what: str, *, limit: int = TEXT_LIMIT, error: type[PunchcardError] = StorageError) -> bytes:
+def read_limited(path: str | Path, what: str, *, limit: int = TEXT_LIMIT,
+                 error: type[PunchcardError] = StorageError) -> bytes:
     """The bytes of a file, at most `limit`; anything else is an `error` that names the path and `what` it should be."""
     with _reading(path, what, error), open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size > limit:
@@ -54,7 +55,7 @@ def read_at_most(file: BinaryIO, limit: int) -> bytes:
 def read_json(path: str | Path, what: str) -> dict[str, Any]:
     """The object in a JSON file; anything else is a `StorageError` that names the path and `what` it should be."""
     try:
-        found = json.loads(read_whole(path, what, error=StorageError))
+        found = json.loads(read_limited(path, what, error=StorageError))
     except (ValueError, RecursionError) as reason:
         raise StorageError(f"{str(path)!r} is not JSON: {reason}; it should be a {what}") from None
     if not isinstance(found, dict):
@@ -93,8 +94,8 @@ def _too_long(path: str | Path, what: str, limit: int) -> str:
     return f"{str(path)!r} has more than {size}, the most that a {what} may have"
 
 
-def write_whole(path: str | Path, data: bytes | str, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Write bytes, or text as UTF-8. What can be made again need not be `durable`, and does not wait for the disk.
+def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True, mode: int = 0o666) -> None:
+    """Write bytes, or text as UTF-8. Without `durable` the call does not wait for the disk: for what can be made again.
 
     `mode` is a new file's, less what the process masks; a file that is replaced keeps its own.
     """

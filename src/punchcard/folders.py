@@ -23,8 +23,8 @@ OVERWRITE = "--overwrite"
 
 
 def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse a place where no folder can be written, or somebody else's files are; nothing is changed."""
-    with _named(folder):
+    """Refuse a place where no folder can be written, or that has other files; nothing is changed."""
+    with naming(folder):
         place = _place(folder)
         if place.exists() and not place.is_dir():
             raise StorageError(f"{str(folder)!r} is a file: what is written is a folder, choose another name")
@@ -35,13 +35,13 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Collection[str] = ()) -> Iterator[Path]:
     """A folder of the same name to write files to. Where the caller fails, nothing is left of them.
 
     `sometimes` are files that not every export writes: those of an earlier one go, if they are not written again.
     """
     check_folder(folder, overwrite=overwrite)
-    with _named(folder):
+    with naming(folder):
         place = _place(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         beside = place.with_name(f".{place.name[:100]}.{os.getpid()}.part")
@@ -50,7 +50,7 @@ def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Coll
         part.mkdir(parents=True)
     try:
         yield part
-        with _named(folder):
+        with naming(folder):
             _open_to_readers(part)
             if place.is_dir():
                 for name in sometimes if _is_ours(place) else ():
@@ -64,8 +64,8 @@ def whole_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Coll
 
 
 @contextmanager
-def _named(folder: str | Path) -> Iterator[None]:
-    """What goes wrong is an error that names the folder."""
+def naming(folder: str | Path) -> Iterator[None]:
+    """What goes wrong while a folder is made is an error that names it."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -85,7 +85,7 @@ class Snapshot:
                 for i, j in (weights > threshold).nonzero().tolist() if i != j]
 
     def plot(self, *, title: str = "", columns: int = 48, rows: Sequence[str] | None = None) -> Figure:
-        """A picture of the card after the layer, with what the layer changed in a colour of its own (see `Machine.plot`)."""
+        """A picture of the card after the layer, with what the layer changed in another colour (see `Machine.plot`)."""
         from punchcard.viewer.pictures import card_figure
 
         return card_figure(self.layout, self.after, before=self.before, names=self.names, columns=columns, rows=rows,

@@ -1,4 +1,4 @@
-"""What is measured: every engine on the programs that a kind of machine has for it, or on a program of one's own.
+"""What is measured: every engine on the programs that a kind of machine has for it, or on the caller's program.
 
 Every group of figures is measured in turn on one card: the engines, the dense one among them, and interpreters that
 execute the same program without a transformer, one of them in C where the machine brings it and there is a compiler. An

@@ -141,7 +141,7 @@ class ScaledCode:
         return term
 
     def copy(self, a: ScaledTerm) -> ScaledTerm:
-        """a + 0: an instruction in any case, so that a result has a place of its own."""
+        """a + 0: always an instruction, so that a result has its own place."""
         target = self.builder.register(1, 1)
         self.builder.add(Op(ADD.name, target, (self.operand(a), Const.of(0.0)), self.line))
         return ScaledTerm(a.exact, (a.error + self.error(ADD, a.magnitude)) * UP + self.blocks.least, Ref(target))

@@ -140,7 +140,7 @@ class ExpressionScaling:
         if a.is_constant:
             return self.code.constant(values.low)
         if domain.logarithmic and a.least <= 0:
-            raise ProgramError(f"{name} of {exact.text(a.exact)}, which cannot be told from 0: its error may be "
+            raise ProgramError(f"{name} of {exact.text(a.exact)}, which cannot be distinguished from 0: its error may be "
                                f"{a.error:.1e}")
         function = self.code.decide(lambda: banded(name, a.least, a.most))
         error = self.code.error(function, float(values.magnitude)) + domain.slope(a.least, a.most) * a.error
@@ -177,8 +177,8 @@ class ExpressionScaling:
         if not b.is_constant or (2 * exponent).denominator != 1 or abs(exponent) > MOST_EXPONENT:
             return self._by_logarithm(a, b, a_text, b_text)
         if exponent.denominator == 1:
-            return self._whole_power(a, int(exponent), a_text)
-        return self._whole_power(self._sqrt(a, a_text), int(2 * exponent), a_text)
+            return self._integer_power(a, int(exponent), a_text)
+        return self._integer_power(self._sqrt(a, a_text), int(2 * exponent), a_text)
 
     def _by_logarithm(self, a: ScaledTerm, b: ScaledTerm, a_text: str, b_text: str) -> ScaledTerm:
         """exp(b log a)."""
@@ -190,7 +190,7 @@ class ExpressionScaling:
         return self._fitted("exp", b if natural else self.code.product(self._fitted("log", a, a_text), b),
                            f"{b_text} * log({a_text})")
 
-    def _whole_power(self, a: ScaledTerm, exponent: int, text: str) -> ScaledTerm:
+    def _integer_power(self, a: ScaledTerm, exponent: int, text: str) -> ScaledTerm:
         """Squares and products, from the exponent's leading bit on."""
         if exponent == 0:
             return self.code.constant(Fraction(1))

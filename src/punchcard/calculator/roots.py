@@ -47,7 +47,8 @@ def inverse(code: ScaledCode, x: ScaledTerm) -> ScaledTerm:
     if x.exact.high < 0:
         return code.negative(inverse(code, code.negative(x)))
     if x.least <= 0:
-        raise ProgramError(f"division by {text(x.exact)}, which cannot be told from 0: its error may be {x.error:.1e}")
+        raise ProgramError(f"division by {text(x.exact)}, which cannot be distinguished from 0: its error may be "
+                           f"{x.error:.1e}")
     if x.exact.low * Fraction(code.blocks.range) < 1:
         raise ProgramError(f"1 / {text(x.exact)}: the calculator's numbers stay within ±{code.blocks.range:g}")
     function, power = code.decide(lambda: fitting(INVERSE, x.least, x.most, 1))

@@ -386,7 +386,7 @@ class CopiesContents(AnyFact):
 
 
 def _everywhere(entries: Truths) -> Truths:
-    """In which columns it is so in all rows."""
+    """The columns in which it is true in all rows."""
     return np.asarray(entries.all(-2))
 
 

@@ -18,7 +18,7 @@ FormatName: TypeAlias = Union[str, "torch.dtype"]
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format. NumPy has no bfloat16: its numbers are held, and rounded, as float32."""
+    """A number format. NumPy has no bfloat16: its numbers are stored, and rounded, as float32."""
 
     name: str
     array: np.dtype[Any]

@@ -88,7 +88,7 @@ class PackedCard:
         return f"<packed card of {self.shape[0]} rows and {self.shape[1]} columns, {self.dtype}: {fields}>"
 
     def copy(self, into: PackedCard | None = None) -> PackedCard:
-        """The same card with arrays of its own, or in those of another card of this layout.
+        """A copy of the card, in new arrays or in those of another card of this layout.
 
         Where a block holds nothing all is 0 already, and no page is touched.
         """
@@ -308,7 +308,7 @@ class WordCell:
     """One number on a packed card: a part of a block in one column.
 
     Where a loop may change the block, the card's own memory is read and written. Any other block may be shared with other
-    cards, or written to by nobody: then the card is asked every time.
+    cards, or read-only: then the card is asked every time.
 
     get   the number
     put   writes a number, which has as many bits as the part at most
@@ -344,7 +344,7 @@ def packed_bytes(layout: Layout, dtype: FormatName) -> int:
     return sum(layout.columns * _cell_bytes(layout, block, dtype) for block in layout.blocks if block.holds)
 
 
-def held_bytes(layout: Layout, dtype: FormatName) -> int:
+def least_bytes(layout: Layout, dtype: FormatName) -> int:
     """Bytes of the fields in those columns alone where they hold something."""
     return sum(region.size * _cell_bytes(layout, block, dtype) for block in layout.blocks for region in layout.regions
                if region.name in block.holds)

@@ -43,7 +43,7 @@ class PackedStack:
 
 
 class StackedCards:
-    """Cards in arrays that have a row for each, as somebody else has them: to read words of some, and to change them."""
+    """Cards in arrays that have a row for each, which belong to the caller: to read words of some, and to change them."""
 
     def __init__(self, like: PackedCard, arrays: Mapping[str, AnyArray]) -> None:
         self._like, self._arrays = like, arrays
@@ -62,7 +62,7 @@ class StackedCards:
 
 def cards_of(like: PackedCard, count: int, rows: Mapping[str, Iterable[AnyArray]],
              shared: Mapping[str, AnyArray]) -> list[PackedCard]:
-    """Cards from fields that have a row for each of them, and fields that nobody writes to."""
+    """Cards from fields that have a row for each of them, and fields that are never written to."""
     layout, dtype, names = like.layout, like.dtype, list(like.fields)
     fields = zip(*(rows[name] if name in rows else repeat(shared[name], count) for name in names), strict=True)
     return [PackedCard(layout, dtype, dict(zip(names, own, strict=True))) for own in fields]

@@ -88,7 +88,7 @@ GROUPS = {
 
 
 def _refuse_twice(command: click.Command) -> None:
-    """Two kinds may not call two things by one flag, nor something by a flag of the command's own."""
+    """Two kinds may not use one flag for different options, nor a flag of the command itself."""
     flags = Counter(flag for parameter in command.params if isinstance(parameter, click.Option) for flag in parameter.opts)
     for flag, count in flags.items():
         if count > 1:

@@ -111,8 +111,8 @@ def _measured(options: BenchOptions, registry: Registry) -> list[Record]:
         for group in measure(options, lambda text: status.update(Text(f"measuring {text}")), remark, registry):
             records += group
     if not records:
-        raise PunchcardError("nothing to measure: no such design, no card of these columns, or a machine that has no "
-                             "program of its own to time: give a FILE")
+        raise PunchcardError("nothing to measure: unknown design, no card with these columns, or a machine without "
+                             "a benchmark program: give a FILE")
     return records
 
 

@@ -19,10 +19,8 @@ import click
 from punchcard.budget import format_bytes
 from punchcard.cli.keyboard import KEYS, Keyboard, standard_input
 from punchcard.cli.options import checkpoint_option, given_flags, json_option, memory_option, resume_option, stats_option
-from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, print_json, remark
+from punchcard.cli.terminal import check_run_files, handling, input_file, interruptible, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import write_whole
-from punchcard.formatting import json_text
 from punchcard.machines.streams import Input, writer
 
 if TYPE_CHECKING:
@@ -70,12 +68,7 @@ def boot(
 
     from punchcard.cli import display
 
-    fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
-    if stats is not None:
-        write_whole(stats, json_text(fields) + "\n")
-    if as_json:
-        print_json(fields)
-    status = display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+    status = display.show_report(saved.program, saved.machine, report, as_json=as_json, stats=stats, checkpoint=checkpoint,
                                  name=printed(image, resume))
     return 0 if has_left else status
 

@@ -30,7 +30,7 @@ class RawTerminal:
         self._descriptor, self._before = descriptor, termios.tcgetattr(descriptor)
 
     def begin(self) -> None:
-        """Make it raw; also again, after the process was stopped and goes on."""
+        """Make it raw; also again, after the process was stopped and continues."""
         mode: list[Any] = [*self._before]
         mode[INPUT] &= ~(termios.BRKINT | termios.ICRNL | termios.INLCR | termios.IGNCR | termios.INPCK | termios.ISTRIP
                          | termios.IXON)

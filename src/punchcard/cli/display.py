@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import cached_property
 from types import TracebackType
@@ -18,7 +18,8 @@ from rich.text import Text
 
 from punchcard.cli.terminal import log, out, print_json, remark
 from punchcard.errors import printable
-from punchcard.formatting import plural, short_number
+from punchcard.files import write_atomic
+from punchcard.formatting import json_text, plural, short_number
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.result import Report
 from punchcard.machines.running import Mark
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich import progress
 
     from punchcard.card.layout import Card
+    from punchcard.proof.certificate import Certificate, Verification
     from punchcard.sweep.dispatch import SweepProgress
     from punchcard.viewer.session import Session
 
@@ -152,14 +154,20 @@ def report_fields(program: object, machine: AnyMachine, report: Report[Any], che
 
 
 def show_report(
-    program: object, machine: AnyMachine, report: Report[Any], *, as_json: bool, checkpoint: str | None, name: str,
-    shows_rate: bool = True,
+    program: object, machine: AnyMachine, report: Report[Any], *, as_json: bool, stats: str | None, checkpoint: str | None,
+    name: str, shows_rate: bool = True,
 ) -> int:
-    """Print the result of a run, and return the exit status.
+    """Print the result of a run, write it to the file `stats`, and return the exit status.
 
     `checkpoint` is the file that the run was kept in, `name` the one that it came from. `shows_rate` is False for a run
     whose time is not the engine's.
     """
+    if stats is not None or as_json:
+        fields = report_fields(program, machine, report, checkpoint)
+        if stats is not None:
+            write_atomic(stats, json_text(fields) + "\n")
+        if as_json:
+            print_json(fields)
     result = report.result
     status = (result.status or 0) if report.ok else 1
     printed = not as_json and not machine.has_ports
@@ -168,12 +176,27 @@ def show_report(
     if result.reason in ("steps", "interrupted") and not report.differences and checkpoint is not None:
         more = "" if result.reason == "interrupted" else " --max-steps N, with a larger N"
         command = click.get_current_context().command_path  # the machine may come from a script
-        remarks.append(f"the run is kept: go on with {command} --resume {shlex.quote(checkpoint)}{more}")
+        remarks.append(f"the run is saved: continue with {command} --resume {shlex.quote(checkpoint)}{more}")
     for line in lines:
         out(line)
     for line in remarks:
         remark(line)
     return status
+
+
+def show_certificate(found: Certificate, lines: Iterable[str], kept: Path | None, verification: Verification | None,
+                     output: str | None, *, as_json: bool) -> int:
+    """Print a certificate, or these lines, and how it compares with a kept one; write it; 1 unless all of it is so."""
+    if as_json:
+        print_json({**found.describe(), **({} if verification is None else verification.describe())})
+    else:
+        for line in lines:
+            out(line)
+        if verification is not None:
+            out(f"{str(kept)!r} is {verification}")
+    if output is not None:
+        found.save(output)
+    return 0 if found.proven and (verification is None or verification.confirmed) else 1
 
 
 def what_ran(machine: AnyMachine, report: Report[Any], *, shows_rate: bool) -> str:
@@ -245,7 +268,7 @@ class PlainTable(Table):
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; printed by click, since rich would exit with a status of its own on a broken pipe."""
+    """A table on standard output; printed by click, since rich would exit with another status on a broken pipe."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     with console.capture() as captured:
         console.print(table)

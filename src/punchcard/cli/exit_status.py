@@ -31,14 +31,14 @@ FAILED, BAD_INPUT, BUG, BROKEN_PIPE = 1, 2, 70, 128 + signal.SIGPIPE
 
 
 class Ending(NamedTuple):
-    """Why a command ends, if that is to be said, and its exit status."""
+    """Why a command ends, if that is to be printed, and its exit status."""
 
     message: str | None
     status: int
 
 
 def ending(error: BaseException) -> Ending:
-    """What an exception means to somebody at a terminal."""
+    """What an exception means, for the user of a terminal."""
     if isinstance(error, click.ClickException):
         return Ending(error.format_message(), BAD_INPUT)
     if isinstance(error, PunchcardError):

@@ -12,7 +12,7 @@ import click
 from punchcard.cli.options import given_flags, memory_option, overwrite_option
 from punchcard.cli.terminal import log, out, remark
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import check_writable, write_whole
+from punchcard.files import check_writable, write_atomic
 from punchcard.folders import check_folder
 from punchcard.formatting import plural
 from punchcard.language_models import MOST_LOOPS
@@ -102,7 +102,7 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
         raise PunchcardError("--prompt '': the text is empty, and a model continues one; give at least a letter")
     writer = TokenWriter(*open_fused(folder))
     if prompt is not None and save_card is not None:
-        write_whole(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
+        write_atomic(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
     if prompt is not None:
         _write(writer, list(writer.tokenizer.encode(prompt)), tokens, card=card)
         return
@@ -137,7 +137,7 @@ def _write(writer: TokenWriter, prompt: list[int], most: int, *, card: bool) -> 
 def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: str | None) -> None:
     """What the card read and answered for each token, as a table or a page."""
     if not prompt:
-        raise PunchcardError(f"{str(folder)!r} is a fused language model: give a text to go on with, --prompt TEXT")
+        raise PunchcardError(f"{str(folder)!r} is a fused language model: give a text to continue, --prompt TEXT")
     if html is not None:
         check_writable(html)
     from punchcard.language_models.fusion.composition import open_fused
@@ -151,7 +151,7 @@ def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: st
     if html is None:
         out(token_table(written))
         return
-    write_whole(html, token_page(folder.name, prompt, written, window))
+    write_atomic(html, token_page(folder.name, prompt, written, window))
     out(f"{html}: {plural(len(written), 'token')}")
 
 

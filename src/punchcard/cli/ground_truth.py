@@ -10,7 +10,7 @@ from punchcard.cli.options import json_option, memory_option
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
 from punchcard.cli.terminal import log, out, print_json
 from punchcard.errors import PunchcardError
-from punchcard.files import check_writable, read_whole, write_whole
+from punchcard.files import check_writable, read_limited, write_atomic
 from punchcard.formatting import plural
 
 MOST_BYTES = 1 << 30
@@ -44,7 +44,7 @@ def make(
             made = make_set(which, folder, seed=seed, pairs=pairs, only=only, workers=workers, ray=ray_of(ray),
                             resume=resume, progress=line.follow)
         except KeyboardInterrupt:
-            log("stopped: go on with the same command and --resume")
+            log("stopped: continue with the same command and --resume")
             raise
     out(f"{folder}: {plural(len(made['models']), 'model')}")
 
@@ -65,7 +65,7 @@ def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> No
     if output is not None:
         check_writable(output)
     try:
-        given = parsed(read_whole(answers, WHAT, limit=MOST_BYTES))
+        given = parsed(read_limited(answers, WHAT, limit=MOST_BYTES))
     except (ValueError, RecursionError) as error:
         raise PunchcardError(f"{str(answers)!r} is not JSON: {error}; it should be a {WHAT}") from None
     if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
@@ -79,7 +79,7 @@ def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> No
     if output is not None:
         from punchcard.ground_truth.score_page import score_page
 
-        write_whole(output, score_page(folder.name, answers.name, rows))
+        write_atomic(output, score_page(folder.name, answers.name, rows))
     if as_json:
         print_json([{name: value for name, value in row.items() if value == value} for row in rows])  # no NaN
     else:

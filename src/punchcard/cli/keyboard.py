@@ -29,7 +29,7 @@ class Keyboard(LiveInput):
 
     descriptor the file, or None: there are no bytes
     has_keys   Ctrl-A is a key of ours: x after it calls `leave`, and so does the end of the terminal; h calls `show`
-    stops      whether the run is to stop, so that nobody waits for a key any more
+    stops      whether the run is to stop, so that no read waits for a key any more
     has_left   whether the key to leave was pressed
     """
 

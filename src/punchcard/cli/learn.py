@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from punchcard.cli.options import MOST_DIGITS, json_option, memory_option, whole_numbers
+from punchcard.cli.options import MOST_DIGITS, json_option, memory_option, parse_integers
 from punchcard.cli.terminal import interruptible, out, print_json, remark, write_output
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
@@ -138,7 +138,7 @@ def predict(weights: Path, file: Path, range_: float | None, as_json: bool, **gi
 
 def hidden_layers(text: str) -> tuple[int, ...]:
     """`8,8` as two layers of 8; `0` as none."""
-    widths = whole_numbers(text)
+    widths = parse_integers(text)
     if not widths:
         raise PunchcardError(f"--hidden {text!r}: write units of the hidden layers as 8 or 8,8; 0 is none, and "
                              f"{MOST_DIGITS} digits are the most")

@@ -102,13 +102,13 @@ def numbers(context: click.Context, option: click.Parameter, text: str | None) -
     """Positive integers separated by commas."""
     if text is None:
         return None
-    found = whole_numbers(text)
+    found = parse_integers(text)
     if min(found, default=0) < 1:
         raise click.BadParameter(f"{text!r}: write positive integers separated by commas, of at most {MOST_DIGITS} digits.")
     return found
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
+def parse_integers(text: str) -> tuple[int, ...]:
     """Whole numbers separated by commas; none when the text is something else, or a number is too long to be a size."""
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", part) for part in parts):
@@ -235,7 +235,7 @@ class DesignOption(click.Option):
 
 
 def _with_trace(args: Sequence[str]) -> list[str]:
-    """`--trace` may stand alone, and the name of a trace may follow it as a word, unless there is a file of that name."""
+    """`--trace` may have no value, and its value may be the next word, unless there is a file of that name."""
     found: list[str] = []
     for at, word in enumerate(args):
         if word in TRACES and at and args[at - 1] == "--trace" and not Path(word).exists():

@@ -24,16 +24,12 @@ from punchcard.cli.options import (
 from punchcard.cli.run import open_machine
 from punchcard.cli.stock import check_not_model, prove_stock
 from punchcard.cli.sweep import ray_of, ray_option, workers_option
-from punchcard.cli.terminal import out, print_json
 from punchcard.errors import PunchcardError
 from punchcard.files import check_apart, check_writable
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
     from punchcard.machines.base import AnyMachine
-
-FAILED = 1
-"""The exit status if a claim is false."""
 
 
 @program_command(kind_option, machine_options, language_options)
@@ -61,7 +57,7 @@ def prove(
     if on is not None:
         return prove_stock(registry, file, certificate=certificate, output=output, as_json=as_json)
     check_not_model(file)
-    from punchcard.cli.display import Progress
+    from punchcard.cli.display import Progress, show_certificate
     from punchcard.proof.prover import prove as proven
     from punchcard.proof.prover import require_solver, verify
 
@@ -81,15 +77,7 @@ def prove(
             found = verification.certificate
         else:
             found = proven(machine, weights=weights, seconds=seconds, progress=progress, executor=executor)
-    if as_json:
-        print_json({**found.describe(), **({} if verification is None else verification.describe())})
-    else:
-        out(str(found))
-        if verification is not None:
-            out(f"{str(certificate)!r} is {verification}")
-    if output is not None:
-        found.save(output)
-    return FAILED if not found.proven or (verification is not None and not verification.confirmed) else 0
+    return show_certificate(found, [str(found)], certificate, verification, output, as_json=as_json)
 
 
 def _workers(workers: int | None, ray: str | None) -> AbstractContextManager[Executor | None]:

@@ -31,10 +31,8 @@ from punchcard.cli.options import (
     stock_option,
 )
 from punchcard.cli.stock import check_not_model, run_stock
-from punchcard.cli.terminal import check_run_files, input_file, interruptible, print_json, remark
+from punchcard.cli.terminal import check_run_files, input_file, interruptible, remark
 from punchcard.errors import ProgramError, PunchcardError
-from punchcard.files import write_whole
-from punchcard.formatting import json_text
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.registry import Registry
 from punchcard.machines.streams import writer
@@ -113,17 +111,11 @@ def run(
 
     from punchcard.cli import display
 
-    if stats is not None or as_json:
-        fields = display.report_fields(saved.program, saved.machine, report, checkpoint)
-        if stats is not None:
-            write_whole(stats, json_text(fields) + "\n")
-        if as_json:
-            print_json(fields)
     if saved.machine.has_ports and not as_json and sys.stderr.isatty():
         remark(display.what_ran(saved.machine, report, shows_rate=not (check or trace)))
     if saved.machine.has_ports and not as_json and check and report.agrees:
         remark(f"the transformer {report.summary()}")
-    return display.show_report(saved.program, saved.machine, report, as_json=as_json, checkpoint=checkpoint,
+    return display.show_report(saved.program, saved.machine, report, as_json=as_json, stats=stats, checkpoint=checkpoint,
                                name=str(file or resume), shows_rate=not (check or trace))
 
 

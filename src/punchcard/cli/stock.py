@@ -1,6 +1,6 @@
 """`--on stock`: commands on the folder of a stock checkpoint.
 
-`run` goes on with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
+`run` continues with its prompt, and compares with the interpreter; `prove` shows what holds for every text.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def prove_stock(
     if output is not None:
         check_apart(output, place, certificate)
         check_writable(output)
+    from punchcard.cli.display import show_certificate
     from punchcard.language_models.stock.claims import prove_checkpoint
     from punchcard.language_models.widened.claims import is_widened, prove_widened
     from punchcard.proof.certificate import compare, load_certificate
@@ -72,22 +73,13 @@ def prove_stock(
     kept = None if certificate is None else load_certificate(certificate)
     found = prove_widened(place) if is_widened(place) else prove_checkpoint(place, registry)
     verification = None if kept is None else compare(kept, found)
-    if as_json:
-        print_json({**found.describe(), **({} if verification is None else verification.describe())})
-    else:
-        out(found.title)
-        rows = [(claim.name, claim.about) for claim in found.claims]
-        rows += [("assumed", promise) for promise in (*found.facts, *found.promises)]
-        width = max(len(name) for name, _ in rows)
-        for name, about in rows:
-            out(f"{name:<{width}}  {about}")
-        out(f"violated: {found.failed}" if found.failed else
-            f"proven: {plural(len(found.claims), 'claim')} in {found.seconds:.1f} s, for every text of these sizes")
-        if verification is not None:
-            out(f"{str(certificate)!r} is {verification}")
-    if output is not None:
-        found.save(output)
-    return 0 if found.proven and (verification is None or verification.confirmed) else 1
+    rows = [(claim.name, claim.about) for claim in found.claims]
+    rows += [("assumed", promise) for promise in (*found.facts, *found.promises)]
+    width = max((len(name) for name, _ in rows), default=0)
+    end = (f"violated: {found.failed}" if found.failed else
+           f"proven: {plural(len(found.claims), 'claim')} in {found.seconds:.1f} s, for every text of these sizes")
+    lines = [found.title, *(f"{name:<{width}}  {about}" for name, about in rows), end]
+    return show_certificate(found, lines, certificate, verification, output, as_json=as_json)
 
 
 def check_not_model(file: Path | None) -> None:

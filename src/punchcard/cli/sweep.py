@@ -15,7 +15,7 @@ from punchcard.formatting import plural
 
 Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 LOCAL = "local"
-"""What `--ray` without an address stands for."""
+"""What `--ray` without an address means."""
 
 
 class _RunFirst(click.Group):
@@ -82,7 +82,7 @@ def run(file: Path, output: Path | None, resume: bool, dry_run: bool, workers: i
         try:
             results = run_sweep(plan, output, workers=workers, ray=ray_of(ray), resume=resume, progress=line.follow)
         except KeyboardInterrupt:
-            log(f"stopped: go on with punchcard sweep {file} -o {output} --resume")
+            log(f"stopped: continue with punchcard sweep {file} -o {output} --resume")
             raise
     out(f"{output}: {len(results):,} of {plural(results.jobs, 'job')}")
     refusals = results.refusals()

@@ -16,7 +16,7 @@ import click
 
 from punchcard.cli.exit_status import end
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import check_apart, check_regular, check_writable, write_whole
+from punchcard.files import check_apart, check_regular, check_writable, write_atomic
 from punchcard.formatting import json_text
 from punchcard.machines.streams import END_OF_INPUT
 
@@ -51,7 +51,7 @@ class Group(click.Group):
             click.echo(error.format_message())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Here, since click has endings of its own for some exceptions."""
+        """Here, since click ends the process by itself on some exceptions."""
         try:
             found = super().invoke(ctx)
             sys.stdout.flush()
@@ -124,7 +124,7 @@ def write_output(content: str | bytes, output: str | None) -> None:
     if output is None or output == "-":
         click.echo(printable(content, keep="\n\t") if isinstance(content, str) else content, nl=False)
     else:
-        write_whole(output, content)
+        write_atomic(output, content)
 
 
 def check_run_files(checkpoint: str | None, resume: str | None, stats: str | None, *others: str | Path | None) -> None:

@@ -26,7 +26,7 @@ from punchcard.cli.run import load_and_build
 from punchcard.cli.stock import is_fused
 from punchcard.cli.terminal import handling, out, remark
 from punchcard.errors import PunchcardError
-from punchcard.files import check_apart, check_writable, read_whole
+from punchcard.files import check_apart, check_writable, read_limited
 from punchcard.machines.registry import Registry
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--model", is_flag=True,
               help="With --html: put the model into the file; the page computes each card itself.")
 @click.option("--prompt", metavar="TEXT", help="FILE is the folder of a fused language model: show what its card does while "
-              "it goes on with this text, as a table, or with --html as a page.")
+              "it continues this text, as a table, or with --html as a page.")
 @click.option("--tokens", type=click.IntRange(1), metavar="N", help="With --prompt: tokens at most.  [default: 16]")
 def view(
     registry: Registry, file: Path, port: int | None, no_open: bool, html: str | None, loops: int | None,
@@ -97,12 +97,12 @@ def view(
         session.choices = _choices(session.machine)
         _serve(session, port or 0, lambda chosen: _rebuilt(registry, file, input_, {**given, **chosen}), opens=not no_open)
         return
-    from punchcard.viewer.html import loops_held, recorded_range, write_html
+    from punchcard.viewer.html import recorded_loops, recorded_range, write_html
 
     if not model:
         first, last = recorded_range(session, first, last)
     size = write_html(html, session, first=first, last=last, model=model)
-    out(f"{html}: {size:,} bytes, {loops_held(session, first, last, model=model)}")
+    out(f"{html}: {size:,} bytes, {recorded_loops(session, first, last, model=model)}")
 
 
 @program_command(*VIEWED, required=True)
@@ -127,12 +127,12 @@ def open_session(registry: Registry, file: Path, *, settings: tuple[str, ...], a
 
     from punchcard.viewer.session import session_of
 
-    data = b"" if input_ is None else read_whole(input_, "input")
+    data = b"" if input_ is None else read_limited(input_, "input")
     return session_of(machine, program, file, input=data, max_steps=max_steps)
 
 
 def _recorded(html: str | None, loops: int | None, record: str | None, *, model: bool) -> tuple[int, int | None]:
-    """The loops of a file: the first and the last, where that is said."""
+    """The loops of a file: the first and the last, if they are given."""
     for name, given in (("--loops", loops is not None), ("--record", record is not None), ("--model", model)):
         if given and html is None:
             raise PunchcardError(f"{name} needs --html FILE")

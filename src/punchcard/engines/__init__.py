@@ -23,7 +23,7 @@ ENGINES: dict[str, Engine] = {
     "auto": auto.prepare,
 }
 OBSERVED = "dense"
-"""The engine that passes through the model's layers, where `observe` listens: "auto" is this one while somebody does."""
+"""The engine that passes through the model's layers, where `observe` listens: "auto" is this one meanwhile."""
 BATCH_ENGINES: dict[str, Callable[..., BatchRunner]] = {
     "lowered": partial(call_name, "punchcard.engines.lowered.batch_runner:LoweredBatchRunner"),
     "auto": auto.batch,
@@ -91,7 +91,7 @@ def prepare_batch(name: str, model: Model, layout: Layout | None, cards: Sequenc
 
 
 def check_finite(model: Model) -> Weights:
-    """The weights of a model. Refuses those that are not numbers, or infinite: a card of such a model says nothing."""
+    """The weights of a model. Refuses NaN and infinity: a card of such a model means nothing."""
     weights = Weights.of(model)
     found = weights.flaw()
     if found is not None:

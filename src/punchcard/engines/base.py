@@ -105,11 +105,11 @@ class Runner(ABC):
 
     @abstractmethod
     def take(self, card: Card) -> None:
-        """Go on from another card of the same shape, with what was prepared for the first."""
+        """Continue from another card of the same shape, with what was prepared for the first."""
 
     @abstractmethod
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
-        """Make up to `loops` loops more; a second call goes on from the card that the first one left.
+        """Make up to `loops` loops more; a second call continues from the card that the first one left.
 
         Of a batch of cards, the run ends once every card shows a pattern of `until`; a batch has no ports. Loops are counted
         from this call on.

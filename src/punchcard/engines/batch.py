@@ -34,7 +34,7 @@ class BatchPorts:
 
     def serve(self, numbers: Sequence[int], loops: Sequence[int], cards: StackedCards,
               rows: Sequence[int]) -> Sequence[bool | None]:
-        """Serve many cards at once, each with a pattern on it. As ports say: whether each goes on; None: ask its own ports.
+        """Serve many cards at once, each with a pattern on it. Whether each continues; None: ask its own ports.
 
         `rows` says where the cards are in the stack, `loops` how many each has made.
         """
@@ -55,7 +55,7 @@ class BatchRunner(ABC):
 
     @abstractmethod
     def take(self, number: int, card: Card) -> None:
-        """Go on from another card in the place of one."""
+        """Continue from another card in the place of one."""
 
     @abstractmethod
     def run(
@@ -69,7 +69,7 @@ class BatchRunner(ABC):
     ) -> list[Run]:
         """Make up to `loops` loops more on every card, or on those `among` them; a run for each, in their order.
 
-        A second call goes on from the cards that the first one left; after the `last` call there is no other one, so that
+        A second call continues from the cards that the first one left; after the `last` call there is no other one, so that
         the cards of its runs may be the runner's own. A packed card may be passed to ports. `progress` is called with the
         loops made on all cards together. An interrupted batch interrupts every card that has not stopped.
         """
@@ -104,7 +104,7 @@ class SequentialBatchRunner(BatchRunner):
 
 
 class FallbackBatchRunner(BatchRunner):
-    """A batch runner whose cards go on with a slower engine, one after the other, where the fast one declines a loop."""
+    """A batch runner whose cards continue with a slower engine, one after the other, where the fast one declines a loop."""
 
     def __init__(self, fast: BatchRunner, slower: Callable[[Card], Runner], why: str = "") -> None:
         self._fast, self._slower, self._why = fast, slower, why

@@ -16,7 +16,7 @@ from punchcard.errors import PunchcardError
 
 
 class OutputBuffer:
-    """When its pattern is on the card: takes the number in `rows` of one column, puts `then` there, and lets the run go on.
+    """When its pattern is on the card: takes the number in `rows` of one column and puts `then` there; the run continues.
 
     It is a port like any other: each call takes one number. An engine that knows it may record the numbers itself, and
     call `take` with many of them: in order, before it calls another port, now and then, and when its run ends.
@@ -35,7 +35,7 @@ class OutputBuffer:
 
 @dataclass(frozen=True)
 class Skip:
-    """The answer of a port that knows the cards of the next loops: the run goes on, and need not make all of these loops.
+    """The answer of a port that knows the cards of the next loops: the run continues, and need not make all of these loops.
 
     loops     how many it knows; no card of theirs has a pattern at which the run ends
     advance   called with the card and a number of loops, up to that many: changes the card as these loops would
@@ -48,7 +48,7 @@ class Skip:
 
 
 class NumbersAhead(ABC):
-    """An input whose next numbers can be had without waiting, as long as nobody waits for a person."""
+    """An input whose next numbers are there without waiting, unless it waits for a person."""
 
     @property
     @abstractmethod
@@ -57,7 +57,7 @@ class NumbersAhead(ABC):
 
     @abstractmethod
     def ahead(self, most: int) -> tuple[Sequence[int], bool] | None:
-        """The next numbers, so many at most, and whether the input ends behind them; None if nobody can say.
+        """The next numbers, so many at most, and whether the input ends behind them; None if that is unknown.
 
         They stay where they are.
         """
@@ -69,7 +69,7 @@ class NumbersAhead(ABC):
 
 @dataclass(frozen=True)
 class ServedInput(Skip):
-    """The answer of an input buffer: the run goes on, and ports with the patterns `instead` need not be asked."""
+    """The answer of an input buffer: the run continues, and ports with the patterns `instead` need not be asked."""
 
     instead: tuple[Pattern, ...] = ()
 
@@ -80,11 +80,11 @@ class InputBuffer:
 
     It is a port like any other. An engine that knows it may do the same itself while `numbers` has some, and tell `numbers`
     what was taken: before it calls a port, now and then, and when its run ends. It leaves the last loop of a run to `serve`,
-    which may find that nobody will execute the instruction.
+    which may find that the instruction will not be executed.
 
     place     rows and a column: where the number goes, times `sign`, in two's complement
     others    numbers that are put at rows of columns with it
-    at_end    the number that stands for the end
+    at_end    the number that means the end
     instead   patterns whose ports have nothing to do once it has served
     """
 
@@ -112,7 +112,7 @@ Watch: TypeAlias = Callable[[int, Any], None]
 A runner that was given a packed card may pass it packed; one that was given a tensor passes tensors.
 """
 Port: TypeAlias = Callable[[int, Any], bool | Skip]
-"""Called when its pattern is on the card, with the number of loops made and the card; returns whether to go on, or a `Skip`.
+"""Called when its pattern is on the card, with the loops made and the card. Returns whether to continue, or a `Skip`.
 
 It may change the card in place, in the rows and regions that a loop may change. A port that reads and writes by calls of the
 layout serves tensors and packed cards alike; a packed card is passed only by a runner that was given one.

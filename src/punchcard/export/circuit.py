@@ -25,7 +25,7 @@ import numpy as np
 
 from punchcard.arguments import checked
 from punchcard.errors import CircuitError, PunchcardError, StorageError, did_you_mean
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_limited, write_atomic
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights
 
 FORMAT = 1
@@ -165,13 +165,13 @@ class Circuit:
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file."""
-        write_whole(path, json.dumps(self.plain(), ensure_ascii=False))
+        write_atomic(path, json.dumps(self.plain(), ensure_ascii=False))
 
 
 @checked
 def load_circuit(path: str | Path) -> Circuit:
     """A circuit from its file."""
-    text = read_whole(path, "circuit", limit=MOST_BYTES)
+    text = read_limited(path, "circuit", limit=MOST_BYTES)
     try:
         found = json.loads(text)
         if found["format"] != FORMAT:

@@ -183,7 +183,7 @@ class Disguised:
                     drifts[number - 1] = max(drifts[number - 1], float((back - own).abs().max()))
                     if wrong := _wrong(machine, program, back, oracle):
                         raise DisguiseError(
-                            f"{_shown(self.disguise)}: after loop {number} {wrong}: {_advice(self.disguise)}")
+                            f"{_describe(self.disguise)}: after loop {number} {wrong}: {_advice(self.disguise)}")
                     made = max(made, number)
         return Agreement(made, tuple(drifts[:made]))
 
@@ -209,7 +209,7 @@ def noisy(array: Array, size: float, generator: np.random.Generator) -> Array:
     return found
 
 
-def _shown(disguise: Disguise) -> str:
+def _describe(disguise: Disguise) -> str:
     changed: dict[str, Callable[[Any], str]] = {
         "rotation": repr, "idle_rows": str, "idle_heads": str, "noise": "{:g}".format,
         "copies": "{:g}".format}

@@ -21,8 +21,8 @@ from punchcard.errors import PunchcardError, did_you_mean
 from punchcard.export import card_values
 from punchcard.export.names import Naming
 from punchcard.export.targets import require
-from punchcard.files import write_whole
-from punchcard.folders import MARK, README, whole_folder
+from punchcard.files import write_atomic
+from punchcard.folders import MARK, README, atomic_folder
 from punchcard.formatting import plain_data, plural
 from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
@@ -65,7 +65,7 @@ def write(to: str, machine: Machine[Any, Any], folder: str | Path, program: obje
         machine.check_type(program)
         machine.check_fits(program)
     machine.layout.check_room(" for an export")
-    with whole_folder(folder, overwrite=overwrite, sometimes=target.sometimes) as place:
+    with atomic_folder(folder, overwrite=overwrite, sometimes=target.sometimes) as place:
         remarks: Sequence[str] | None = import_name(target.write)(machine, program, place, **options)
         names = sorted(path.name for path in place.iterdir())
     for text in remarks or ():
@@ -113,11 +113,11 @@ def write_folder(
     on an empty card of ROWS and COLUMNS in DTYPE. `decodes`: the page imports `card_values.py`. `front` is put before it.
     """
     parts = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in description(machine, program).items()]
-    write_whole(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
+    write_atomic(folder / MACHINE, "{" + ",\n ".join(parts) + "}\n")
     if program is not None:
         from safetensors.torch import save
 
-        write_whole(folder / CARD, save({"card": machine.punch(program).contiguous()}))
+        write_atomic(folder / CARD, save({"card": machine.punch(program).contiguous()}))
     layers, layout = machine.weights.layers, machine.layout
     parameters, nonzero = machine.weights.parameter_count()
     listed = {**files, MACHINE: "rows, columns, heads and values by name; when a program has halted"}
@@ -129,10 +129,10 @@ def write_folder(
                .replace("DTYPE", machine.precision.name))
     if decodes:
         listed[VALUES] = "reads values from a card, by their places in `machine.json`"
-        write_whole(folder / VALUES, Path(card_values.__file__).read_bytes())
+        write_atomic(folder / VALUES, Path(card_values.__file__).read_bytes())
     host = HOST if machine.events else ""
     table = "\n".join(f"| `{name}` | {about} |" for name, about in listed.items())
-    write_whole(folder / README, f"""{front}# {title}
+    write_atomic(folder / README, f"""{front}# {title}
 
 {machine.title()}.
 

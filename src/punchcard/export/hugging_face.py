@@ -13,7 +13,7 @@ from punchcard.arguments import checked
 from punchcard.errors import PunchcardError
 from punchcard.export.folder import summary, write_folder
 from punchcard.export.targets import require
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import installed
@@ -145,7 +145,7 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
             model(machine).save_pretrained(private)
             processor(machine, program).save_pretrained(private)
             for path in Path(private).iterdir():
-                write_whole(folder / path.name, path.read_bytes())
+                write_atomic(folder / path.name, path.read_bytes())
     finally:
         if shown:
             logging.enable_progress_bar()

@@ -21,7 +21,7 @@ from punchcard.arguments import checked
 from punchcard.errors import PrecisionError
 from punchcard.export.folder import stops, write_folder
 from punchcard.export.targets import require
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.machines.base import Machine
 from punchcard.transformer.torch_settings import equation_settings
 
@@ -133,6 +133,6 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
     """The files of the folder."""
     loop = model(machine)
     for name, made in ((LOOP, loop), (RUN, run_model(machine, loop))):
-        write_whole(folder / name, made.SerializeToString())
+        write_atomic(folder / name, made.SerializeToString())
     files = {LOOP: "one loop: `card` in, `next` out", RUN: "a run: `card` and `loops` in, `last` and `made` out"}
     write_folder(machine, program, folder, title="A computer in ONNX", files=files, how=HOW, alone=ALONE, decodes=True)

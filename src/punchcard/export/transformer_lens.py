@@ -22,7 +22,7 @@ from punchcard.arguments import checked
 from punchcard.budget import require as require_memory
 from punchcard.export.folder import description, write_folder
 from punchcard.export.targets import require
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.machines.base import Machine
 from punchcard.transformer.weights import Weights
 
@@ -155,7 +155,7 @@ def write(machine: Machine[Any, Any], program: object, folder: Path) -> None:
 
     columns = machine.layout.columns
     check_room(machine.weights, columns)
-    write_whole(folder / CONFIG, json.dumps(config(machine.weights, columns), indent=1) + "\n")
-    write_whole(folder / MODEL, save(state(machine.weights, columns)))
+    write_atomic(folder / CONFIG, json.dumps(config(machine.weights, columns), indent=1) + "\n")
+    write_atomic(folder / MODEL, save(state(machine.weights, columns)))
     files = {CONFIG: "what `TransformerBridge.boot_native` takes", MODEL: "the weights by the names of its `state_dict`"}
     write_folder(machine, program, folder, title="A computer in TransformerLens", files=files, how=HOW, alone=ALONE)

@@ -23,8 +23,8 @@ import numpy as np
 
 from punchcard import __version__
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import read_json, write_whole
-from punchcard.folders import alone_in
+from punchcard.files import read_json, write_atomic
+from punchcard.folders import alone_in, naming
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.contents import SCORE
@@ -49,7 +49,7 @@ def make_set(
 
     pairs    clean and corrupt pairs of a model, default: 40 or 200; half of that for RISC-V
     only     only models whose names have this text
-    resume   go on with a set that was stopped: models whose files are as noted are not made again
+    resume   continue with a set that was stopped: models whose files are as noted are not made again
     workers, ray, executor   as for a sweep
 
     Returns the manifest.
@@ -76,7 +76,7 @@ def _complete(
     place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], made: dict[str, dict[str, Any]],
     executor: AbstractContextManager[Executor], workers: int | None, progress: Callable[[SweepProgress], None] | None,
 ) -> dict[str, Any]:
-    """Make the models that are missing, and then what is said of all of them."""
+    """Make the models that are missing, and then the files about all of them."""
     def keep(rows: Sequence[tuple[ModelSpec, dict[str, Any]]]) -> None:
         for spec, row in rows:
             if row["status"] != "ok":
@@ -90,9 +90,9 @@ def _complete(
             count = worker_count(workers, chosen)
             dispatch(left, MAKE, keep, chosen, workers=count, limit=LIMIT, done=len(jobs) - len(left), progress=progress)
     manifest = {**asked, "models": {job.name: made[job.name] for job in jobs}}
-    write_whole(place / SCORE, Path(score.__file__).read_bytes())
-    write_whole(place / PAGE, page(manifest))
-    write_whole(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    write_atomic(place / SCORE, Path(score.__file__).read_bytes())
+    write_atomic(place / PAGE, page(manifest))
+    write_atomic(place / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     shutil.rmtree(place / MADE, ignore_errors=True)
     return manifest
 
@@ -105,7 +105,7 @@ def _check_same(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec]
     manifest = read_json(place / MANIFEST, WHAT)
     if any(manifest.get(name) != value for name, value in asked.items()) or not isinstance(
             models := manifest.get("models"), dict) or list(models) != [job.name for job in jobs]:
-        raise PunchcardError(f"{str(place)!r} has another set, which is whole: choose another folder")
+        raise PunchcardError(f"{str(place)!r} has another set, which is complete: choose another folder")
 
 
 def _records(place: Path, jobs: Sequence[ModelSpec], whole: bool) -> list[Any]:
@@ -122,23 +122,21 @@ def _records(place: Path, jobs: Sequence[ModelSpec], whole: bool) -> list[Any]:
 
 
 def _begin(place: Path, asked: Mapping[str, Any], resume: bool) -> None:
-    """Begin a set, or go on with one."""
+    """Begin a set, or continue with one."""
     begun = place / MADE / BEGUN
     if os.path.exists(begun):
         if not resume:
-            raise PunchcardError(f"{str(place)!r} has a part of a set: go on with --resume, or choose another folder")
+            raise PunchcardError(f"{str(place)!r} has an incomplete set: continue with --resume, or choose another folder")
         if read_json(begun, WHAT) != asked:
             raise PunchcardError(f"{str(place)!r} has a part of another set (other options, or another version): choose "
                                  "another folder")
         return
-    try:
+    with naming(place):
         if place.is_dir() and any(path.name not in (MADE, TEST_TRUTH) for path in place.iterdir()):
             raise PunchcardError(f"{str(place)!r} has files already, and they are not of a set: choose another folder")
         (place / TEST_TRUTH).mkdir(parents=True, exist_ok=True)
         (place / MADE).mkdir(exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
-    write_whole(begun, json.dumps(asked))
+    write_atomic(begun, json.dumps(asked))
 
 
 def page(manifest: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What is said of a model whose mechanism is known: its weights, cards, labels, what is public, and the truth.
+"""What is written about a model whose mechanism is known: its weights, cards, labels, what is public, and the truth.
 
     model.safetensors     the weights, by the names of the equation
     cards.safetensors     clean and corrupt cards, of whole numbers times `scale`; `output`, the projection on the rows

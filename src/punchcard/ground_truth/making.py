@@ -16,7 +16,7 @@ from typing import Any
 from punchcard.errors import PunchcardError
 from punchcard.export import transformer_lens
 from punchcard.export.disguise import Disguised
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.ground_truth.contents import CARDS, LABELS, MODEL, PUBLIC, SCORE, TRUTH, ModelContents
 from punchcard.ground_truth.models import ModelSpec
 from punchcard.ground_truth.pairs import PairSource
@@ -33,7 +33,7 @@ FILES = (MODEL, CARDS, LABELS, PUBLIC, SCORE, CONFIG, BRIDGE)
 
 
 def built(spec: ModelSpec) -> tuple[AnyMachine, Any]:
-    """The machine of a model, and its program if it has one of its own."""
+    """The machine of a model, and its program if it has one."""
     kind = installed(*([import_name(spec.machine)] if spec.machine else [])).kind(spec.kind)
     options = dict(spec.options)
     if not spec.text:
@@ -57,12 +57,12 @@ def make_model(spec: ModelSpec) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)  # what a worker that was ended has left
     folder.mkdir(parents=True)
     for name, data in files.items():
-        write_whole(folder / name, data, durable=False)
-    write_whole(_truth_of(spec), truth, durable=False)
+        write_atomic(folder / name, data, durable=False)
+    write_atomic(_truth_of(spec), truth, durable=False)
     about = {**_described(spec), "sha256": {name: _digest(data) for name, data in files.items()},
              "truth_sha256": _digest(truth)}
     row = {**about, **{name: count for name, count in found.counts().items() if name in _counted(spec)}}
-    write_whole(record_of(Path(spec.folder), spec.name), json.dumps(row), durable=False)
+    write_atomic(record_of(Path(spec.folder), spec.name), json.dumps(row), durable=False)
     return {"about": row}
 
 

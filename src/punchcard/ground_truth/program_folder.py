@@ -26,7 +26,7 @@ from punchcard.export.circuit_builder import circuit as circuit_of
 from punchcard.export.disguise import Agreement, Disguise, Disguised
 from punchcard.export.evaluator import Evaluator
 from punchcard.export.folder import EQUATION
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.folders import MARK, README
 from punchcard.formatting import plural
 from punchcard.ground_truth.contents import CARDS, LABELS, MODEL, PUBLIC, SCORE, TRUTH, ModelContents, to_bytes
@@ -37,7 +37,7 @@ from punchcard.machines.base import AnyMachine
 CIRCUIT, RUNS, PAIRS, KEY = "circuit.json", "runs.safetensors", "pairs.json", "key.safetensors"
 DEFAULT_PAIRS, DEFAULT_RUNS, DEFAULT_LOOPS = 40, 6, 32
 PAIR_LOOPS = 64
-"""How far into a run cards of pairs are taken, at most: all are held in memory."""
+"""How far into a run cards of pairs are taken, at most: all are in memory at once."""
 HOW = '''```python
 import json
 
@@ -93,12 +93,12 @@ def write(machine: AnyMachine, program: object, folder: Path, *, rotation: str =
     for name, data in {**contents.files(), MODEL: to_bytes(_model(machine, hidden)), RUNS: to_bytes(_cards(made, hidden)),
                        PAIRS: _plain(machine, found, made, maker, disguise, checked).encode(),
                        README: page(machine, found, made, disguise, checked).encode()}.items():
-        write_whole(folder / name, data)
+        write_atomic(folder / name, data)
     circuit.save(folder / CIRCUIT)
     if not disguise.is_none:
         orders = {f"layers.{number}.{part}": order.astype(np.int64) for number, both in enumerate(hidden.orders)
                   for part, order in both._asdict().items()}
-        write_whole(folder / KEY, to_bytes({"rotation": hidden.rotation, **orders}))
+        write_atomic(folder / KEY, to_bytes({"rotation": hidden.rotation, **orders}))
     return _remarks(pairs, found, runs, made, held, source.kinds)
 
 

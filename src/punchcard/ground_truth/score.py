@@ -12,7 +12,7 @@ An answer is a JSON object, by the names of models; for the folder of one model 
 
 Truth is 0 or 1. Precision and recall are those of scores of 1/2 or more; ROC is the area under the curve, by all scores.
 Variables have the accuracy of interchange interventions: of the pairs in which the card after the loop is another when the
-true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, stands
+true subspace is taken from the other run, how often the answer's subspace gives the same card. An empty object, {}, means
 for an answer that finds nothing.
 """
 
@@ -58,14 +58,18 @@ class ScoredNetwork:
     def __getitem__(self, place: tuple[int, str]) -> Array:
         return self.weights[f"layers.{place[0]}.{place[1]}"]
 
-    def heads(self, layer: int) -> int:
-        """How many heads a layer has."""
-        return len(self[layer, "key"])
+    def heads(self, layer: int) -> Sequence[int]:
+        """The heads of a layer, by number."""
+        return range(len(self[layer, "key"]))
+
+    def groups_of(self, layer: int) -> Sequence[int]:
+        """The groups of its hidden units, by number."""
+        return range(len(self.groups[layer]))
 
     def writers(self) -> list[str]:
         """All writers but the constants, in the order of the loop."""
-        return ["I"] + [f"L{n}.{kind}{i}" for n in range(self.layers) for kind, count in (
-            ("H", self.heads(n)), ("G", len(self.groups[n]))) for i in range(count)]
+        return ["I"] + [f"L{n}.{kind}{i}" for n in range(self.layers)
+                        for kind, some in (("H", self.heads(n)), ("G", self.groups_of(n))) for i in some]
 
     def edges(self) -> list[str]:
         """Every pair of a writer and a reader that comes later."""
@@ -76,8 +80,8 @@ class ScoredNetwork:
         """All readers in the order of the loop."""
         found = []
         for n in range(self.layers):
-            found += [f"L{n}.H{i}.{part}" for i in range(self.heads(n)) for part in "qkv"]
-            found += [f"L{n}.G{i}" for i in range(len(self.groups[n]))]
+            found += [f"L{n}.H{i}.{part}" for i in self.heads(n) for part in "qkv"]
+            found += [f"L{n}.G{i}" for i in self.groups_of(n)]
         return [*found, "O"]
 
     def moment(self, name: str) -> int:
@@ -90,7 +94,7 @@ class ScoredNetwork:
              stage: Callable[[int, Array], Array] | None = None, start: int = 0) -> Array:
         """One loop. `read`, `wrote` and `stage` see, and may change, what a part reads or writes, or a card at a moment.
 
-        With `start`, the cards are those at this moment, and the loop goes on from there.
+        With `start`, the cards are those at this moment, and the loop continues from there.
         """
         take = read or (lambda name, found: found)
         give = wrote or (lambda name, found: found)
@@ -99,10 +103,9 @@ class ScoredNetwork:
             x = cards if start else at(0, give("I", cards))
             for n in range(start // 2, self.layers):
                 if start <= 2 * n:
-                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in range(self.heads(n))), 0.0)
+                    moved = sum((give(f"L{n}.H{h}", self.head(n, h, x, take)) for h in self.heads(n)), 0.0)
                     x = at(2 * n + 1, x + moved)
-                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x)))
-                             for g in range(len(self.groups[n]))), 0.0)
+                added = sum((give(f"L{n}.G{g}", self.group(n, g, take(f"L{n}.G{g}", x))) for g in self.groups_of(n)), 0.0)
                 x = at(2 * n + 2, x + added + self[n, "b2"])
         end = take("O", x)
         return end if self.output is None else self.output @ end

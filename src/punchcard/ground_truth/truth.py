@@ -40,7 +40,7 @@ class TruthMaker:
 
     `entry` gives a card of the machine its idle rows.
 
-    What a part gives more is added to the clean card at the moment after that part, and the loop goes on from there. Pairs
+    What a part gives more is added to the clean card at the moment after that part, and the loop continues from there. Pairs
     are taken in blocks, so that memory is bounded; a label that is true for all kinds of a block's pairs is not asked again.
     """
 
@@ -52,7 +52,7 @@ class TruthMaker:
         self.reads: dict[str, AnyArray] = {"O": np.arange(width) < own}
         self.writes: dict[str, AnyArray] = {"I": np.arange(width) < own}
         for n in range(network.layers):
-            for h in range(network.heads(n)):
+            for h in network.heads(n):
                 for part, name in zip("qkv", ("query", "key", "value"), strict=True):
                     self.reads[f"L{n}.H{h}.{part}"] = network[n, name][h].any(axis=0)
                 self.writes[f"L{n}.H{h}"] = network[n, "value"][h].any(axis=1)
@@ -82,7 +82,7 @@ class TruthMaker:
         return both and not self.idle & {writer, part_of(reader)}
 
     def _blocks(self) -> list[AnyArray]:
-        """Places of pairs whose cards, with what all writers give, are held at once."""
+        """Places of pairs whose cards, with what all writers give, are in memory at once."""
         held = 2 * len(self.writers) + 2 * self.network.layers + 8
         size = max(1, min(MOST_PAIRS, MOST_BYTES // (8 * held * self.width * self.pairs[0].clean.shape[1])))
         return [np.arange(first, min(first + size, len(self.pairs))) for first in range(0, len(self.pairs), size)]
@@ -118,16 +118,8 @@ class _PatchedBlock:
             return found
         delta, moment = self.moved[writer][found], self.network.moment(reader or writer)
         if reader and reader != "O":
-            delta = self._given(reader, found, delta) - self.given[part_of(reader)][found]
+            delta = reads_more(self.network, reader, self.stages, found, delta) - self.given[part_of(reader)][found]
         found[found] = self._differs(delta, found, moment)
-        return found
-
-    def _given(self, reader: str, places: AnyArray, more: AnyArray) -> AnyArray:
-        """What a part gives when it reads so much more by this input."""
-        part, n = part_of(reader), (self.network.moment(reader) - 1) // 2
-        number, card = int(part.split(".")[1][1:]), self.stages[self.network.moment(reader) - 1][places]
-        found: AnyArray = self.network.group(n, number, card + more) if ".G" in part else self.network.head(
-            n, number, card, lambda each, card: card + more if each == reader else card)
         return found
 
     def _differs(self, delta: AnyArray, places: AnyArray, moment: int) -> AnyArray:
@@ -146,6 +138,16 @@ class _PatchedBlock:
 def part_of(reader: str) -> str:
     """The node of an input such as "L0.H1.q"."""
     return reader[:-2] if reader[-2:] in (".q", ".k", ".v") else reader
+
+
+def reads_more(network: ScoredNetwork, reader: str, stages: Mapping[int, AnyArray], places: AnyArray,
+               more: AnyArray) -> AnyArray:
+    """What a part gives when it reads so much more by this input, beside the run of which `stages` are known."""
+    part, n = part_of(reader), (network.moment(reader) - 1) // 2
+    number, card = int(part.split(".")[1][1:]), stages[network.moment(reader) - 1][places]
+    found: AnyArray = network.group(n, number, card + more) if ".G" in part else network.head(
+        n, number, card, lambda each, card: card + more if each == reader else card)
+    return found
 
 
 def variables_of(circuit: Circuit, regions: Mapping[str, tuple[int, int]], readout: AnyArray) -> dict[str, dict[str, Any]]:

@@ -141,7 +141,7 @@ def check_names(network: Network, features: Sequence[str], targets: Sequence[str
             if not isinstance(name, str) or not name or name.encode(errors="ignore").decode() != name:
                 raise PunchcardError(f"{what} name {name!r}: a name is text, and not empty")
         if len(set(names)) != len(names):
-            raise PunchcardError(f"{what} names {', '.join(names)}: each column has a name of its own")
+            raise PunchcardError(f"{what} names {', '.join(names)}: column names must differ")
         if names and len(names) != columns:
             raise PunchcardError(f"{len(names)} {what} names: the network has {columns} {what}{'s' * (columns != 1)}")
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from punchcard.errors import PunchcardError
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.learning.training import Learned
 from punchcard.viewer.pictures import new_figure
 
@@ -31,4 +31,4 @@ def draw_losses(learned: Learned, path: str | Path) -> None:
     axes.grid(alpha=0.3)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(path).suffix.lower().lstrip("."), dpi=150)
-    write_whole(path, drawn.getvalue())
+    write_atomic(path, drawn.getvalue())

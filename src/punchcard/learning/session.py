@@ -128,7 +128,7 @@ def _widest(network: Network) -> str:
     return f"its layers have {', '.join(map(str, network.sizes[1:]))} units"
 
 
-def run_whole(
+def run_complete(
     machine: FleqMachine, written: Written, options: RunOptions, *,
     look: Callable[[int, dict[str, Array]], None] | None = None, label: str = "",
     progress: Callable[[int], None] | None = None,

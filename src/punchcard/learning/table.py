@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from punchcard.errors import TableError, did_you_mean
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.machines.fleq.isa import Array
 
 
@@ -47,7 +47,7 @@ def read_table(path: str | Path) -> DataTable:
     """The table of a CSV file, values separated by commas; blank lines do not count."""
     source = str(path)
     try:
-        text = read_whole(path, "table", error=TableError).decode("utf-8-sig")
+        text = read_limited(path, "table", error=TableError).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableError(f"{source}: byte {error.start} is not UTF-8 text: a table is a CSV file") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)

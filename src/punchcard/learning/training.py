@@ -18,7 +18,7 @@ from punchcard.learning.planning import LearningPlan, Task, plan
 from punchcard.learning.programs.network import Weights
 from punchcard.learning.programs.reference import outputs
 from punchcard.learning.programs.sgd import prediction_program
-from punchcard.learning.session import RunOptions, machine_for, range_for, run_whole
+from punchcard.learning.session import RunOptions, machine_for, range_for, run_complete
 from punchcard.machines.fleq.designs.base import check_room
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
@@ -162,7 +162,7 @@ def _train(
         losses.append(network.mean_loss(history[-1], planned.x, planned.y))
         tell(loops)
 
-    ran = run_whole(machine, planned.written, how, look=epoch_ends, label="epoch", progress=tell)
+    ran = run_complete(machine, planned.written, how, look=epoch_ends, label="epoch", progress=tell)
     tell(ran.loops)
     return history, losses, ran
 
@@ -208,7 +208,7 @@ def predict(model: Model | Learned | str | Path, features: ArrayLike, **options:
     limit = range_for(largest, options.get("range"))
     written = prediction_program(network, network.to_memory(known.weights), network.inputs(x), limit=limit)
     machine = machine_for(written.program, network, options)
-    ran = run_whole(machine, written, options)
+    ran = run_complete(machine, written, options)
     if ran.interrupted:
         raise PunchcardError(f"interrupted after {ran.loops:,} of {written.loops:,} loops")
     values = ran.memory["P"].T

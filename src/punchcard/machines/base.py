@@ -118,7 +118,7 @@ class Machine(ABC, Generic[Program, State]):
 
     @cached_property
     def engine_cache(self) -> EngineCache:
-        """What engines have compiled for this machine, kept for the next run."""
+        """What engines have compiled for this machine, for the next run."""
         return EngineCache()
 
     # Building
@@ -398,7 +398,7 @@ class Machine(ABC, Generic[Program, State]):
 
     @property
     def polls_input(self) -> bool:
-        """Whether programs look for input and go on if none has come yet, instead of waiting for it. Default: no."""
+        """Whether programs look for input and continue if none has come yet, instead of waiting for it. Default: no."""
         return False
 
     def host(self, begin: Mark, read: Read, write: Write, last: int, program: Program | None = None) -> Host | None:
@@ -418,7 +418,7 @@ class Machine(ABC, Generic[Program, State]):
     def guard(
         self, program: Program, begin: Mark, again: Callable[[Mark, int, Watch | None], Mark], *, every_loop: bool,
     ) -> tuple[Watch | None, Sequence[PeriodicAction]]:
-        """Checks that a program keeps what it declares, such as its range: a watch for each loop, and actions at marks.
+        """Checks of what a program declares, such as its range: a watch for each loop, and actions at marks.
 
         `again(mark, loops, watch)` repeats the run from a mark up to loop number `loops`.
         """
@@ -506,13 +506,13 @@ class Machine(ABC, Generic[Program, State]):
         return max(0, loops - (self.design.idle if ended else self.design.warm_up))
 
     def refused(self, card: Card) -> int:
-        """How many instructions of a run that came to this card were refused: they do not count. Default: none."""
+        """The number of refused instructions before this card, which do not count as executed. Default: 0."""
         return 0
 
     # Comparing
 
     def replayed(self, traffic: Traffic) -> Iterable[int]:
-        """What an interpreter reads that makes a run again. Default: the bytes that the run has read."""
+        """The input for an interpreter that repeats a run. Default: the bytes that the run has read."""
         return traffic.read
 
     @abstractmethod
@@ -558,7 +558,9 @@ class Machine(ABC, Generic[Program, State]):
         return ", ".join(f"{name} {value}" for name, value in self.values(program, state).items()) or str(state)
 
     def format_result(self, program: Program, result: Result[State]) -> str:
-        """The final values as lines of text, for `punchcard run`."""
+        """The final values as lines of text, for `punchcard run`; none if there are ports: the output is the result."""
+        if self.has_ports:
+            return ""
         width = max(map(len, result.memory), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in result.memory.items()) or str(result.state)
 
@@ -578,7 +580,7 @@ class Machine(ABC, Generic[Program, State]):
         return values_of_layout(self.layout, self.labels(program))
 
     def labels(self, program: Program) -> Mapping[str, Sequence[str]]:
-        """What numbers are called, by the row block or part that holds them. Default: by no other name.
+        """Names of numbers, by the row block or part that holds them. Default: none.
 
         With {"square": ["_", "a"]} a view shows a 1 in these rows as "a".
         """

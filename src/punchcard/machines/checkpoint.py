@@ -1,4 +1,4 @@
-"""A run that is compared with the plain interpreter and kept in a file, from which it goes on to the same last card.
+"""A run that is compared with the plain interpreter and kept in a file, from which it continues to the same last card.
 
     start = begin(program, machine)              a run before its first loop
     report = resume(start, "long.checkpoint")    its loops
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run that can go on: its machine, program and mark, its plan, and what the comparison has found so far."""
+    """A run that can continue: its machine, program and mark, its plan, and what the comparison has found so far."""
 
     machine: AnyMachine
     program: Any
@@ -138,7 +138,7 @@ def resume(
     start: Checkpoint, path: str | Path | None = None, *, input: Input = b"", output: Output | None = None,
     controls: Controls = NO_CONTROLS,
 ) -> Report[Any]:
-    """Go on from a checkpoint as its plan says; `path` is the file that the run is kept in."""
+    """Continue from a checkpoint as its plan says; `path` is the file that the run is kept in."""
     machine, program, plan, mark = start.machine, start.program, start.plan, start.mark
     comparison = None if plan.check is None else machine.comparison(program, mark, plan.check, start.found)
     read, write = reader(input, len(mark.traffic.read)), writer(output)
@@ -149,7 +149,8 @@ def resume(
             check_writable(path)
         else:
             file.write(mark, start.found)  # so that a file that cannot be written is known before a long run
-        keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else comparison.kept()))
+        keep = PeriodicAction(plan.every, lambda now: file.write(now, None if comparison is None else
+                                                                 comparison.saved_state()))
     if comparison is not None:
         read, write = comparison.reading(read), writer(comparison.writing(write))
         asked = controls.is_interrupted
@@ -191,7 +192,7 @@ def load(
     except StorageError:
         raise
     except (TypeError, ValueError, PunchcardError) as error:
-        raise StorageError(f"{source!r} describes a run that cannot go on: {error}") from None
+        raise StorageError(f"{source!r} describes a run that cannot continue: {error}") from None
 
 
 def _identity(path: str | Path) -> tuple[int, ...] | None:

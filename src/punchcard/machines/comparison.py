@@ -53,7 +53,7 @@ class Comparison(ABC):
     def report(self, result: Result[Any]) -> Report[Any]:
         """What it found, at the end."""
 
-    def kept(self) -> dict[str, Any] | None:
+    def saved_state(self) -> dict[str, Any] | None:
         """What it must remember when a run is kept in a file, as plain data."""
         return None
 
@@ -122,7 +122,7 @@ class LockstepComparison(Comparison):
         self._oracle, self._stopped = machine.oracle(program, self._next_input, self._expect), False
         self._differences = machine.loop_differences(program, self._oracle)
         self._oracle.run(machine.steps(begin.loops, ended=begin.ended))
-        if begin.loops >= max(1, machine.design.warm_up):  # a run that goes on: it may have no loop left to make
+        if begin.loops >= max(1, machine.design.warm_up):  # a run that continues: it may have no loop left to make
             self._compare(begin.loops, begin.raw_card)
 
     def _next_input(self) -> int:
@@ -163,7 +163,7 @@ class LockstepComparison(Comparison):
             return
         if loop > self._machine.design.warm_up:
             if self._oracle.fault is not None and self._stopped:
-                self._note(f"loop {loop}: the machine goes on, the interpreter has stopped ({self._oracle.fault})")
+                self._note(f"loop {loop}: the machine continues, the interpreter has stopped ({self._oracle.fault})")
                 return
             self._stopped = self._oracle.fault is not None  # a machine may need a loop, in which it does nothing, to find it
             self._oracle.step()

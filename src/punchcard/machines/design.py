@@ -59,7 +59,7 @@ class Design(ABC, Generic[Sizes]):
         return ()
 
     def story(self, sizes: Sizes, layout: Layout) -> Story:
-        """What each half layer does, in a sentence (see `machines/story.py`). Default: told by the formulas."""
+        """What each half layer does, in a sentence (see `machines/story.py`). Default: made from the formulas."""
         return ()
 
     def __repr__(self) -> str:

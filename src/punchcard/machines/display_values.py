@@ -19,6 +19,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from punchcard.card.layout import Layout
+from punchcard.words.word import as_signed
 
 ValueKind: TypeAlias = Literal["signed", "unsigned", "numbers", "one-hot"]
 UNREADABLE = "–"
@@ -54,8 +55,8 @@ class DisplayValue:
     column        the first of its `columns`
     labels        of a one-hot value; of an unsigned number by its value, an empty one for none
     scale         an unsigned number is shown times this: an address may be held without its lowest bits
-    offset        is added to a number: a program counter may be held as the address after it. An unsigned number below 0 is
-                  shown as "–", as no instruction has been fetched yet
+    offset        is added to a number: a program counter may be stored as the address after it. An unsigned number below 0
+                  is shown as "–", as no instruction has been fetched yet
     wraps         but it is counted modulo 2^bits, unless the rows hold 0
     plus          rows that are added entry by entry: of a column that is written in two steps one of both is 0
     """
@@ -113,9 +114,8 @@ class DisplayValue:
         number = bits_of(entries)
         if number is None:
             return UNREADABLE
-        half = 1 << (len(entries) - 1)
         if self.kind == "signed":
-            return str((number + self.offset + half) % (2 * half) - half)
+            return str(as_signed(number + self.offset, len(entries)))
         found = self.unsigned(number, len(entries))
         if found is None:
             return UNREADABLE

@@ -41,7 +41,7 @@ def compiled(source: str) -> ctypes.CDLL:
         command = [*found, *OPTIONS, "-", "-o", str(library)]
         ran = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
         if ran.returncode:
-            said = next(iter(ran.stderr.splitlines()), "it says nothing")
+            said = next(iter(ran.stderr.splitlines()), "it printed nothing")
             raise CompilerError(f"{shlex.join(found)} does not compile the interpreter: {said}")
         try:
             return ctypes.CDLL(str(library))

@@ -52,7 +52,7 @@ class ColumnBefore(Protocol):
         """The numbers at rows that never change."""
 
     @property
-    def held(self) -> Sequence[Entry]:
+    def contents(self) -> Sequence[Entry]:
         """The column's contents."""
 
 
@@ -200,7 +200,7 @@ class RealMeaning(Meaning, Protocol):
         """The entries at some rows of every column of a region after a layer, counted from 1, or after its heads."""
 
     def expect_contents(self, region: str, about: str, replaced: Callable[[ColumnBefore], Word], by: Entries) -> None:
-        """A column of a region holds what it held, or where the condition holds, what replaces it."""
+        """A column of a region is unchanged or, where the condition is true, replaced."""
 
     # Columns and words
 
@@ -233,7 +233,7 @@ class RealMeaning(Meaning, Protocol):
     def pick(self, cases: Sequence[tuple[Word, Sequence[Entry]]], size: int) -> Sequence[Entry]:
         """The entries of the last case that holds; 0 where none does."""
 
-    def held_at(self, regions: Sequence[str], place: Word, size: int) -> Sequence[Entry]:
+    def contents_at(self, regions: Sequence[str], place: Word, size: int) -> Sequence[Entry]:
         """The contents of the column with this number, of these regions; 0 where it is of none."""
 
     def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> Sequence[Entry]:

@@ -66,7 +66,7 @@ class Host(ABC):
                    rows: Sequence[int]) -> Sequence[Answer]:
         """Serve events on many cards of a batch at once: those in some rows, after so many loops, each with its own host.
 
-        For each card whether its run goes on, or the error that ends it; None: its own ports are to be called. Default:
+        For each card whether its run continues, or the error that ends it; None: its own ports are to be called. Default:
         None for all. A class that has more to say has the same patterns for all programs.
         """
         return [None] * len(rows)
@@ -139,7 +139,7 @@ class StreamHost(Host):
         value = END_OF_INPUT if self._input_ended else self._from()
         if value not in range(END_OF_INPUT, BYTE + 1):
             raise PunchcardError(f"the input gives {value!r}: it must be a byte, 0 to 255, or -1 at its end")
-        self._input_ended = value == END_OF_INPUT  # a terminal could go on after its end: the program must not see that
+        self._input_ended = value == END_OF_INPUT  # a terminal could continue after its end: the program must not see that
         return value
 
     def look_ahead(self, most: int) -> tuple[bytes, bool] | None:
@@ -167,7 +167,7 @@ class StreamHost(Host):
 
 
 class HostInput(NumbersAhead):
-    """The input of a host, as far as it can be had without waiting."""
+    """The input of a host that is there without waiting."""
 
     def __init__(self, host: StreamHost) -> None:
         self._host = host

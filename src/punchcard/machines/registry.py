@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language
 from punchcard.machines.riscv.kind import RISCV
@@ -113,7 +113,7 @@ class Registry:
         suffix = Path(path).suffix.lower()
         sharing = self._languages.get(suffix)
         if sharing is None:
-            data = read_whole(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
+            data = read_limited(path, "program", error=ProgramError)  # a file that is not there, or a folder, says so first
             for kind in self:
                 for language in kind.languages:
                     if language.magic and data.startswith(language.magic):
@@ -167,7 +167,7 @@ class Registry:
         given = _arguments(kind, language, Path(path).suffix, options)
         if "folder" in language.takes:
             given["folder"] = Path(path).parent
-        content = read_whole(path, "program", error=ProgramError) if language.binary else read_text(path)
+        content = read_limited(path, "program", error=ProgramError) if language.binary else read_text(path)
         return language.assemble(content, str(path), **given)
 
     def assemble(self, text: str, language: str, source: str = "", **options: Any) -> Any:

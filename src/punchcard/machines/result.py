@@ -227,7 +227,7 @@ class Report(Generic[State]):
         return f"agrees with the interpreter{error}"
 
     def rate(self) -> float | None:
-        """Steps a second, where that means something: not of a short run, nor of one that compares every instruction."""
+        """Steps a second, or None for a short run, and for one that compares every instruction."""
         enough = self.result.loops - self.result.begun >= LOOPS_FOR_A_RATE
         return self.result.steps_per_second if enough and self.bound is None else None
 

@@ -1,6 +1,6 @@
 """Running a card in parts. Between two parts the host may look at the card, keep it in a file, or stop.
 
-An engine enters Python after every loop only when it is watched. What need not be seen after every loop is done at marks:
+An engine enters Python after every loop only when it is watched. What is not needed after every loop is done at marks:
 the run is cut into parts, each a call of one prepared runner. A loop depends on nothing but the card, so a run in parts
 ends with the card of a run in one.
 """
@@ -37,7 +37,7 @@ MOST_NOTES = 16
 
 @dataclass(frozen=True)
 class Mark(CardHolder):
-    """A point of a run, from which it can go on: the card, the loops made, and the engine that made most of them.
+    """A point of a run, from which it can continue: the card, the loops made, and the engine that made most of them.
 
     `ended`: the program has halted or stopped with a fault, so that no loop is left to make. `traffic`: what was read and
     written.
@@ -83,7 +83,7 @@ def run_parts(
     runner: Runner, begin: Mark, loops: int, controls: Controls, *, host: Host | None = None,
     marks: Sequence[PeriodicAction] = (),
 ) -> RunOutcome:
-    """Go on from a mark until a card shows `controls.until` or `loops` loops have been made, those before it included."""
+    """Continue from a mark until a card shows `controls.until` or `loops` loops have been made, those before it included."""
     mark, made, seconds, traces = begin, Counter[str](), 0.0, None
     while True:
         before, started, compiled = mark.loops, time.perf_counter(), runner.compile_seconds
@@ -118,7 +118,7 @@ def mark_after(mark: Mark, ran: Run, made: Mapping[str, int], host: Host | None)
 
 def declined(mark: Mark, ran: Run) -> LoweringError:
     """The error of a run whose engine declined a loop after a mark."""
-    return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' goes on with a "
+    return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' continues with a "
                          "slower one")
 
 
@@ -157,7 +157,7 @@ def run_program(
     card = begin.raw_card if host is None else host.begin(begin.raw_card)
     if begin.ended or (host is not None and host.ended is not None):
         return result_of(machine, program, RunOutcome(begin, "matched"), begin, host)
-    expected = None if keep or begin.loops else loops  # a run that is kept, or goes on, counts as a long one
+    expected = None if keep or begin.loops else loops  # a run that is kept, or continues, counts as a long one
     try:
         runner = prepare(engine, machine.weights, machine.layout, card, loops=expected, cache=machine.engine_cache)
     except LoweringError as why:

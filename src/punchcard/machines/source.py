@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from punchcard.errors import LONGEST_NAME, ProgramError, SourceError, did_you_mean, shortened
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 
 _TOKEN = re.compile(r"""
     (?P<space>\s+)
@@ -200,7 +200,7 @@ def parse_integer(text: str) -> int:
 
 def read_text(path: str | Path) -> str:
     """The text of a file; anything that is not a readable text file is refused with its name."""
-    data = read_whole(path, "program", error=ProgramError)
+    data = read_limited(path, "program", error=ProgramError)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ from safetensors.numpy import save as to_bytes
 
 from punchcard.card.formats import as_array, name_of
 from punchcard.errors import PunchcardError, StorageError
-from punchcard.files import check_readable, write_whole
+from punchcard.files import check_readable, write_atomic
 from punchcard.transformer.precision import Precision
 from punchcard.transformer.weights import NAMES, LayerArrays, Weights, raw_bytes, shared_tensor
 
@@ -47,12 +47,12 @@ def write(path: str | Path, tensors: Mapping[str, Any], key: str, description: M
     metadata = {key: json.dumps({**description, "seal": seal(description, tensors)})}
     if all(name_of(tensor.dtype) != "bfloat16" for tensor in tensors.values()):
         plain = {name: np.ascontiguousarray(as_array(tensor)) for name, tensor in tensors.items()}
-        write_whole(path, to_bytes(plain, metadata=metadata))
+        write_atomic(path, to_bytes(plain, metadata=metadata))
         return
     from safetensors.torch import save as tensors_to_bytes
 
     held = {name: shared_tensor(tensor).contiguous() for name, tensor in tensors.items()}
-    write_whole(path, tensors_to_bytes(held, metadata))
+    write_atomic(path, tensors_to_bytes(held, metadata))
 
 
 def read_sealed(path: str | Path, key: str, what: str, form: int) -> tuple[dict[str, Any], dict[str, Any]]:

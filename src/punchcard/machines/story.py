@@ -115,7 +115,7 @@ class Condition(NamedTuple):
     number: int
 
     def holds(self, text: str) -> bool:
-        """Whether it is so; a text that is not a number satisfies nothing."""
+        """Whether the condition is true; a text that is not a number satisfies none."""
         try:
             found = int(text)
         except ValueError:

@@ -48,7 +48,7 @@ NO_TRAFFIC = Traffic()
 class KeptBytes:
     """Bytes that have passed, kept for the result, the comparison and checkpoints, as far as the memory budget goes.
 
-    `forgets`: nobody asks for them, so that a program may go on for ever.
+    `forgets`: the bytes are not kept, so a program may write for ever.
     """
 
     def __init__(self, begun: bytes, what: str, *, forgets: bool = False) -> None:
@@ -72,7 +72,7 @@ class KeptBytes:
 
 
 def reader(source: Input, done: int = 0) -> Read:
-    """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function goes on."""
+    """A function that gives the next byte. Of bytes, the first `done` have been read; a file or a function continues."""
     if callable(source):
         return source
     return FileReader(io.BytesIO(source[done:]) if isinstance(source, (bytes, bytearray)) else source)
@@ -89,7 +89,7 @@ class FileReader:
 
     def __call__(self) -> int:
         byte = b"" if self._ended else self._file.read(1)
-        self._ended = not byte  # a terminal could go on after its end: the program must not see that
+        self._ended = not byte  # a terminal could continue after its end: the program must not see that
         self.position += len(byte)
         return byte[0] if byte else END_OF_INPUT
 
@@ -120,7 +120,7 @@ class FileReader:
 
 
 class LiveInput(ABC):
-    """An input that somebody may still be typing. Reading it never waits: it gives NOT_YET while nothing has come."""
+    """An input that a person may still be typing. Reading it never waits: it gives NOT_YET while nothing has come."""
 
     @abstractmethod
     def __call__(self) -> int:
@@ -154,7 +154,7 @@ class TimedInput:
 
 
 class Writer:
-    """Takes bytes; `flush` hands on what it still holds, `flush_if_due` does so when that was held long enough.
+    """Takes bytes; `flush` passes on those that wait, `flush_if_due` does so when they have waited long enough.
 
     `errors` is a second stream, for machines whose programs have one; by default it goes nowhere. `forgets`: the result
     need not have the bytes.

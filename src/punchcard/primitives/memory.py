@@ -38,12 +38,7 @@ def read(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, 
 
     Then `via` is cleared. Hidden units: 4 for each row read.
     """
-    address = pointer + position
-    return (
-        attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + gated(2 * via - 2 * into, 1 - inside, gate))
-        + clear(via)
-    )
+    return _averaged(pointer + position, source, into, via, 1 - inside, gate)
 
 
 def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, inside: Rows, gate: float) -> Part:
@@ -58,10 +53,14 @@ def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows,
     The print has a plus before the second ReLU; with 3 stored and -2 to write it gives 8. It is a minus:
     v += relu(-C b + 2 via - 2 v) - relu(-C b - 2 via + 2 v). Hidden units: 4 for each row written.
     """
-    address = pointer + position
+    return _averaged(pointer + position, source, into, via, inside, gate)
+
+
+def _averaged(address: Expression, source: Rows, into: Rows, via: Rows, closed: Expression, gate: float) -> Part:
+    """The mean of two columns goes to `via`, and from there into `into` where the gate is open."""
     return (
         attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + gated(2 * via - 2 * into, inside, gate))
+        + assign(into, into + gated(2 * via - 2 * into, closed, gate))
         + clear(via)
     )
 

@@ -40,7 +40,7 @@ def make_card(
     layout: Layout, chosen: Chosen, case: Case | None = None, *, liked: tuple[Layout, AnyArray] | None = None,
     tries: random.Random | None = None,
 ) -> AnyArray:
-    """A card on which all facts hold, with these numbers on it; 0 where nothing else is said.
+    """A card on which all facts are true, with these numbers on it; 0 elsewhere.
 
     It is a card of the case; with `liked`, its numbers are those of another card where they can be, and with `tries` any.
     """

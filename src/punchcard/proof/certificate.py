@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from punchcard.errors import ProofError
-from punchcard.files import read_whole, write_whole
+from punchcard.files import read_limited, write_atomic
 from punchcard.proof.arithmetic import LEMMAS, show_lemma
 from punchcard.proof.counterexample import Counterexample
 from punchcard.proof.solver import Solver
@@ -104,13 +104,13 @@ class Certificate:
         return self.failed is None
 
     def __repr__(self) -> str:
-        state = f"{len(self.claims)} claims shown" if self.proven else f"failed: {self.failed}"
+        state = f"{len(self.claims)} claims proven" if self.proven else f"failed: {self.failed}"
         return f"<Certificate of {self.title}: {state}, {self.seconds:.1f} s>"
 
     def __str__(self) -> str:
         lines = [self.title, ""]
         lines += [f"{claim.seconds:8.2f} s  {claim.name}: {claim.about}" for claim in self.claims]
-        lines += ["", f"{len(self.claims)} claims shown in {self.seconds:.1f} s, for every card on which the facts hold"]
+        lines += ["", f"{len(self.claims)} claims proven in {self.seconds:.1f} s, for every card on which the facts hold"]
         lines += [f"given that {promise}" for promise in self.promises]
         if self.counterexample is not None:
             lines.append(str(self.counterexample))
@@ -130,19 +130,19 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""
-        write_whole(path, json.dumps(self.describe(), indent=1) + "\n")
+        write_atomic(path, json.dumps(self.describe(), indent=1) + "\n")
 
 
 def load_certificate(path: str | Path) -> dict[str, Any]:
     """A certificate's plain data, from a file. Fields that are unknown, missing or given twice are refused by name."""
     source = repr(str(path))
-    text = read_whole(path, "certificate", error=ProofError)
+    text = read_limited(path, "certificate", error=ProofError)
     try:
         found = json.loads(text, object_pairs_hook=partial(_unique, source))
     except (ValueError, RecursionError) as error:
         raise ProofError(f"{source} is not a certificate: it is not JSON ({error})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ProofError(f"{source} is not a certificate: it does not say {FORMAT!r}")
+        raise ProofError(f"{source} is not a certificate: its format is not {FORMAT!r}")
     if not _same(found.get("version"), VERSION):
         raise ProofError(f"{source} is a certificate of version {found.get('version')!r}: this is version {VERSION}")
     check_fields(found, source)

@@ -1,4 +1,4 @@
-"""One column of a card that nobody has seen, and words of which nothing or little is known."""
+"""One column of an unknown card, and words of which nothing or little is known."""
 
 from __future__ import annotations
 

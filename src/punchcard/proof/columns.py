@@ -1,6 +1,6 @@
-"""Columns of a card that nobody has seen: their rows are bits of unknown words, of which only the declared facts are known.
+"""Columns of an unknown card: their rows are bits of unknown words, of which only the declared facts are known.
 
-One column stands for every column of its region: its number is unknown too. So what is shown for it holds for any number of
+One column represents every column of its region: its number is unknown too. So what is shown for it holds for any number of
 columns, and the size of a card costs nothing but longer pointers. The columns of a region with constants of their own, as a
 scratchpad's, are looked at one by one. Real numbers are constants, or numbers of which only the limits are known.
 """

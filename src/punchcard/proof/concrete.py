@@ -15,7 +15,7 @@ from punchcard.machines.meaning import Stage
 from punchcard.proof.column import Column
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import Bits, Term
-from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
+from punchcard.proof.meaning import ProofMeaning, expected_words, open_declarations
 from punchcard.proof.solver import Solver
 from punchcard.transformer.weights import Weights
 
@@ -46,7 +46,7 @@ def step(machine: Machine[Any, Any], card: Card, found: Card | None = None) -> A
     Rows that the meaning leaves open are taken from the card that was found.
     """
     if not says_what_it_means(machine):
-        raise ProofError(f"{machine.title()} says what it means stage by stage alone, which cannot be run on a card")
+        raise ProofError(f"{machine.title()} declares the meaning of its stages only, which cannot be run on a card")
     before = np.array(as_array(card), dtype=np.float64)
     whole = whole_loop(machine, machine.weights)
     return stage_step(whole, before, before if found is None else np.array(as_array(found), dtype=np.float64))
@@ -74,7 +74,7 @@ def stage_step(stage: Stage, card: AnyArray, found: AnyArray) -> AnyArray:
             if is_open or meaning.says(block, region):
                 for number in range(*place[1].indices(layout.columns)):
                     column = columns.at(region, columns.constant(number))
-                    said = (said_where_open(meaning, block, column) if is_open
+                    said = (open_declarations(meaning, block, column) if is_open
                             else [(block.name, expected_words(meaning, block, column)[block.name], z3.BoolVal(True))])
                     for name, word, where in said:
                         if z3.is_true(z3.simplify(where)):

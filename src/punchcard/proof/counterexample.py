@@ -149,7 +149,7 @@ def _bit_cards(proof: Proof, failed: Failed, tries: random.Random) -> Iterator[t
         if turn:
             model = _another(proof, failed.why, tries)
         chosen = _chosen_numbers(proof, model)
-        yield make_card(layout, chosen), _told(layout, chosen)
+        yield make_card(layout, chosen), _format_card(layout, chosen)
 
 
 def _real_cards(proof: Proof, failed: Failed, tries: random.Random) -> Iterator[tuple[AnyArray, list[str]]]:
@@ -167,7 +167,7 @@ def _real_cards(proof: Proof, failed: Failed, tries: random.Random) -> Iterator[
                 own = {name.rpartition(".")[2]: word for name, word in words.items() if name not in ("written", "position")}
                 if own and (region in proof.obligation.columns.contents or not told):  # columns without contents are alike
                     told[region, number] = own
-            yield card, _told(proof.layout, told)
+            yield card, _format_card(proof.layout, told)
 
 
 def _from_the_start(proof: Proof, failed: Failed, middle: AnyArray, tries: random.Random) -> Counterexample | None:
@@ -181,7 +181,7 @@ def _from_the_start(proof: Proof, failed: Failed, middle: AnyArray, tries: rando
             card = make_card(layout, {}, case, liked=(proof.obligation.begin, middle) if turn % 2 else None, tries=tries)
         except Undecided:
             continue
-        example = _run(proof, failed, whole, card, _told(layout, _numbers_on(layout, card)))
+        example = _run(proof, failed, whole, card, _format_card(layout, _numbers_on(layout, card)))
         if example.matters:
             return example
     return None
@@ -217,7 +217,7 @@ def _chosen_numbers(proof: Proof, model: z3.ModelRef) -> Chosen:
 
 
 def _numbers_on(layout: Layout, card: AnyArray) -> Chosen:
-    """The numbers of columns that stand alone, and of others that are not 0."""
+    """The numbers of single columns, and of others that are not 0."""
     found = {}
     for region in layout.regions:
         span = layout.region(region.name)
@@ -229,7 +229,7 @@ def _numbers_on(layout: Layout, card: AnyArray) -> Chosen:
     return found
 
 
-def _told(layout: Layout, chosen: Chosen) -> list[str]:
+def _format_card(layout: Layout, chosen: Chosen) -> list[str]:
     """A line for each column, with its numbers."""
     return [f"{layout.column_name(number)}: " + ", ".join(f"{rows} {word}" for rows, word in words.items())
             for (_, number), words in sorted(chosen.items(), key=lambda item: item[0][1])]

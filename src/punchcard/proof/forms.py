@@ -5,7 +5,7 @@ Every number that a card of bits can hold, and every sum that a layer makes of s
     constant + sum of coefficient * bit,            each bit 0 or 1, each coefficient a fraction.
 
 A bit is a term of the solver. So sums and products by weights are exact, and nothing is assumed about the order in which
-a library adds. In place of a bit a real number within an interval may stand, where a bit of the solver says so, else 0.
+a library adds. In place of a bit there may be a real number within an interval, if a bit of the solver is true, else 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """A real number that nobody knows, from `low` to `high`.
+    """An unknown real number from `low` to `high`.
 
     `noise` is one beside bits, such as the error of a flag: what is made of it is looked at case by case of the bits.
     """
@@ -58,7 +58,7 @@ class Bits:
         self._compared[(form * (1 / unit([form]))).key] = term
 
     def compared(self, form: Form) -> Term | None:
-        """What was told of whether a form is 0 or more."""
+        """What is known of whether a form is 0 or more."""
         return self._compared.get((form * (1 / unit([form]))).key) if self._compared else None
 
     def form(self, term: Term) -> Form:
@@ -167,7 +167,7 @@ class Form(Entry):
         return not self.terms
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it is an integer whatever its bits are."""
         return self.constant.denominator == 1 and all(c.denominator == 1 for c in self.terms.values())
 
@@ -200,7 +200,7 @@ NOTHING = Form()
 
 
 def _both(one: Term, other: Term) -> Term:
-    """Both of two terms, said in one way whichever comes first."""
+    """Both of two terms, in one form whichever comes first."""
     parts = [part for term in (one, other) for part in (term.children() if z3.is_and(term) else [term])]
     return z3.And(*sorted(parts, key=lambda part: int(part.get_id())))
 

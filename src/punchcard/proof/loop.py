@@ -36,7 +36,7 @@ NEVER = Fraction(1 << 64)
 def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction:
     """By how much a score of entries up to these sizes must lead so that nothing is left of another.
 
-    That scores are exact is a claim of its own.
+    That scores are exact is a separate claim.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lead = hard_lead(dtype, head.temperature, Scores(head.largest_score(sizes)))
@@ -105,7 +105,7 @@ class PromisedInteger:
 
 
 class SymbolicLoop:
-    """Layers of a loop, on columns of unknown bits, followed as far as anybody asks.
+    """Layers of a loop, on columns of unknown bits, evaluated on demand.
 
     It was shown before that columns of the regions `still` stay as they are.
     """

@@ -59,7 +59,7 @@ class Before:
         return self.card.columns.constants(self.column, rows)
 
     @property
-    def held(self) -> list[Form]:
+    def contents(self) -> list[Form]:
         return self.card.columns.contents_of(self.column)
 
 
@@ -116,7 +116,7 @@ class ProofMeaning:
     # Words and terms
 
     def word(self, term: Term, name: str = "") -> Word:
-        """A term of the solver as a word: a constant, or a variable that stands for it."""
+        """A term of the solver as a word: a constant, or a variable in its place."""
         if z3.is_bv_value(term):
             return constant(term.as_long(), term.size())
         if z3.is_true(term) or z3.is_false(term):
@@ -208,7 +208,7 @@ class ProofMeaning:
         self.only_where(rows, region, FALSE)
 
     def says(self, block: RowBlock, region: str) -> bool:
-        """Whether anything is said of what a block or a part of it holds."""
+        """Whether anything is declared of what a block or a part of it holds."""
         return any((name, region) in self.expected for name in block.names)
 
     def leaves_open(self, block: RowBlock, region: str) -> bool:
@@ -216,7 +216,7 @@ class ProofMeaning:
         return any((name, region) in self.where for name in block.names)
 
     def expected_term(self, rows: str, column: Column) -> Term | None:
-        """The word at some rows of a column after the loop, or None if nothing is said of it."""
+        """The word at some rows of a column after the loop, or None if nothing is declared of it."""
         expected = self.expected.get((rows, column.region))
         return None if expected is None else self.term(expected(self.before(column)))
 
@@ -240,7 +240,7 @@ class ProofMeaning:
         return self.word(names[0]), self.word(names[1])
 
     def _name(self, rows: str, region: str, name: str, word: Word) -> Term:
-        """A name for a word that is said to be at some rows of a region."""
+        """A name for a word that is declared to be at some rows of a region."""
         assert self.loop is not None
         span, size = self.columns.layout.region(region), self.columns.layout.place(rows).size
         if span.stop != span.start + 1:
@@ -405,10 +405,10 @@ class ProofMeaning:
             found = [choose(condition, yes, no, self.columns.bits) for yes, no in zip(entries[:size], found, strict=True)]
         return found
 
-    def held_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
+    def contents_at(self, regions: Sequence[str], place: Word, size: int) -> list[Form]:
         number = self.place(place)
         inside = [(region, z3.simplify(self.columns.within(number, region))) for region in regions]
-        return self.choose([(where, self.at(region, place).held) for region, where in inside
+        return self.choose([(where, self.at(region, place).contents) for region, where in inside
                             if self.columns.solver.possible(where)], size)
 
     def mean(self, columns: Sequence[ColumnBefore], layer: int, rows: str) -> list[Form]:
@@ -443,10 +443,10 @@ def expected_words(meaning: ProofMeaning, block: RowBlock, column: Column) -> di
     return {block.name: joined(found.values()), **found}
 
 
-def said_where_open(meaning: ProofMeaning, block: RowBlock, column: Column) -> Iterator[tuple[str, Term, Term]]:
-    """What is said of a block that the step leaves open, and of its parts: rows, their word, and where they hold it.
+def open_declarations(meaning: ProofMeaning, block: RowBlock, column: Column) -> Iterator[tuple[str, Term, Term]]:
+    """What the step declares of a block that it leaves open, and of its parts: rows, their word, and where they hold it.
 
-    A part that nobody mentions stays as it is beside one that is left.
+    A part that is not mentioned does not change beside one that is left open.
     """
     whole = block.name, column.region
     for rows in block.names:

@@ -1,6 +1,6 @@
 """A part of a proof: the layers of one stage, for all cards or for one case of them.
 
-Columns of a region are alike: one of them, with an unknown number, stands for all. Where a stage has cases, what depends on
+Columns of a region are alike: one of them, with an unknown number, represents all. Where a stage has cases, what depends on
 them is shown for each, and all else once: see `punchcard.machines.meaning`.
 """
 
@@ -20,7 +20,7 @@ from punchcard.proof.column import Column, has_bits, with_parts
 from punchcard.proof.columns import Columns
 from punchcard.proof.forms import NOTHING, Bits, Form, Term, number, signed
 from punchcard.proof.loop import Layer, SymbolicLoop
-from punchcard.proof.meaning import ProofMeaning, expected_words, said_where_open
+from punchcard.proof.meaning import ProofMeaning, expected_words, open_declarations
 from punchcard.proof.real_claims import RealClaims
 from punchcard.proof.solver import Failed, Solver
 from punchcard.proof.steps import equal
@@ -160,7 +160,7 @@ class Obligation:
 
     def _check_entry(self, form: Form, block: RowBlock, column: Column, layer: int) -> None:
         limit = Fraction(block.limit) if block.within == "real" and block.limit is not None else Fraction(1)
-        if form.is_whole and -limit <= form.low and form.high <= limit:
+        if form.is_integer and -limit <= form.low and form.high <= limit:
             return  # whatever its bits are: most rows hold one bit
         where = self.claim_name(f"{block.name} in {column.region} after layer {layer + 1}")
         for about, term in ((f"is at most {limit} in size", self.loop.relus.between(form, -limit, limit)),
@@ -226,7 +226,7 @@ class Obligation:
         """A block of which the step leaves something open: it holds bits, and where the step says what, that."""
         self._after.setdefault(column, {}).update(self._as_found(block, column, found))
         first = self.end.rows(block.name).start
-        for name, meant, where in said_where_open(self.meaning, block, column):
+        for name, meant, where in open_declarations(self.meaning, block, column):
             place = self.end.rows(name)
             bits = [signed(bit) for bit in self.loop.bits.of_word(meant)]
             self._compare(block, column, found[place.start - first : place.stop - first], bits, where)

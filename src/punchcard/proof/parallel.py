@@ -48,7 +48,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PartResult:
     """What a worker has shown of a part. `failed`, `undecided`: why it stopped; `more`: cases that the part has found."""
 
     claims: tuple[Claim, ...]
@@ -70,7 +70,7 @@ def _proof(subject: Subject) -> Proof:
     return found
 
 
-def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> Shown:
+def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> PartResult:
     """Show a part in a worker. `stated`: the case is one that the stage states, and not one that its meaning found."""
     proof = _proof(subject)
     before, asked = len(proof.claims.shown), proof.claims.solver.questions
@@ -85,8 +85,8 @@ def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> S
         undecided = str(reason) or "no answer"
     claims = proof.claims.shown[before:]
     del proof.claims.shown[before:]  # so that a lemma is shown in each part that uses it
-    return Shown(tuple(claims), proof.claims.solver.questions - asked, [list(each) for each in proof.shares], more, failed,
-                 undecided)
+    return PartResult(tuple(claims), proof.claims.solver.questions - asked, [list(each) for each in proof.shares], more,
+                      failed, undecided)
 
 
 class ParallelProof:
@@ -118,11 +118,11 @@ class ParallelProof:
             for future in [*first, *(each for some in stated for each in some)]:
                 future.cancel()
 
-    def _submit(self, stage: int, case: Case | str | None) -> Future[Shown]:
+    def _submit(self, stage: int, case: Case | str | None) -> Future[PartResult]:
         name = case.name if isinstance(case, Case) else case
         return self.executor.submit(show_part, self.subject, stage, name, isinstance(case, Case))
 
-    def _note(self, future: Future[Shown], stage: Stage, case: Case | str | None) -> Sequence[str]:
+    def _note(self, future: Future[PartResult], stage: Stage, case: Case | str | None) -> Sequence[str]:
         shown, proof = future.result(), self.proof
         if shown.failed:
             proof.show_part(stage, case)

@@ -58,7 +58,7 @@ class Proof:
         self.stages = tuple(machine.stages()) or (whole_loop(machine, self.weights),)
         if self.weights.width != self.layout.width:
             raise ProofError(f"weights for {self.weights.width} rows, the layout has {self.layout.width}: they do not fit")
-        check_whole(self.layout)
+        check_complete(self.layout)
         if (wrong := self.weights.flaw()) is not None:
             raise ProofError(f"{wrong}: there is nothing to prove of such weights")
         if not self.weights.layers:
@@ -194,8 +194,8 @@ class Proof:
                 finest = min(finest, float(each.grids.min(initial=math.inf)))
 
 
-def check_whole(layout: Layout) -> None:
-    """Refuse a layout with rows or columns that it does not name: nothing could be said of them."""
+def check_complete(layout: Layout) -> None:
+    """Refuse a layout with rows or columns that it does not name: nothing could be proven of them."""
     for what, places, size in (("rows", [layout.rows(block.name) for block in layout.blocks], layout.width),
                                ("columns", [layout.region(region.name) for region in layout.regions], layout.columns)):
         if sum(place.stop - place.start for place in places) != size:

@@ -73,7 +73,7 @@ def prove(
         raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:
         raise ProofError(f"{machine.title()}: the solver did not decide within the time it was given ({undecided}); "
-                         f"{len(proof.claims.shown)} claims were shown: give it more, or take smaller sizes") from None
+                         f"{len(proof.claims.shown)} claims were proven: give it more, or take smaller sizes") from None
     return Certificate(
         machine.describe(), machine.title(), proof.weights.digest().hex(), f"z3 {z3.get_version_string()}",
         tuple(fact.about for fact in machine.layout.facts), tuple(proof.promises), tuple(proof.claims.shown),
@@ -111,7 +111,7 @@ def rebuilt(description: object, registry: Registry, source: str) -> Machine[Any
     """The machine that a certificate or a file of weights is about, built anew from its description."""
     try:
         if not isinstance(description, dict):
-            raise ProofError(f"{source!r} does not say which machine it is about")
+            raise ProofError(f"{source!r} does not name its machine")
         kind = registry.kind(str(description.get("machine")))
         return storage.rebuild(description, kind.name, kind.machine_class(), source)
     except StorageError as error:

@@ -65,7 +65,7 @@ class RealClaims:
     # The middle of a loop
 
     def layer(self, layer: int) -> None:
-        """Show what is said of the card after a layer, counted from 1."""
+        """Prove what is declared of the card after a layer, counted from 1."""
         with self._claims.claim(self._named(f"range of layer {layer}"), lambda: self._ranges(layer)):
             pass
         for midway in self.meaning.expected_midway:
@@ -113,7 +113,7 @@ class RealClaims:
                 blocks = [rows[self._layout.rows(block)] for block in contents.blocks]
                 first, last = blocks[0], blocks[-1]
                 size = len(first)
-                new = self.meaning.choose([(z3.BoolVal(True), before.held), (replaced, kept.by(before))], size)
+                new = self.meaning.choose([(z3.BoolVal(True), before.contents), (replaced, kept.by(before))], size)
                 wrong += self.differ([sum(forms, start=NOTHING) for forms in zip(*blocks, strict=True)], new)
                 if len(blocks) > 1:
                     # what was written is in the last block, what was not is in the first
@@ -166,13 +166,13 @@ class RealClaims:
         return found
 
     def _not_copied(self, fact: CopiesContents, columns: Sequence[Column], after: Words, kept: Kept) -> list[Term]:
-        """A block shows what a column holds once the loop has ended: what it held, or what replaced that."""
+        """Prove what a column holds at the end of a loop: what it held before, or what replaced that."""
         of, wrong, all_ = fact.of(self._layout), list[Term](), self._loop.columns
         for column in columns:
             words = after[column]
             wrong.append(z3.Not(all_.names_one(words[fact.by], (of.region,))))
             held = self.meaning.before(all_.at(of.region, all_.as_place(words[fact.by])))
-            new = self.meaning.choose([(z3.BoolVal(True), held.held), (kept.replaced(held), kept.by(held))], of.size)
+            new = self.meaning.choose([(z3.BoolVal(True), held.contents), (kept.replaced(held), kept.by(held))], of.size)
             wrong += self.differ([signed(bit) for bit in self._loop.bits.of_word(words[fact.rows])], new)
         return wrong
 

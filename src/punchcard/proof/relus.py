@@ -37,7 +37,7 @@ class Relus:
         self._products: dict[object, Form] = {}
 
     def is_integer(self, form: Form) -> Term:
-        if form.is_whole:
+        if form.is_integer:
             return z3.BoolVal(True)
         scale = unit([form, Form(ONE)])
         word = vector(form, scale, width(form.low, form.high, scale), self.bits)

@@ -86,7 +86,7 @@ def assemble_arrays(text: str, source: str = "", *, call: str | None = None) -> 
 
 
 def is_for_integers(text: str, source: str = "", *, call: str | None = None, **others: object) -> bool:
-    """Whether the function that is to run is one of integers, as far as the text can be read."""
+    """Whether the function that is to run is one of integers, if the text shows it."""
     return not is_for_arrays(text, source, call=call)
 
 

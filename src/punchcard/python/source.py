@@ -34,7 +34,7 @@ MODULES = {"np": "import numpy as np", "pc": "import punchcard as pc", "numpy": 
 SHOWN = 120
 """Characters of a source line that an error shows."""
 NESTED = ("this is nested too deeply to be compiled", "write it in several statements, or as a loop")
-"""What is said of a tree that is too deep for the stack, and what to write."""
+"""The message for a tree that is too deep for the stack, and what to write."""
 OPERATORS: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
     ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv), ast.Mod: ("%", operator.mod),

@@ -118,7 +118,7 @@ def _array(array: AnyArray, dtype: str, change: Change, generator: np.random.Gen
 
 
 def _stored(array: AnyArray, dtype: str) -> AnyArray:
-    """In the number format of a machine, as its arrays are held."""
+    """In the number format of a machine, as its arrays are stored."""
     found: AnyArray = FORMATS[dtype].rounded(array).astype(FORMATS[dtype].array)
     return found
 

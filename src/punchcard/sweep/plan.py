@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import PunchcardError, SweepError, did_you_mean
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.sweep.changes import FIELDS, check
 from punchcard.sweep.job import Change, ProgramFile, Setup, SweepJob, content_key
 
@@ -50,7 +50,7 @@ class Builds:
             raise SweepError(f"precision={lists['precision']!r} of a build: in a sweep its parts have names of their own: "
                              "dtype, temperature and gate")
         place = Path(folder)
-        self.programs = [ProgramFile(Path(name).name, read_whole(place / name, "program"))
+        self.programs = [ProgramFile(Path(name).name, read_limited(place / name, "program"))
                          for name in _each("program", programs, str | Path, "a file, or a list of files")]
         self.machines = tuple(str(place / each) if ".py:" in each else each
                               for each in _each("machines", machines, str, "a list of 'module:Class' or 'file.py:Class'"))
@@ -166,7 +166,7 @@ class Sweep:
     def load(cls, path: str | Path) -> Sweep:
         """A sweep from its file. Programs are found from the file's folder."""
         try:
-            found = tomllib.loads(read_whole(path, "sweep").decode())
+            found = tomllib.loads(read_limited(path, "sweep").decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SweepError(f"{str(path)!r} is not a TOML file: {error}") from None
         from punchcard.sweep.plan_check import check_sweep

@@ -1,6 +1,6 @@
 """What is wrong with a sweep before a job is made: names that nothing has, and values that no machine takes.
 
-A size that is too small for a program is not wrong: such a job is refused when it is made, and the others go on.
+A size that is too small for a program is not wrong: such a job is refused when it is made, and the others continue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _check_build(build: Builds, registry: Registry, program: ProgramFile, file: 
     known = ["design", "dtype", "input", *NUMBERS, *options]
     for name, values in build.lists.items():
         if name not in known:
-            raise SweepError(f"{name} = {_shown(values)} in a [[build]] of {program.name}{did_you_mean(name, known)}: there "
+            raise SweepError(f"{name} = {_text(values)} in a [[build]] of {program.name}{did_you_mean(name, known)}: there "
                              f"are program, set, machines, {', '.join(known)}")
         for value in values:
             if name == "design":
@@ -79,5 +79,5 @@ def _known(name: str, value: object, known: tuple[str, ...]) -> None:
         raise SweepError(f"{name} = {value!r}{did_you_mean(text, known)}: there are {', '.join(known)}")
 
 
-def _shown(values: list[Any]) -> str:
+def _text(values: list[Any]) -> str:
     return repr(values[0] if len(values) == 1 else values)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.errors import PunchcardError, SweepError
+from punchcard.errors import SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
+from punchcard.folders import naming
 from punchcard.formatting import plural
 from punchcard.sweep.results import Results
 
@@ -35,7 +36,7 @@ def require_report() -> None:
 
 
 class SweepReport:
-    """Tables of a sweep's results. They can be made while the sweep goes on, of what is there."""
+    """Tables of a sweep's results. They can be made while the sweep continues, of what is there."""
 
     def __init__(self, results: Results) -> None:
         require_report()
@@ -101,14 +102,12 @@ class SweepReport:
     def write(self) -> list[Path]:
         """Write the page and the plots into the folder of the results."""
         folder = self.results.folder
-        try:
+        with naming(folder / PLOTS):
             (folder / PLOTS).mkdir(exist_ok=True)
-        except OSError as error:
-            raise PunchcardError(f"cannot make the folder {str(folder / PLOTS)!r}: {error.strerror}") from None
         made = [folder / PLOTS / name for name, _ in self.plots()]
         for name, data in self.plots():
-            write_whole(folder / PLOTS / name, data)
-        write_whole(folder / PAGE, self.page())
+            write_atomic(folder / PLOTS / name, data)
+        write_atomic(folder / PAGE, self.page())
         return [folder / PAGE, *made]
 
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from punchcard.errors import StorageError, SweepError
 from punchcard.export.targets import missing_of
-from punchcard.files import read_json, write_whole
+from punchcard.files import read_json, write_atomic
+from punchcard.folders import naming
 from punchcard.sweep.job import SweepJob, content_key
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ REQUIRED = ("key", "number", "values", "options", "change", "status")
 def require_pyarrow() -> None:
     """Refuse where pyarrow is not installed."""
     if missing_of(["pyarrow"]):
-        raise SweepError("a sweep keeps its results with pyarrow, which is not installed: pip install 'punchcard[sweep]'")
+        raise SweepError("a sweep writes its results with pyarrow, which is not installed: pip install 'punchcard[sweep]'")
 
 
 def row_of(job: SweepJob, measured: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def row_of(job: SweepJob, measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Results:
-    """The results in a folder, as far as they are made."""
+    """The results in a folder, as many as there are."""
 
     def __init__(self, folder: str | Path) -> None:
         require_pyarrow()
@@ -81,13 +82,12 @@ class Results:
         text = json.dumps({"format": FORMAT, **about}, indent=1) + "\n"
         begun = os.path.exists(place / ABOUT)
         if begun and not resume:
-            raise SweepError(f"{str(place)!r} has results of a sweep already: go on with --resume, or choose another folder")
-        try:
+            raise SweepError(f"{str(place)!r} already has results of a sweep: continue with --resume, or choose another "
+                             "folder")
+        with naming(place / PARTS):
             (place / PARTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"cannot make the folder {str(place / PARTS)!r}: {error.strerror}") from None
         if not begun:
-            write_whole(place / ABOUT, text)
+            write_atomic(place / ABOUT, text)
         found = cls(place)
         if found.about.get("key") != about["key"]:
             raise SweepError(f"{str(place)!r} has results of another sweep, {found.about.get('name')!r} with "
@@ -112,7 +112,7 @@ class Results:
         parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows], schema=_schema()), buffer,
                             compression="zstd")
         name = content_key([row["key"] for row in rows])
-        write_whole(self.folder / PARTS / f"{name}{SUFFIX}", buffer.getvalue())
+        write_atomic(self.folder / PARTS / f"{name}{SUFFIX}", buffer.getvalue())
 
     def keys(self) -> set[str]:
         """The keys of the jobs that are made."""
@@ -162,7 +162,7 @@ class Results:
             if isinstance(found := json.loads(text), dict):
                 return found
         raise StorageError(f"a part in {str(self.folder / PARTS)!r} is not of a sweep: a row has {text[:60]!r} for "
-                           f"{column}, which should be a JSON object: delete the part, and go on with --resume")
+                           f"{column}, which should be a JSON object: delete the part, and continue with --resume")
 
     def _parts(self) -> list[Path]:
         return sorted((self.folder / PARTS).glob(f"*{SUFFIX}"))
@@ -180,7 +180,7 @@ class Results:
             return found
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise StorageError(f"{str(path)!r} is not a part of a sweep's results ({why}): delete it, and go on with "
+            raise StorageError(f"{str(path)!r} is not a part of a sweep's results ({why}): delete it, and continue with "
                                "--resume") from None
 
 

@@ -52,7 +52,7 @@ class RightRun:
 
 
 def registry_of(machines: tuple[str, ...]) -> Registry:
-    """The installed machines and some of one's own: "module:Class", or "file.py:Class"."""
+    """The installed machines and some of your own: "module:Class", or "file.py:Class"."""
     return installed(*(_class(place) for place in machines))
 
 
@@ -137,7 +137,7 @@ class Comparing:
         """Called after each loop."""
         self.loops = loop
         if loop > len(self.right.cards):
-            self.first_wrong = self.first_wrong or loop  # it goes on where the right run has ended
+            self.first_wrong = self.first_wrong or loop  # it continues where the right run has ended
             return
         with np.errstate(all="ignore"):
             off = np.abs(as_array(as_tensor(card)).astype(np.float64) - self.right.cards[loop - 1])

@@ -3,7 +3,7 @@
     Attn(X) = X + sum_h V_h X softmax(lambda_h (K_h X)^T (Q_h X))
     f(X)    = Attn(X) + W2 relu(W1 Attn(X) + b1 1^T) + b2 1^T
 
-`model.py` is the same equation as an `nn.Module`, and a test compares the two. This file is for whoever looks inside a loop:
+`model.py` is the same equation as an `nn.Module`, and a test compares the two. This file is for views and circuits:
 
     equation.stages(layers, card)               the card before each layer, after its attention, and after the last layer
     equation.stages(layers, card, hook)         the same, with outputs observed or replaced on the way: activation patching
@@ -26,7 +26,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.transformer.weights import LayerArrays
 
 SCORES_AT_ONCE = 1 << 22
-"""Scores that are held at a time."""
+"""Scores that are in memory at a time."""
 EVERY_COLUMN = slice(None)
 
 
@@ -120,7 +120,7 @@ def softmax(scores: AnyArray) -> AnyArray:
 
 
 def columns_at_once(taking: int, giving: int) -> Iterator[slice]:
-    """Columns in parts, so that no more scores are held than `SCORES_AT_ONCE`."""
+    """Columns in parts, so that no more scores are in memory than `SCORES_AT_ONCE`."""
     step = max(1, SCORES_AT_ONCE // giving)
     return (slice(first, min(first + step, taking)) for first in range(0, taking, step))
 

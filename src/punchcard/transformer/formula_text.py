@@ -67,7 +67,7 @@ class RowNames:
                        for name in (*(f"{block.name}.{part}" for part in block.parts), block.name)}
         self._smallest = sorted(self._spans, key=lambda span: span[1] - span[0])
         self.starts = {layout.rows(block.name).start for block in layout.blocks}
-        """The rows at which a block begins, over which no name goes on."""
+        """The rows at which a block begins, over which no name continues."""
 
     def span(self, first: int, last: int) -> str:
         """Rows from first to last: `memory`, `pointer.a`, `memory[2:5]`, `memory[3]`."""
@@ -170,7 +170,7 @@ def _reach(row: Array, places: Sequence[int], at: int, ratio: float, names: RowN
     return end
 
 
-# Rows that have the same formula, but for numbers that go on regularly
+# Rows that have the same formula, but for numbers that continue regularly
 
 
 def _runs(formulas: Sequence[Formula], numbers: Sequence[int] | None, names: RowNames) -> list[tuple[int, int]]:
@@ -187,7 +187,7 @@ def _runs(formulas: Sequence[Formula], numbers: Sequence[int] | None, names: Row
 
 
 def _regular(formulas: Sequence[Formula], names: RowNames) -> bool:
-    """Whether formulas have the same shape and all their numbers stay, or go on by 1, or double."""
+    """Whether formulas have the same shape and all their numbers stay, or continue by 1, or double."""
     one, two, last = formulas[0], formulas[min(1, len(formulas) - 1)], formulas[-1]
     if len({len(each.relus) for each in (one, last)}) > 1:
         return False
@@ -212,7 +212,7 @@ def _moves(one: int, two: int, last: int, steps: int) -> bool:
 
 
 def _scales(one: float, two: float, last: float, steps: int) -> bool:
-    """Whether a number goes on as a 2^i + b."""
+    """Whether a number continues as a 2^i + b."""
     return last == one + (two - one) * (2.0**steps - 1)
 
 
@@ -242,7 +242,7 @@ def _sides(formulas: Sequence[Formula], names: RowNames) -> tuple[str, bool]:
 
 
 def _is_indexed(a: RowTerm, b: RowTerm) -> bool:
-    """A single row that goes on with the index is a plain vector; anything else that changes needs the index."""
+    """A single row that continues with the index is a plain vector; anything else that changes needs the index."""
     plain = a.first == a.last and b.first == b.last
     return a.factor != b.factor or (not plain and (a.first, a.last) != (b.first, b.last))
 

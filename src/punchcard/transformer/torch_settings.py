@@ -9,7 +9,7 @@ flushing belong to a thread. The precision of float32 products belongs to the pr
 loops sets it, and the last one puts it back. In between another thread sees full precision, and must not change it. Torch's
 own worker threads flush if they were started by a thread that did.
 
-Code that `torch.compile` or `torch.export` makes of a model has the settings of whoever calls it.
+Code that `torch.compile` or `torch.export` makes of a model has the settings of its caller.
 """
 
 from __future__ import annotations

@@ -151,14 +151,14 @@ class Weights:
         return None
 
     def freeze(self) -> None:
-        """Let nobody change the arrays. A module that is made of them may be changed."""
+        """Make the arrays read-only. A module that is made of them may be changed."""
         for layer in self._layers:
             for name in NAMES:
                 getattr(layer, name).setflags(write=False)
 
     @property
     def is_frozen(self) -> bool:
-        """Whether nobody can have changed the weights since they were made."""
+        """Whether the weights cannot have been changed since they were made."""
         arrays = (getattr(layer, name) for layer in self._layers for name in NAMES)
         return not self.has_module and not any(array.flags.writeable for array in arrays)
 
@@ -206,7 +206,7 @@ def active_columns(model: Model, layout: Layout) -> NDArray[np.intp]:
 
 
 def raw_bytes(array: AnyArray, dtype: str) -> bytes:
-    """The numbers as they lie in memory; of bfloat16, which is held as float32, the half that counts."""
+    """The numbers as they lie in memory; of bfloat16, which is stored as float32, the half that counts."""
     if dtype == "bfloat16":
         array = (np.ascontiguousarray(array, dtype=np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return np.ascontiguousarray(array).tobytes()

@@ -5,10 +5,10 @@ that is found but not among the wanted ones is wanted too, from the beginning of
 what a wanted column takes is computed as the equation has it, layer by layer, from columns that were computed so
 themselves.
 
-One thing is taken for granted: the keys of the columns that are not wanted stay what they were when the loop began. It is
-so where no earlier layer of the loop writes a row that a head matches by. Where a layer does, it is looked at in some
-columns of each region, the *witnesses*, which compute like the others of their region; and whoever has the card that an
-engine made of the loop compares the two. Where either fails, the loop is computed in all columns.
+One assumption: the keys of the other columns do not change within the loop. That is true where no earlier layer of the loop
+writes a row that a head matches by. Where a layer does, it is checked in some columns of each region, the *witnesses*, which
+compute like the others of their region; and if an engine made the loop, its card is compared. If a check fails,
+the loop is computed in all columns.
 """
 
 from __future__ import annotations

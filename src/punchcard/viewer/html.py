@@ -16,7 +16,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import AnyArray
 from punchcard.errors import PunchcardError
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.transformer.weights import Weights
 from punchcard.viewer import page
 from punchcard.viewer.protocol import decoded, encoded
@@ -49,12 +49,12 @@ def html_of(session: Session, *, first: int = 0, last: int | None = None, model:
 def write_html(path: str | Path, session: Session, *, first: int = 0, last: int | None = None, model: bool = False) -> int:
     """Write the file; its size in bytes."""
     text = html_of(session, first=first, last=last, model=model).encode()
-    write_whole(path, text)
+    write_atomic(path, text)
     return len(text)
 
 
 @checked
-def loops_held(session: Session, first: int = 0, last: int | None = None, *, model: bool = False) -> str:
+def recorded_loops(session: Session, first: int = 0, last: int | None = None, *, model: bool = False) -> str:
     """Which loops of a run its file holds, in words."""
     end = session.timeline.end
     if model and last is None:

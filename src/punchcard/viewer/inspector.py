@@ -1,7 +1,7 @@
 """What happens inside the loops of a run, computed when it is asked for: the card at each stage, and who attends to whom.
 
 A small card is computed in all columns, as the dense engine computes it: with torch if numbers are real, and with NumPy if
-no sum is rounded, so that the order of a sum makes no difference and torch need not be imported. Of a large one these are
+no sum is rounded, so that the order of a sum makes no difference and torch is not imported. Of a large one these are
 computed (`column_subset.py`): columns where the computation happens or a named value is, those that the loop changes, those
 that were asked for, and all that they need.
 """
@@ -49,7 +49,7 @@ class HeadAttention(NamedTuple):
 
 
 class _GivenLoop(NamedTuple):
-    """The cards before and after a loop of a run that somebody else makes."""
+    """The cards before and after a loop of a run that the caller makes."""
 
     card: Card
     after: Card
@@ -100,12 +100,12 @@ class LoopInspector:
             if len(self._wanted) + len(new) > MOST_WANTED:
                 self._wanted.clear()
             if len(new) > MOST_WANTED:
-                raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be shown beside those that always are")
+                raise PunchcardError(f"{len(new)} columns: at most {MOST_WANTED} can be added to those always shown")
             self._wanted |= new
             self._kept.clear()
 
     def give(self, card: Card, after: Card) -> None:
-        """Look into a loop of a run that somebody else makes: the cards before and after it."""
+        """Look into a loop of a run that the caller makes: the cards before and after it."""
         self._given = _GivenLoop(card, after)
         self._kept.clear()
 

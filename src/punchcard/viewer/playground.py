@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from punchcard.arguments import checked
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.machines.base import Machine
 from punchcard.machines.registry import built_in
 from punchcard.machines.subleq.machine import SubleqMachine
@@ -155,5 +155,5 @@ def playground_html() -> str:
 def write_playground(path: str | Path) -> int:
     """Write the page to a file; its size in bytes."""
     text = playground_html().encode()
-    write_whole(path, text)
+    write_atomic(path, text)
     return len(text)

@@ -132,7 +132,7 @@ class AboutReply(ExploreReply):
     labels         what numbers are called, by the rows that hold them
     shown          the values on the card, as `machines.display_values.DisplayValue.plain` gives them
     ports          whether the program reads input and writes output
-    input          what it is given to read, as text
+    input          its input, as text
     pointers       the bands whose numbers are columns
     signed         the bands whose words have a sign where the story quotes them
     choices        what the page may choose about the machine: the server is asked build(NAME=VALUE, ...)

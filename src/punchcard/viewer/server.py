@@ -6,7 +6,7 @@ request is refused whose Host or Origin is not this server's own. There is no pa
 and POST /TOKEN/api/NAME asks the session.
 
 A request has a limit of seconds as a whole, and of the connections that wait for one the oldest is closed when there are
-too many: nobody can keep others out by holding connections open.
+too many: a client cannot keep others out by holding connections open.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ViewServer(ThreadingHTTPServer):
             self._waiting.pop(connection, None)
 
     def start(self) -> threading.Thread:
-        """Serve in a thread of its own, until `close`."""
+        """Serve in a thread, until `close`."""
         thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         return thread
@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except PunchcardError as error:
             status, content = HTTPStatus.BAD_REQUEST, _error(str(error))
-        except Exception as error:  # a fault of ours: the page shows one line, and the server goes on
+        except Exception as error:  # a fault of ours: the page shows one line, and the server continues
             status, content = HTTPStatus.INTERNAL_SERVER_ERROR, _error(f"the server failed: {type(error).__name__}")
         self._send(status, kind, content)
 
@@ -243,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _question(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or self.headers.get("Transfer-Encoding") is not None:
-            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a question says how long it is: Content-Length is missing")
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a request must give its length: Content-Length is missing")
         if len(length) > 9 or int(length) > LONGEST_REQUEST:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a question has at most {LONGEST_REQUEST} bytes")
         if self.headers.get_content_type() != "application/json":

@@ -25,7 +25,7 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Card
 from punchcard.card.packed import PackedCard
 from punchcard.errors import PunchcardError, printable
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.formatting import plain_data
 from punchcard.machines.base import Machine
 from punchcard.machines.display_values import UNREADABLE, DisplayValue, ListedInstruction, Listing
@@ -59,7 +59,7 @@ MOST_LINES = MOST_INSTRUCTIONS = 20_000
 LONGEST_ANSWER = 5.0
 """Seconds that a question of a page may look ahead."""
 LOOKED_BACK = 64
-"""Loops that are searched for the line that uses a routine without lines of its own."""
+"""Loops that are searched for the line that uses a routine without source lines."""
 QUESTIONS = ("about", "formulas", "state", "attention", "explain", "weights", "explore", "find")
 """The methods of a session that a page asks, over HTTP (`server.py`) or as messages of a notebook (`notebook.py`)."""
 
@@ -75,7 +75,7 @@ class Session:
     """
 
     choices: Sequence[ChoiceReply] = ()
-    """Other machines that the page may ask for, where whoever serves it can build them."""
+    """Other machines that the page may ask for, if the server can build them."""
 
     def __init__(self, machine: Machine[Any, Any], program: object, *, input: bytes = b"", max_steps: int | None = None,
                  source: str | None = None, name: str = "") -> None:
@@ -100,7 +100,7 @@ class Session:
     def answer(self, name: str, given: Sequence[Any] = (), named: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The reply to one of the `QUESTIONS`. A server asks in several threads: they are answered one after the other.
 
-        The more wait, the less time each may take, so that nobody waits long.
+        The more wait, the less time each may take, so that none waits long.
         """
         ask = getattr(self, name)
         try:
@@ -213,9 +213,9 @@ class Session:
 
     def story(self, moment: int) -> str:
         """What the half layer that led to a moment did, in a sentence."""
-        return self.told(moment)[0]
+        return self.sentence_parts(moment)[0]
 
-    def told(self, moment: int) -> tuple[str, dict[str, str]]:
+    def sentence_parts(self, moment: int) -> tuple[str, dict[str, str]]:
         """The sentence of the half layer that led to a moment, and the values in it by name."""
         loop, stage = self.place(moment)
         if loop == stage == 0:
@@ -223,7 +223,7 @@ class Session:
         return self._half_layer(loop, stage) if stage else self._half_layer(loop - 1, self.per_loop)
 
     def loop_story(self, loop: int, before: Card, after: Card) -> Iterator[tuple[int, str, str]]:
-        """The sentences of a loop of a run that somebody else makes, by the cards before and after it.
+        """The sentences of a loop of a run that the caller makes, by the cards before and after it.
 
         Each with its layer, from 1, and whether it is of the "attention" or of the "ReLU layer".
         """
@@ -403,5 +403,5 @@ def session_of(machine: Machine[Any, Any], program: object, file: Path, **option
     """A session for a program from a file. Its text is shown if it is text."""
     source = None
     with suppress(UnicodeDecodeError, PunchcardError):
-        source = read_whole(file, "program").decode("utf-8")
+        source = read_limited(file, "program").decode("utf-8")
     return Session(machine, program, source=source, name=file.name, **options)

@@ -1,6 +1,6 @@
 """What a half layer did, in a sentence: the design's own words (`machines/story.py`), or else words made from the formulas.
 
-    The ReLU layer subtracts 7 from 0, ...                              said beside the design
+    The ReLU layer subtracts 7 from 0, ...                              written beside the design
     Head 1: scratchpad takes action from table[4]; ...                  made from what the head moves, and what it moved
     In scratchpad the ReLU layer sets here = 6 and clears next; ...     made from what changed
 """

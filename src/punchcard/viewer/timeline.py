@@ -86,7 +86,7 @@ class Timeline:
         while near.loops < (loop if self.end is None else min(loop, self.end.loops)):
             if time.monotonic() > deadline:
                 raise PunchcardError(f"loop {loop:,} is too far away to be shown at once: the run is known up to loop "
-                                     f"{self.known:,} now; ask again to go on from there")
+                                     f"{self.known:,} now; ask again to continue from there")
             reached = self._advance(near, loop, deadline)
             if reached.loops <= near.loops:
                 break

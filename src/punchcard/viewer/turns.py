@@ -1,4 +1,4 @@
-"""A lock with a queue: whoever asks first is served first."""
+"""A lock with a queue: first come, first served."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 
 
 class Turns:
-    """A lock that threads get in the order in which they asked; whoever has it knows how many wait."""
+    """A lock that threads get in the order in which they asked; its holder knows how many wait."""
 
     def __init__(self) -> None:
         self._guard, self._queue = threading.Lock(), deque[threading.Event]()

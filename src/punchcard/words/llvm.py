@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from punchcard.words.renderer import Renderer
-from punchcard.words.word import Word
+from punchcard.words.word import Word, as_signed
 
 
 def llvm_code(builder: ir.IRBuilder, leaf: Callable[[Word], ir.Value]) -> Renderer[ir.Value]:
@@ -53,5 +53,4 @@ def llvm_code(builder: ir.IRBuilder, leaf: Callable[[Word], ir.Value]) -> Render
 
 def number(value: int, size: int) -> ir.Constant:
     """A constant, as LLVM writes it: with a sign."""
-    half = 1 << size - 1
-    return ir.Constant(ir.IntType(size), (value + half) % (2 * half) - half)
+    return ir.Constant(ir.IntType(size), as_signed(value, size))

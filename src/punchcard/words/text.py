@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from punchcard.words.renderer import Renderer
-from punchcard.words.word import Word, parts_of, whole_width
+from punchcard.words.word import Word, full_width, parts_of
 
 Table = Mapping[str, Callable[..., str]]
 
@@ -59,7 +59,7 @@ def _table(
     """
 
     def modulo(sign: str) -> Callable[[Word, str, str], str]:
-        return lambda w, x, y: (cut(w.size, f"{x} {sign} {y}") if whole_width(w.op, w.arguments) > w.size
+        return lambda w, x, y: (cut(w.size, f"{x} {sign} {y}") if full_width(w.op, w.arguments) > w.size
                                 else f"({x} {sign} {y})")
 
     def combined(op: str, sign: str) -> Callable[[Word, str, str], str]:

@@ -36,6 +36,12 @@ Number: TypeAlias = "Word | int"
 Value = TypeVar("Value")
 
 
+def as_signed(number: int, bits: int) -> int:
+    """The number that agrees with another in its lowest bits, the highest of which is its sign: two's complement."""
+    half = 1 << bits - 1
+    return (number + half) % (2 * half) - half
+
+
 class Word:
     """One operation on words. `width`: all bits from this one on are known to be 0."""
 
@@ -307,7 +313,7 @@ INTEGERS = operations(int, lambda truth: int(bool(truth)), lambda truth, yes, no
 
 
 def _simpler(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> Word | None:
-    """The same number said with fewer words, where a look at the arguments shows it, or None."""
+    """The same number as a shorter expression, if the arguments allow one, or None."""
     first, last = arguments[0], arguments[-1]
     if first.op == last.op == "constant" and op in INTEGERS and None not in (values := [word.value for word in arguments]):
         return constant(INTEGERS[op](Word._made(op, arguments, size, data, size), *values), size)
@@ -350,7 +356,7 @@ def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> i
     by = arguments[1].value if len(arguments) > 1 else None
     match op:
         case "add" | "multiply" | "shift_left":
-            return min(size, whole_width(op, arguments))
+            return min(size, full_width(op, arguments))
         case "constant":
             assert isinstance(data, int)
             return data.bit_length()
@@ -368,7 +374,7 @@ def _width(op: str, arguments: tuple[Word, ...], size: int, data: Hashable) -> i
     return size
 
 
-def whole_width(op: str, arguments: tuple[Word, ...]) -> int:
+def full_width(op: str, arguments: tuple[Word, ...]) -> int:
     """How many bits the number has before it is taken modulo 2^size."""
     x, y = (word.width for word in arguments)
     if op == "shift_left":

@@ -53,7 +53,7 @@ class Lane(Protocol):
 
 
 class ProcessLane:
-    """A process of its own, with one thread for arithmetic. It does not import the caller's main module.
+    """A separate process, with one thread for arithmetic. It does not import the caller's main module.
 
     memory   bytes that it may use; more is a `MemoryError` in the call
     budget   what is estimated to need more bytes is refused there, as it is here
@@ -181,7 +181,7 @@ class LaneExecutor(Executor):
         self._end(number)
 
     def _end(self, number: int) -> None:
-        """End a lane, if nobody else has: its own thread and `shutdown` may both ask."""
+        """End a lane, once: its own thread and `shutdown` may both ask."""
         lane = self._open.pop(number, None)
         if lane is not None:
             with suppress(OSError):

@@ -86,7 +86,7 @@ class CardGroup:
         return Job(self, rows, np.stack([rows, np.minimum(left, max(1, loops // count))], axis=1))
 
     def take_back(self, job: Job) -> list[int]:
-        """Cards that may go on are in line again; the rows of those that stopped before their last loop."""
+        """Cards that may continue are in line again; the rows of those that stopped before their last loop."""
         self.left[job.rows] -= job.made
         made = int(job.made.sum())
         if made:
@@ -204,7 +204,7 @@ class BatchRun:
             self._serve(group, waiting)
 
     def _serve(self, group: CardGroup, waiting: Sequence[tuple[int, int]]) -> None:
-        """Serve cards that stopped at a port, all at once as far as that goes; those that go on are in line again."""
+        """Serve cards that stopped at a port, all at once as far as that goes; those that continue are in line again."""
         for (row, first), goes_on in zip(waiting, self._serve_together(group, [row for row, _ in waiting]), strict=True):
             if goes_on is None:
                 self._serve_alone(group, row, first)
@@ -214,8 +214,8 @@ class BatchRun:
                 group.queue.append(row)
 
     def _serve_together(self, group: CardGroup, rows: Sequence[int]) -> Sequence[bool | None]:
-        """Whether each goes on; None: it has to be served alone."""
-        some = [row for row in rows if group.rows.is_whole(row)]
+        """Whether each continues; None: it has to be served alone."""
+        some = [row for row in rows if group.rows.is_complete(row)]
         if self.ports is None or group.rows.stacked is None or not some:
             return [None] * len(rows)
         numbers, loops = [group.numbers[row] for row in some], (self.loops - group.left[some]).tolist()
@@ -248,7 +248,7 @@ class BatchRun:
             self._take_back()
 
     def _recover(self) -> None:
-        """Find out what was in the way of the first broken card. If it can go on, the others of its group try again: what
+        """Find out what was in the way of the first broken card. If it can continue, the others of its group try again: what
         was in their way may be gone, and their reports are about code that may be gone.
         """
         recovered: set[int] = set()
@@ -313,7 +313,7 @@ class CompiledBatchRunner(BatchRunner):
 
     @abstractmethod
     def take_packed(self, number: int, card: Card) -> None:
-        """Go on from another card, packed if that can be, in the place of one that is not refused."""
+        """Continue from another card, packed if that can be, in the place of one that is not refused."""
 
     def stops(self, card: Card, controls: Controls, ports: BatchPorts | None) -> Stops:
         """The patterns of all cards, checked on one of them."""

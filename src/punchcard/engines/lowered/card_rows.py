@@ -70,9 +70,9 @@ class CardRows:
             return None
         return StackedCards(self._like, {name: shown for name, (_, shown) in self.memory.views(self._like).items()})
 
-    def is_whole(self, row: int) -> bool:
+    def is_complete(self, row: int) -> bool:
         """Whether the memory has all of a card, and loops are made on it."""
-        return row not in self._states or self._states[row].is_whole
+        return row not in self._states or self._states[row].is_complete
 
     def fits(self, row: int) -> bool:
         """Whether the code applies to a card."""
@@ -86,7 +86,7 @@ class CardRows:
         for state in [self._states[row] for row in rows if row in self._states]:
             state.check_last()
             state.show()
-        together = [row for row in rows if self.is_whole(row)]
+        together = [row for row in rows if self.is_complete(row)]
         known = dict(zip(together, self._together(together, copies=copies), strict=True)) if together else {}
         return [known.get(row) for row in rows]
 

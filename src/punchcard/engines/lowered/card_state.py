@@ -31,7 +31,7 @@ Snapshot: TypeAlias = tuple[Buffer, AnyArray, bool, bool, Card | None]
 
 
 def hardly_touched(cards: int, size: int, kind: type[np.generic]) -> AnyArray:
-    """Zeros for each card, most of which nobody reads: on small pages, so that the others take neither memory nor time."""
+    """Zeros for each card, most of which are never read: on small pages, so that the others take neither memory nor time."""
     if cards == 1:
         return np.zeros((1, size), dtype=kind)
     return np.frombuffer(mmap(-1, cards * size * np.dtype(kind).itemsize), dtype=kind).reshape(cards, size)
@@ -105,7 +105,7 @@ class CardState:
             self.take(card)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the memory has all of the card, and loops are made on it."""
         fields = self.card.fields
         return self.unpacked is None and self.fits and all(
@@ -222,7 +222,7 @@ class CardState:
                 model.driver.address("run"), 0 if self.tier is None else self.tier.memory.ctypes.data]
 
     def recover(self) -> bool:
-        """Whether the code goes on after its last call, once there is more of it, or nothing was in its way."""
+        """Whether the code continues after its last call, once there is more of it, or nothing was in its way."""
         status, before = int(self.report[0]), self.compiled_model.compile_seconds
         if status not in (FAILED, UNKNOWN_CASE):
             return True
@@ -232,9 +232,9 @@ class CardState:
         return goes_on
 
     def why(self) -> str:
-        """Why the last loop was not made, as far as the report tells."""
+        """Why the last loop was not made, by the report."""
         if not self.fits:
-            return "the card held something that its layout does not declare, or what never changes had changed"
+            return "the card has entries that its layout does not declare, or a constant has changed"
         if self.report[0] == UNKNOWN_CASE:
             return self.compiled_model.refused[int(self.report[1])]
         asked, pairs = self._asked()

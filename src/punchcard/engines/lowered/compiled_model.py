@@ -48,7 +48,7 @@ Numbers = npt.NDArray[np.float64]
 _AT, _COUNT = ctypes.c_void_p, ctypes.c_int64
 ONE = ctypes.CFUNCTYPE(_COUNT, _AT, _COUNT)
 MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _COUNT)
-"""The drivers, as ctypes calls them: Python goes on in other threads meanwhile."""
+"""The drivers, as ctypes calls them: Python continues in other threads meanwhile."""
 
 
 class CompiledModel:

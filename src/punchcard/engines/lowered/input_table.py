@@ -10,6 +10,7 @@ from punchcard.card.layout import Pattern
 from punchcard.engines.controls import InputBuffer, NumbersAhead
 from punchcard.engines.lowered.codegen.input_places import StreamPlace
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
+from punchcard.words.word import as_signed
 
 MOST_AHEAD = 1 << 14
 """Numbers that are put ready at a time."""
@@ -37,7 +38,7 @@ class InputStream:
         return bool(taken or ends)
 
     def fill(self) -> None:
-        """Get numbers ready, if there are none; somebody else may have taken some."""
+        """Get numbers ready, if there are none; another thread may have taken some."""
         array, done = self._array, self.numbers.position - self._begun
         array[StreamPlace.NEXT] = done
         if done < array[StreamPlace.COUNT] or (done == array[StreamPlace.COUNT] and array[StreamPlace.HAS_END]):
@@ -73,9 +74,9 @@ class InputTable:
             return False
         (at, mask, shift), *others = [put for put in puts if put is not None]
         stream = self._streams.setdefault(id(buffer.numbers), InputStream(buffer.numbers, buffer.at_end))
-        table = [stream.address, buffer.sign, at, as_signed(mask << shift), shift, len(others)]
+        table = [stream.address, buffer.sign, at, as_signed(mask << shift, 64), shift, len(others)]
         for (at, mask, shift), (_, _, value) in zip(others, buffer.others, strict=True):
-            table += [at, as_signed(mask << shift), as_signed((value & mask) << shift)]
+            table += [at, as_signed(mask << shift, 64), as_signed((value & mask) << shift, 64)]
         self._buffers[number] = np.array(table, dtype=np.int64)
         return True
 
@@ -110,8 +111,3 @@ def word_place(model: CompiledModel, rows: str, column: int) -> tuple[int, int, 
         return None
     field, shift = first
     return places.arrays[field.block] + column * field.stride + field.offset, (1 << len(parts)) - 1, shift
-
-
-def as_signed(word: int) -> int:
-    """A word of 64 bits as an entry of a table."""
-    return word if word < 1 << 63 else word - (1 << 64)

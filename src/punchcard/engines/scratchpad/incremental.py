@@ -104,7 +104,7 @@ class Incremental:
     """A batch of cards in the middle of a run, with the passive columns' state at every layer.
 
     The store holds the rows of the cards as the loop begins, and below them, for each layer, the rows that it writes; so
-    rows that never change are held once. Rows of the store that are not `held` are 0 in all passive columns: memory
+    rows that never change are stored once. Rows of the store that are not `held` are 0 in all passive columns: memory
     that was never written to. `limit`: entries up to here keep all sums within the number format.
     """
 

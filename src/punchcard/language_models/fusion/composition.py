@@ -12,8 +12,8 @@ from punchcard import budget
 from punchcard.arguments import checked
 from punchcard.errors import FusionError, StorageError
 from punchcard.export.targets import require
-from punchcard.files import read_json, write_whole
-from punchcard.folders import README, whole_folder
+from punchcard.files import read_json, write_atomic
+from punchcard.folders import README, atomic_folder
 from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import machine_for, sizes_of
@@ -180,11 +180,11 @@ def save_with_page(
     model: PreTrainedModel, tokenizer: Tokenizer, page: str, folder: str | Path, *, overwrite: bool = False,
 ) -> list[str]:
     """Write a model of `transformers` to a folder, whole or not at all, with its tokenizer and a page about it."""
-    with whole_folder(folder, overwrite=overwrite) as place:
+    with atomic_folder(folder, overwrite=overwrite) as place:
         with _quiet():
             model.save_pretrained(place)
             tokenizer.save_pretrained(place)
-        write_whole(place / README, page)
+        write_atomic(place / README, page)
         return sorted(path.name for path in place.iterdir())
 
 

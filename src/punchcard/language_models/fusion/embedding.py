@@ -50,7 +50,7 @@ def _readable(text: bytes | None) -> bytes:
 
 
 def embedding(shown: Sequence[bytes]) -> Embedding:
-    """The embedding of tokens with these bytes. Of several with the same bytes only the last is ever said."""
+    """The embedding of tokens with these bytes. Of several with the same bytes only the last is ever an answer."""
     import torch
 
     raw = np.frombuffer(b"".join(each.ljust(BYTES, b"\0") for each in shown), np.uint8).reshape(len(shown), BYTES)

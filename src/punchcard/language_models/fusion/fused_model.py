@@ -150,7 +150,7 @@ class Opinion:
 
 
 class CardStream(nn.Module):
-    """What stands beside the language model. `sizes`:
+    """The parts beside the language model. `sizes`:
 
     vocabulary, bytes, tokens         rows of E; bytes of a token; tokens of the window
     position_bits, width, columns     of a position; of the card
@@ -454,7 +454,7 @@ class LayerView:
         return some, self._fed(taken)
 
     def check(self, columns: Tensor, card: Tensor) -> None:
-        """Columns that are not active keep their keys and queries, and nobody else takes from them."""
+        """Columns that are not active keep their keys and queries, and no other column takes from them."""
         if bool(self.sources[columns].any()):
             raise NotHard
         for head in range(len(self.layer.key)):

@@ -11,7 +11,7 @@ import ast
 from pathlib import Path
 
 from punchcard.errors import ProgramError
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.languages.c import BASE
 from punchcard.machines.riscv.program import RiscvProgram
@@ -33,7 +33,7 @@ MEMORIES = tuple(1 << bits for bits in range(12, 17))
 
 def python_skill(path: Path) -> RiscvProgram:
     """The program of a skill in a `.py` file."""
-    source = read_whole(path, "program", error=ProgramError).decode(errors="replace")
+    source = read_limited(path, "program", error=ProgramError).decode(errors="replace")
     entry = find_entry(source, path.name, FUNCTION).source
     given = [ast.unparse(parameter) for parameter in parameters_of(entry)]
     if given != [f"{PARAMETER}: str"]:

@@ -48,7 +48,7 @@ the rest is the base's.</p>
 
 
 def answer(token: WrittenToken) -> str:
-    """What the program said of a token, in words."""
+    """What the program answered for a token, in words."""
     if not token.skill:
         return "no opinion"
     return f"{token.skill} {token.opinion} {(token.said or token.forbidden)!r}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import ProgramError, SizeError
 from punchcard.language_models.stock.language import SubleqText, Words
 from punchcard.language_models.stock.text import HALT
+from punchcard.words.word import as_signed
 
 if TYPE_CHECKING:
     from punchcard.language_models.stock.decoder import StockDecoder
@@ -88,7 +89,7 @@ class SubleqByteText(SubleqText):
             if len(digits) != 2 or not set(digits) <= set("0123456789abcdef") or word != byte_word(int(digits, 16), place):
                 raise ProgramError(f"{word!r} where byte {place} of a value is expected, such as {byte_word(5, place)}")
             found |= int(digits, 16) << BYTE * place
-        return found - (found >> self.word_bits - 1 << self.word_bits)
+        return as_signed(found, self.word_bits)
 
     def operand_word(self, operand: int) -> str:
         return f"{OPERAND}{operand}"

@@ -20,13 +20,14 @@ from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.byte_language import BYTE, SubleqByteText
 from punchcard.language_models.stock.decoder import (
-    UNIT,
     ContextHead,
     DecoderLayer,
+    Follower,
     StockDecoder,
     embedding,
     families,
     number_bits,
+    readout,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, set_bits
@@ -116,21 +117,8 @@ def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, n: i
 
 
 def _readout(sizes: SubleqByteText, layout: Layout, n: int) -> Array:
-    """A token of the right family leads the others; `halt` leads addresses where the instruction is one."""
-    family, numbers = _families(sizes)
-    k = sizes.places
-    found = np.zeros((len(family), layout.width))
-    out = layout.rows("out")
-    after = {LABEL: "last", ADDRESS: "label", **{FIRST_BYTE + i: f"then{i}" for i in range(k)}, FIRST_BYTE + k: "label"}
-    for kind, before in after.items():
-        here = family == kind
-        found[here, layout.rows(before)] = UNIT * (2 * n + 4)
-        if before == "label":
-            found[here, layout.rows("stop")] = UNIT * (2 * n + 2) * (-1 if kind == ADDRESS else 1)
-        if kind != FIRST_BYTE + k:
-            size = n if kind in (LABEL, ADDRESS) else BYTE
-            found[here, out.start : out.start + size] = UNIT * number_bits(numbers[here], size)
-    operands = family == OPERANDS                      # only a prompt has them
-    found[operands, layout.rows("one")] = -UNIT * (10 * n + 16)
-    found[operands, out] = UNIT * number_bits(numbers[operands], n)
-    return found
+    """As with short words; a value is a byte for each place. Operands are in prompts only."""
+    lead = 2 * n + 4
+    return readout(layout, _families(sizes), 2 * n + 2, [
+        Follower("last", lead, n), Follower("label", lead, n, {"stop": -1}), Follower("one", -(10 * n + 16), n),
+        *(Follower(f"then{i}", lead, BYTE) for i in range(sizes.places)), Follower("label", lead, 0, {"stop": 1})])

@@ -24,7 +24,7 @@ from punchcard import __version__
 from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
-from punchcard.files import TENSORS_LIMIT, check_readable, read_json, read_whole, write_whole
+from punchcard.files import TENSORS_LIMIT, check_readable, read_json, read_limited, write_atomic
 from punchcard.folders import MARK, README
 from punchcard.language_models.stock import gpt2, llama
 from punchcard.language_models.stock.decoder import StockDecoder
@@ -43,7 +43,7 @@ from punchcard.transformer.expression import Array
 
 FORMS: dict[str, ModuleType] = {form.NAME: form for form in (gpt2, llama)}
 TEXTS: dict[str, type[StockText]] = {text.machine: text for text in (SubleqText, VonNeumannText)}
-"""Of the machines in this package; a machine of one's own names its class as `stock` of its kind."""
+"""Of the machines in this package; a machine of your own names its class as `stock` of its kind."""
 DEFAULT_POSITIONS = 2048
 MOST_POSITIONS = 1 << 16
 SAMPLE = 256
@@ -53,7 +53,7 @@ MACHINE, PROMPT = "machine.json", "prompt.txt"
 
 @dataclass(frozen=True)
 class StockCheckpoint:
-    """A stock checkpoint: its form, the texts that it goes on with, the number format, and the length of its context."""
+    """A stock checkpoint: its form, the texts that it continues with, the number format, and the length of its context."""
 
     form: str
     text: StockText
@@ -134,17 +134,17 @@ class StockCheckpoint:
         form, weights = FORMS[self.form], self.weights
         held = FORMATS[self.dtype].array
         tensors = {name: np.ascontiguousarray(tensor.astype(held)) for name, tensor in form.tensors(weights).items()}
-        write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
-        write_whole(folder / CONFIG, json.dumps(form.config(weights), indent=2) + "\n")
-        write_whole(folder / GENERATION, json.dumps(_generation(weights), indent=2) + "\n")
+        write_atomic(folder / MODEL, save(tensors, metadata={"format": "pt"}))
+        write_atomic(folder / CONFIG, json.dumps(form.config(weights), indent=2) + "\n")
+        write_atomic(folder / GENERATION, json.dumps(_generation(weights), indent=2) + "\n")
         write_tokenizer(self.decoder.vocabulary, self.positions, folder)
         about = {"machine": self.text.machine, **self.text.sizes, "form": self.form, "dtype": self.dtype,
                  "positions": self.positions, "punchcard": __version__}
-        write_whole(folder / MACHINE, json.dumps(about, indent=2) + "\n")
+        write_atomic(folder / MACHINE, json.dumps(about, indent=2) + "\n")
         if program is not None:
-            write_whole(folder / PROMPT, self.text.prompt(program) + "\n")
+            write_atomic(folder / PROMPT, self.text.prompt(program) + "\n")
         count = sum(tensor.size for tensor in tensors.values())
-        write_whole(folder / README, _page(self, count))
+        write_atomic(folder / README, _page(self, count))
 
     def _require_room(self) -> None:
         width = 2 * max(128, 1 << (self.decoder.layout.width - 1).bit_length())
@@ -220,7 +220,7 @@ def weights_in(folder: str | Path, form: str = "") -> StockWeights:
     place = Path(folder)
     check_readable(place / MODEL, "checkpoint")
     try:
-        tensors = load(read_whole(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
+        tensors = load(read_limited(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
     shape, config = FORMS[form or opened(folder).form], read_json(place / CONFIG, "configuration of a model")
@@ -243,6 +243,9 @@ class NotedTensors(dict[str, Array]):
     def __getitem__(self, name: str) -> Array:
         self.taken.add(name)
         return super().__getitem__(name)
+
+    def __missing__(self, name: str) -> Array:
+        raise WeightsError(f"the checkpoint has no {name}")
 
 
 def _generation(weights: StockWeights) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
-from punchcard.files import TENSORS_LIMIT, read_whole
+from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.formatting import plural
 from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
@@ -42,36 +43,40 @@ def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Ce
     """All claims about the checkpoint in a folder, of one of these machines, or the first that fails."""
     begin = time.perf_counter()
     made = opened(folder, machines)
-    claims: list[Claim] = []
-    failed = None
-    last = begin
+    return certified(folder, begin, _shown(folder, made), _described(made), _title(made), (APART,), _promises(made))
 
-    def shown(name: str, about: str, questions: int = 1) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        claims.append(Claim(name, about, questions, now - last))
-        last = now
 
+def certified(
+    folder: str | Path, begin: float, shown: Iterator[tuple[str, str, int]], about: Mapping[str, object], title: str,
+    facts: tuple[str, ...], promises: tuple[str, ...], solver: str = SOLVER,
+) -> Certificate:
+    """The certificate of the weights in a folder: what is `shown` (name, what it says, cases), up to a claim that fails."""
+    claims, failed, last = list[Claim](), None, begin
     try:
-        weights = weights_in(folder, made.form)
-        structure = structure_of(weights, made.form, made.placing)
-        shown("columns", f"each of {len(weights.embedding):,} tokens and {weights.positions:,} positions is a vector of "
-              "entries ±1, in pairs x and -x: a norm does not change it")
-        for number, layer in enumerate(structure.layers, start=1):
-            for i, head in enumerate(layer.heads, start=1):
-                shown(f"layer {number}, head {i}", _about_head(head.gap, weights.dtype))
-        cases = check_bits(structure)
-        shown("units", f"hidden units leave ±1 in every row that they write to: in all {cases:,} cases of what they read",
-              cases)
-        shown("entries", f"roundings and norms move an entry by {max(structure.offset):.3g} at most from ±1")
-        shown("logits", f"the logit of the right token leads all others by {structure.margin:.3f} or more")
-        _check_formula(made, weights)
-        shown("sizes", "all weights are what the formula gives for these sizes: they do not depend on a program")
+        for name, says, cases in shown:
+            now = time.perf_counter()
+            claims.append(Claim(name, says, cases, now - last))
+            last = now
     except WeightsError as error:
         failed = str(error)
-    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
-    return Certificate(_described(made), _title(made), digest, SOLVER, (APART,),
-                       _promises(made), tuple(claims), time.perf_counter() - begin, failed)
+    digest = hashlib.sha256(read_limited(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
+    return Certificate(about, title, digest, solver, facts, promises, tuple(claims), time.perf_counter() - begin, failed)
+
+
+def _shown(folder: str | Path, made: StockCheckpoint) -> Iterator[tuple[str, str, int]]:
+    weights = weights_in(folder, made.form)
+    structure = structure_of(weights, made.form, made.placing)
+    yield "columns", (f"each of {len(weights.embedding):,} tokens and {weights.positions:,} positions is a vector of "
+                      "entries ±1, in pairs x and -x: a norm does not change it"), 1
+    for number, layer in enumerate(structure.layers, start=1):
+        for i, head in enumerate(layer.heads, start=1):
+            yield f"layer {number}, head {i}", _about_head(head.gap, weights.dtype), 1
+    cases = check_bits(structure)
+    yield "units", f"hidden units leave ±1 in every row that they write to: in all {cases:,} cases of what they read", cases
+    yield "entries", f"roundings and norms move an entry by {max(structure.offset):.3g} at most from ±1", 1
+    yield "logits", f"the logit of the right token leads all others by {structure.margin:.3f} or more", 1
+    _check_formula(made, weights)
+    yield "sizes", "all weights are what the formula gives for these sizes: they do not depend on a program", 1
 
 
 def _about_head(gap: HeadGap, dtype: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,6 +112,35 @@ def embedding(layout: Layout, positional: Sequence[RowBlock], bits: Mapping[str,
         found[:, layout.rows(name)] = signs(values)[:, None] if values.dtype == bool else values
     for block in positional:
         found[:, layout.rows(block.name)] = 0.0
+    return found
+
+
+class Follower(NamedTuple):
+    """When tokens of a family come next.
+
+    after     the row of the tokens that they follow; `one` with a negative lead: they are in prompts only
+    lead      the weight of that row
+    bits      how many bits of their number the rows `out` say; the others say nothing
+    choices   the signs of other rows, by which they are told from what else may follow
+    """
+
+    after: str
+    lead: float
+    bits: int
+    choices: Mapping[str, int] | None = None
+
+
+def readout(layout: Layout, tokens: tuple[AnyArray, AnyArray], choice: float, followers: Sequence[Follower]) -> Array:
+    """The weights of each token's logit, from its family and number; `choice` is the weight of the rows that choose."""
+    family, number = tokens
+    found = np.zeros((len(family), layout.width))
+    out = layout.rows("out").start
+    for kind, own in enumerate(followers):
+        here = family == kind
+        found[here, layout.rows(own.after)] = UNIT * own.lead
+        for row, sign in (own.choices or {}).items():
+            found[here, layout.rows(row)] = UNIT * choice * sign
+        found[here, out : out + own.bits] = UNIT * number_bits(number[here], own.bits)
     return found
 
 

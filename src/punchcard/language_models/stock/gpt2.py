@@ -59,11 +59,7 @@ def tensors(weights: StockWeights) -> dict[str, Array]:
 
 def weights(tensors: Mapping[str, Array], config: Mapping[str, Any]) -> StockWeights:
     """The weights over bits, from a checkpoint; one that is not of this form is refused."""
-    def take(name: str) -> Array:
-        if name not in tensors:
-            raise WeightsError(f"the checkpoint has no {name}")
-        return tensors[name]
-
+    take = tensors.__getitem__
     for name, wanted in (("activation_function", "relu"), ("layer_norm_epsilon", 0.0), ("tie_word_embeddings", False),
                         ("scale_attn_by_inverse_layer_idx", False)):
         if config.get(name, wanted) != wanted:

@@ -27,6 +27,7 @@ from punchcard.language_models.stock.text import HALT, TokenTrace
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+from punchcard.words.word import as_signed
 
 if TYPE_CHECKING:
     from punchcard.language_models.stock.decoder import StockDecoder
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 WRITES, READS, INPUT = ">", "<", "#"
 DEFAULT_INPUTS = 32
 SAFE = set(range(33, 127)) - {ord(";"), ord("\\"), ord("'")}
-"""Characters that stand for themselves in a token."""
+"""Characters that are themselves in a token."""
 
 
 def character(code: int) -> str:
@@ -87,7 +88,7 @@ class VonNeumannText:
                 *(f"{INPUT}{i}" for i in range(self.inputs + 1)), HALT)
 
     def prompt(self, image: Image, given: bytes = b"") -> str:
-        """An image and its input as the text that a model goes on with."""
+        """An image and its input as the text that a model continues with."""
         if len(given) > self.inputs:
             raise ProgramError(f"an input of {len(given)} characters: this checkpoint has room for {self.inputs}")
         cells = image.loaded(self.word_bits, self.memory)
@@ -164,5 +165,4 @@ class VonNeumannText:
         return decoder(self, positions)
 
     def _signed(self, word: int) -> str:
-        half = 1 << self.word_bits - 1
-        return str((word + half) % (2 * half) - half)
+        return str(as_signed(word, self.word_bits))

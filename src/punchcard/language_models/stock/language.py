@@ -123,7 +123,7 @@ class SubleqText:
         return (*self.words.all(), HALT)
 
     def prompt(self, program: Program) -> str:
-        """A program as the text that a model goes on with."""
+        """A program as the text that a model continues with."""
         lines = [f"{i}: {' '.join(self._instruction_words(each))}" for i, each in enumerate(program.instructions)]
         lines += [f"@{address} {' '.join(self.value_words(value))}" for address, value in enumerate(program.memory)]
         return "\n".join([*lines, "0:"])

@@ -89,13 +89,7 @@ def weights(tensors: Mapping[str, Array], config: Mapping[str, Any]) -> StockWei
                                 ("rms_norm_eps", config.get("rms_norm_eps"), 0.0)):
         if found != wanted:
             raise WeightsError(f"config.json has {name} = {found!r}: a stock checkpoint has {wanted!r}")
-    sharp, layers = sharpness(str(config["dtype"])), []
-
-    def take(name: str) -> Array:
-        if name not in tensors:
-            raise WeightsError(f"the checkpoint has no {name}")
-        return tensors[name]
-
+    sharp, layers, take = sharpness(str(config["dtype"])), list[StockLayer](), tensors.__getitem__
     for i in range(config["num_hidden_layers"]):
         at = f"model.layers.{i}."
         for norm in ("input_layernorm", "post_attention_layernorm"):

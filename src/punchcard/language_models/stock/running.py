@@ -10,7 +10,7 @@ from typing import Any
 
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, opened, structure_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.language import first_difference, split_words
@@ -55,7 +55,7 @@ def run_checkpoint(
     folder: str | Path, prompt: str | None = None, *, engine: str = "tables", max_steps: int | None = None,
     check: bool = True, machines: Registry | None = None,
 ) -> StockRun:
-    """Let the checkpoint in a folder go on with a prompt, by default the folder's own, and compare with the interpreter.
+    """Let the checkpoint in a folder continue with a prompt, by default the folder's own, and compare with the interpreter.
 
     engine      "tables": our own, which reads the weights in the folder; "transformers": `generate`
     max_steps   instructions to stop after, default: at the end of the program or of the context
@@ -82,7 +82,7 @@ def own_prompt(folder: str | Path) -> str:
     """The prompt that a folder was written with."""
     if not os.path.isfile(Path(folder) / PROMPT):
         raise StorageError(f"{str(folder)!r} has no {PROMPT}: export a program, or give a prompt")
-    return read_whole(Path(folder) / PROMPT, "prompt").decode(errors="replace")
+    return read_limited(Path(folder) / PROMPT, "prompt").decode(errors="replace")
 
 
 def _tables(folder: Path, tokens: list[int], most: int | None, made: StockCheckpoint) -> tuple[list[int], float]:

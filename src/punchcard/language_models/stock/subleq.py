@@ -14,19 +14,18 @@ after an address the value, after a value the next label; after the label of a h
 
 from __future__ import annotations
 
-import numpy as np
-
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     NOTHING,
-    UNIT,
     ContextHead,
     DecoderLayer,
+    Follower,
     StockDecoder,
     embedding,
     families,
     number_bits,
+    readout,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers
@@ -86,17 +85,9 @@ def _embedding(sizes: SubleqText, layout: Layout, positions: Positions) -> Array
 
 
 def _readout(sizes: SubleqText, layout: Layout) -> Array:
-    """A token of the right family leads the others; `halt` leads addresses where the instruction is one."""
-    family, number = _families(sizes)
+    """After a value a label, after a label an address, or `halt` where the instruction is one, after an address a value."""
     n = sizes.word_bits
-    found = np.zeros((len(family), layout.width))
-    out = layout.rows("out")
-    after = {0: "number", 1: "label", 2: "address", 3: "label"}   # after a value a label, after a label an address, ...
-    for i, before in after.items():
-        here = family == i
-        found[here, layout.rows(before)] = UNIT * (2 * n + 4)
-        if before == "label":
-            found[here, layout.rows("stop")] = UNIT * (2 * n + 2) * (1 if i == 3 else -1)
-        if i != 3:
-            found[here, out] = UNIT * number_bits(number[here], n)
-    return found
+    lead = 2 * n + 4
+    return readout(layout, _families(sizes), 2 * n + 2, [
+        Follower("number", lead, n), Follower("label", lead, n, {"stop": -1}), Follower("address", lead, n),
+        Follower("label", lead, 0, {"stop": 1})])

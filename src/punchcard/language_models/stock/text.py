@@ -1,7 +1,7 @@
-"""What a machine brings to have stock checkpoints: the texts of its programs, and the decoder that goes on with them.
+"""What a machine brings to have stock checkpoints: the texts of its programs, and the decoder that continues with them.
 
 SUBLEQ's is in `language.py`, for long words in `byte_language.py`, the von Neumann machine's in `image_language.py`. The
-kind of a machine of one's own names such a class as `stock` (`machines/kind.py`): `examples/turing/turing_stock.py` has one.
+kind of a machine of your own names such a class as `stock` (`machines/kind.py`): `examples/turing/turing_stock.py` has one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StockText(Protocol):
         """The text of each token; the last ends a text."""
 
     def prompt(self, program: Any) -> str:
-        """A program as the text that a model goes on with."""
+        """A program as the text that a model continues with."""
 
     def program(self, prompt: str) -> Any:
         """The program of a prompt. A prompt that is wrong is a `ProgramError`."""

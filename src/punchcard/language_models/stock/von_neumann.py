@@ -18,13 +18,14 @@ import numpy as np
 from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
-    UNIT,
     ContextHead,
     DecoderLayer,
+    Follower,
     StockDecoder,
     embedding,
     families,
     number_bits,
+    readout,
     stream_layout,
 )
 from punchcard.language_models.stock.formulas import Conditions, chunks, difference_layers, set_bits
@@ -105,23 +106,9 @@ def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions) -> A
 def _readout(sizes: VonNeumannText, layout: Layout) -> Array:
     """A token of the right family leads. After a label or a count: a count where the line reads, else `>` where b is the
     port, else an address. After a number or a character: `halt` where the next label is negative, else a label."""
-    family, number = _families(sizes)
     n = sizes.word_bits
-    found = np.zeros((len(family), layout.width))
-    after = {"label": "ends", "address": "asks", "number": "address", "write": "asks", "character": "write",
-             "count": "label", "halt": "ends"}
-    choices = {"count": {"asked": 1}, "write": {"asked": -1, "port": 1}, "address": {"asked": -1, "port": -1},
-               "halt": {"stop": 1}, "label": {"stop": -1}}
-    for name, before in after.items():
-        here = family == FAMILIES.index(name)
-        found[here, layout.rows(before)] = UNIT * (10 * n + 16)
-        for row, sign in choices.get(name, {}).items():
-            found[here, layout.rows(row)] = sign * UNIT * (2 * n + 2)
-        if name not in ("write", "halt"):
-            size = 8 if name == "character" else n
-            out = layout.rows("out")
-            found[here, out.start : out.start + size] = UNIT * number_bits(number[here], size)
-    places = family == FAMILIES.index("place")        # only a prompt has them
-    found[places, layout.rows("one")] = -UNIT * (10 * n + 16)
-    found[places, layout.rows("out")] = UNIT * number_bits(number[places], n)
-    return found
+    lead = 10 * n + 16
+    return readout(layout, _families(sizes), 2 * n + 2, [
+        Follower("ends", lead, n, {"stop": -1}), Follower("asks", lead, n, {"asked": -1, "port": -1}),
+        Follower("address", lead, n), Follower("asks", lead, 0, {"asked": -1, "port": 1}), Follower("write", lead, 8),
+        Follower("label", lead, n, {"asked": 1}), Follower("one", -lead, n), Follower("ends", lead, 0, {"stop": 1})])

@@ -2,7 +2,7 @@
 
 A checkpoint has a column of 2 H entries: H bits x, then -x. Weights that read it are [M, -M] / 2, weights that write to it
 [M; -M], for a matrix M over the H bits. So M says everything, and a checkpoint whose two halves do not agree is refused:
-then nothing that is said here of its norms is true.
+then nothing that this file says of its norms is true.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from transformers import LlamaForCausalLM
 
 MARGIN = 64.0
-"""By how much the token that is said leads all others at least."""
+"""By how much the answer's token leads all others at least."""
 
 
 def column_bound(model: LlamaForCausalLM, front: int = 0, base: int | None = None) -> float:

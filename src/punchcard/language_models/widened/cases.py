@@ -164,7 +164,7 @@ def answers(layout: Layout, digits: int) -> Cases:
 
 
 def sayings(layout: Layout, digits: int) -> Cases:
-    """What is said, for every next digit; nothing where it is not due, or what is written is wrong."""
+    """The answer, for every next digit; nothing where none is due, or what is written is wrong."""
     table = _Table(layout)
     for follows, due, wrong in product(range(12), (0, 1), (0, 1, 3, 17)):
         says = follows if due and not wrong else 0

@@ -1,19 +1,18 @@
 """What is shown of the widened model in a folder, for every text, from the weights that are in it.
 
-    formula      the front layers, the coordinates that tokens set and the logits of what is said are those of the formula
+    formula      the front layers, the coordinates that tokens set and the logits of the answer are those of the formula
     base         all other layers read and write the base's coordinates alone, the front layers none of them
     norms        by how much the base's norms may be off, whatever the added coordinates hold
     columns      in front of the base all columns have the same square sum, so that numbers are read as they were written
     heads        by how much the right column leads in the whole context
     cases        the hidden units compute what they should, in every case: with the weights, in float32
-    logits       what is said wins against every logit that the base can have
+    logits       the answer wins against every logit that the base can have
 
 So every sum `a+b=` is answered rightly, and elsewhere the base's logits are what they were up to rounding.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -25,9 +24,9 @@ import numpy as np
 from punchcard.arguments import checked
 from punchcard.card.formats import FORMATS
 from punchcard.errors import StorageError, WeightsError
-from punchcard.files import TENSORS_LIMIT, read_whole
 from punchcard.language_models.fusion.composition import load_base
-from punchcard.language_models.stock.checkpoint import CONFIG, MODEL
+from punchcard.language_models.stock.checkpoint import CONFIG
+from punchcard.language_models.stock.claims import certified
 from punchcard.language_models.widened.bounds import MARGIN, column_bound, logit_bound
 from punchcard.language_models.widened.cases import Cases, all_cases
 from punchcard.language_models.widened.compiling import LEAD
@@ -37,7 +36,7 @@ from punchcard.language_models.widened.plan import BaseSizes, Front, planned_fro
 from punchcard.language_models.widened.vocabulary import sum_vocabulary
 from punchcard.language_models.widened.weights import front_tensors
 from punchcard.language_models.widened.widening import ABOUT
-from punchcard.proof.certificate import Certificate, Claim
+from punchcard.proof.certificate import Certificate
 from punchcard.transformer.softmax import hard_product
 
 if TYPE_CHECKING:
@@ -61,21 +60,10 @@ def is_widened(folder: str | Path) -> bool:
 @checked
 def prove_widened(folder: str | Path) -> Certificate:
     """All claims about the widened model in a folder, or the first that fails."""
-    begin = last = time.perf_counter()
+    begin = time.perf_counter()
     proof = _Proof(Path(folder))
-    claims: list[Claim] = []
-    failed = None
-    try:
-        for name, about, questions in proof.shown():
-            now = time.perf_counter()
-            claims.append(Claim(name, about, questions, now - last))
-            last = now
-    except WeightsError as error:
-        failed = str(error)
-    digest = hashlib.sha256(read_whole(Path(folder) / MODEL, "checkpoint", limit=TENSORS_LIMIT)).hexdigest()
     title = f"stock llama that adds: {proof.digits} digits, {proof.sizes.max_position_embeddings} positions, float32"
-    return Certificate({"stock": "widened", **proof.about}, title, digest, SOLVER, (), PROMISES, tuple(claims),
-                       time.perf_counter() - begin, failed)
+    return certified(folder, begin, proof.prove_claims(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
 
 
 class _Proof:
@@ -91,10 +79,10 @@ class _Proof:
             self.digits, self.end = int(self.about["digits"]), int(self.about["end"])
             self.sizes = BaseSizes(**self.about["base"])
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"{str(folder / CONFIG)!r} does not say under {ABOUT!r} what was widened: {error!r}; write "
+            raise StorageError(f"{str(folder / CONFIG)!r} has no valid description under {ABOUT!r}: {error!r}; write "
                                "the folder again with `punchcard fuse --stock`") from None
 
-    def shown(self) -> Iterator[tuple[str, str, int]]:
+    def prove_claims(self) -> Iterator[tuple[str, str, int]]:
         """Each claim: its name, what it says, how many cases it has."""
         front = self._front()
         self._check_formula(front)
@@ -202,6 +190,6 @@ class _Proof:
         rows, logits = column_bound(self.model, count, d), logit_bound(self.model, d)
         lead = front.height * (1 - OFF) / float(np.sqrt(rows**2 + front.norm.widened_epsilon)) - 2 * logits
         if lead < MARGIN * (1 - OFF):
-            raise WeightsError(f"what is said leads by {lead:g}: it must lead by {MARGIN:g}")
+            raise WeightsError(f"the answer leads by {lead:g}: it must lead by {MARGIN:g}")
         return (f"no logit of the base is above {logits:.4g}, no column above {rows:.4g} in root mean square: what is said "
                 f"leads by {lead:.4g} at least")

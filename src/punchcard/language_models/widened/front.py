@@ -8,7 +8,7 @@
    they make 10, 9, or 1; at `+`, whether it follows the first number of a sum
 4  a head fetches that, from the same column. Units: all carries, the sum and its length; whether this is the `=` of a sum
 5  a head fetches the sum from `=`. Units: the next digit; whether what is written is the beginning of the sum
-6  units: what is said
+6  units: the answer
 
 At the beginning of a text nothing tells apart "3" and "33", since all columns are the same there. But at `+` the share of
 tokens that are not digits is 1 / (n + 1), which gives n.

@@ -59,7 +59,7 @@ def planned_front(
     base: BaseSizes, rotary: Any, digits: int, largest: float, words: SumVocabulary, height: float,
 ) -> Front:
     """The front for a base: `rotary` are its positions, `largest` is the largest square sum of an embedding, and `height`
-    what the logit gets of a token that is said."""
+    what the logit of an answer's token gets."""
     layout = coordinates(digits)
     group = base.num_attention_heads // base.num_key_value_heads
     count = max(base.num_attention_heads, group * -(-HEADS // group))

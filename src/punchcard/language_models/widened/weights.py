@@ -35,7 +35,7 @@ def _put(target: Tensor, source: Tensor) -> None:
 
 
 def put_front(targets: Mapping[str, Tensor], front: Front, squares: Tensor) -> None:
-    """The front layers, the coordinates that tokens set, and the logits of what is said.
+    """The front layers, the coordinates that tokens set, and the logits of the answer.
 
     `squares` are the square sums of the base's embeddings.
     """

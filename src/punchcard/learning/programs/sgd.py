@@ -118,7 +118,7 @@ def _declare_ones(p: Builder, network: Network) -> None:
 
 
 def _load(p: Builder, network: Network) -> None:
-    """Copy the next point; after the last one go on to `done`."""
+    """Copy the next point; after the last one continue to `done`."""
     p.label("load")
     p.add(p["X"][0], "end", into="a0", goto="done", if_leq="a0" if network.bias else p["more"][0])
 

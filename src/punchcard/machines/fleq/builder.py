@@ -284,7 +284,7 @@ class Builder:
 
     def _step(self, action: Action, places: tuple[Place, ...], goto: str | None, if_leq: Operand | None) -> None:
         if if_leq is not None and goto is None:
-            raise ProgramError(f"if_leq={str(if_leq)!r}: goto says where to, and is not given")
+            raise ProgramError(f"if_leq={str(if_leq)!r}: goto, where to jump, is missing")
         flag = None if if_leq is None else self._place(if_leq)
         self._add(_Step(action, places if flag is None else (*places, flag), flag, goto))
 

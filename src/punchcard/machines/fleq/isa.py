@@ -160,7 +160,7 @@ class FleqProgram:
     lines: tuple[int, ...] = field(default=(), repr=False)
     """The line of each instruction in the text that it comes from, counted from 1."""
     results: tuple[Returned, ...] = field(default=(), repr=False)
-    """What it is run for, where that is said: a run shows these instead of every variable."""
+    """The results, if they are declared: a run prints these instead of every variable."""
     preferred: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Default options of its machine: `heads`, `precision`, `design`."""
     listing: str = field(default="", repr=False)

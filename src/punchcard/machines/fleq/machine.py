@@ -333,7 +333,7 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
         if result.halted and (wanted := program.results):
             names = ["result"] if len(wanted) == 1 else [f"result[{i}]" for i in range(len(wanted))]
             values = {name: each.of(result.memory) for name, each in zip(names, wanted, strict=True)}
-        lines = [f"{name} = {_shown(value, indent=len(name) + 3)}" for name, value in values.items()]
+        lines = [f"{name} = {_format_value(value, indent=len(name) + 3)}" for name, value in values.items()]
         away, against = self.returned(program, result).get("numpy_difference"), f"relative to the range {self.range:g}"
         return "\n".join([*lines, f"difference from NumPy {away:.1e}, {against}"] if away is not None else lines)
 
@@ -403,7 +403,7 @@ def pointer_constants(program: FleqProgram) -> dict[PointerUpdate, int]:
     return {constant: number for number, constant in enumerate(wanted)}
 
 
-def _shown(value: np.ndarray | float, indent: int) -> str:
+def _format_value(value: np.ndarray | float, indent: int) -> str:
     if np.size(value) == 1 and np.ndim(value) != 1:
         return f"{np.ravel(value)[0]:.10g}"
     with np.printoptions(precision=8, suppress=True, linewidth=110):

@@ -38,7 +38,7 @@ class FleqMeaning:
 
     def __init__(self, design: FleqDesign, card: RealMeaning) -> None:
         self.design, self.card, self.sizes = design, card, design.sizes
-        self.held = cache(self._held)  # asked for by many columns, worked out once
+        self.contents = cache(self._contents)  # asked for by many columns, worked out once
         self.counter = card.shared("scratchpad", "program_counter")
         card.split("instructions", self.counter, cases(design.blocks))
         self.instruction = card.at("instructions", self.counter)
@@ -100,7 +100,7 @@ class FleqMeaning:
 
         def held(column: ColumnBefore) -> Sequence[Entry]:
             beyond = self.beyond(self.lane(column), f"{operand(column)}_width")
-            return card.pick([(~beyond, self.held(self.reads(column), height))], height)
+            return card.pick([(~beyond, self.contents(self.reads(column), height))], height)
 
         self.everywhere(layer, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", held)
 
@@ -141,7 +141,7 @@ class FleqMeaning:
 
         card.claim_error(ErrorClaim(
             f"error of {block.name}", first or read, made, "result", [column for each in lanes.values() for column in each],
-            partial(told_error, block, self.design.scale), exact, partial(self._fits, block)))
+            partial(error_text, block, self.design.scale), exact, partial(self._fits, block)))
 
     def _fits(self, block: Block) -> Word:
         """Whether the instruction's widths and heights are such as the function takes and gives."""
@@ -155,15 +155,15 @@ class FleqMeaning:
             found.append(all_of(*(self[name].equals(value) for name, value in sides.items())))
         return any_of(*found)
 
-    def _held(self, pointer: Word, size: int) -> Sequence[Entry]:
+    def _contents(self, pointer: Word, size: int) -> Sequence[Entry]:
         """What the column with this number holds, wherever it is."""
         card = self.card
         unit = [card.constant(float(row == 0)) for row in range(size)]
         is_unit = pointer.equals(self.sizes.unit_column)
-        found = card.held_at(("memory", "instructions"), pointer, size)
+        found = card.contents_at(("memory", "instructions"), pointer, size)
         return card.pick([(~is_unit, found), (is_unit, unit)], size)
 
-    def whole_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
+    def integer_flag(self, layer: int, rows: str, roundings: int = 1) -> None:
         """The promise that a flag is an integer, where the heads of a layer bring it, rounded so often to its grid."""
         design = self.design
         grid = flag_grid(design.flag_bound, design.scale.unit) if design.flag_shift else 0.0
@@ -184,13 +184,13 @@ class FleqMeaning:
         card = self.card
         pad = card.all("scratchpad")[0]
         # a result that is about to be written is the mean of several columns, each with its rounding
-        self.whole_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
+        self.integer_flag(flag, "flag", 1 + max(map(len, lanes.values()), default=0))
 
         @cache
         def after_the_write() -> list[Entry]:
             named = [(~self.beyond(lane, "c_width") & self["flag"].equals(self["c"] + lane),
                       card.mean(columns, made, "result")[:1]) for lane, columns in lanes.items()]
-            value = card.pick([(TRUE, self.held(self["flag"], 1)), *named], 1)[0]
+            value = card.pick([(TRUE, self.contents(self["flag"], 1)), *named], 1)[0]
             return [value + card.constant(self.design.flag_shift)]
 
         self.everywhere(flag, "flag", "mem[flag] after the write, and what is added to it",
@@ -214,7 +214,7 @@ class FleqMeaning:
         return taken
 
 
-def told_error(block: Block, scale: Scale, rounding: float | None, exact: bool) -> str:
+def error_text(block: Block, scale: Scale, rounding: float | None, exact: bool) -> str:
     """What is known of a block's error, in words: by its formula, or by how far a proof found its result rounded."""
     found = block.enclosure(scale)
     if rounding is not None:
@@ -313,7 +313,7 @@ class Ahead:
 
     def __init__(self, words: FleqMeaning) -> None:
         self.words, self.card = words, words.card
-        words.whole_flag(2, "flag_before")
+        words.integer_flag(2, "flag_before")
         self.card.at("memory", words["flag"])  # known before it is asked for by what is the flag or c
         shift = self.card.constant(words.design.flag_shift)
         wide = words["c"].size + 1
@@ -324,7 +324,7 @@ class Ahead:
         words.everywhere(1, "meets", "1 where c is the next instruction, or the one that is jumped to",
                          partial(_given, [self.card.truth(met) for met in self.meets]))
         words.everywhere(2, "flag_before", "mem[flag] before the write, and what is added to it",
-                         lambda column: [words.held(words["flag"], 1)[0] + shift], heads_only=True)
+                         lambda column: [words.contents(words["flag"], 1)[0] + shift], heads_only=True)
         words.everywhere(2, "ask", "c where the instruction that comes next is changed, else the flag", lambda column:
                          self.card.signs(self.met.choose(words["c"], words["flag"])))
         words.everywhere(2, "forward", "1 where the instruction that was changed comes next", lambda column: [
@@ -337,7 +337,7 @@ class Ahead:
         """The number at `flag` where a pointer function is called: the flag as far as it is known, or mem[flag]."""
         card = self.card
         known = card.truth(~self._taken())
-        value = card.pick([(TRUE, self.words.held(self.words["flag"], 1)), (self.met, [known])], 1)[0]
+        value = card.pick([(TRUE, self.words.contents(self.words["flag"], 1)), (self.met, [known])], 1)[0]
         return [value + card.constant(self.words.design.flag_shift)]
 
 
@@ -365,7 +365,7 @@ def paper(design: FleqDesign, card: RealMeaning) -> None:
     for rows in ("deep", "over"):
         words.register(1, rows)
     words.everywhere(2, "operand", "what the cell at a + i or b + i holds; 0 beyond the width", lambda column: card.pick(
-        [(~shut(x, column), words.held(words[x] + lane(column), height)) for x in "ab"], height))
+        [(~shut(x, column), words.contents(words[x] + lane(column), height)) for x in "ab"], height))
     lanes = {lane(column): [column] for column in card.all("scratchpad") if is_for("c", column)}
     words.step(lanes if card.case != "nothing" else {}, made=last - 5, flag=last - 3)
     words.error(lanes, read=2, made=last - 5, brings=is_for, first=3)

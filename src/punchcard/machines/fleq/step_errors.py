@@ -118,5 +118,5 @@ class StepErrors(Comparison):
         far = FAR[self._machine.precision.name]
         return f"the result is {away:.1e} of the range away from NumPy's, more than {far:g}" if away > far else ""
 
-    def kept(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         return asdict(self.audit)

@@ -41,11 +41,11 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
         tolerance = called.bound(design.scale) if called is not None and column in target else 0.0
         wrong = np.abs(new[:, column] - expected[:, column]).max() > tolerance
         if wrong and (known or column not in target):
-            yield "cell", layout.column_name(sizes.memory_column + column), _told(expected[:, column]), _told(new[:, column])
+            yield "cell", layout.column_name(sizes.memory_column + column), _text(expected[:, column]), _text(new[:, column])
     old, now = (design.contents(each, "instructions") for each in (card, after))
     for number in np.flatnonzero((old != now).any(axis=0)) if called is None or writes else ():
         column = sizes.instruction_column + int(number)
-        yield "instruction", layout.column_name(column), _told(old[:, number]), _told(now[:, number])
+        yield "instruction", layout.column_name(column), _text(old[:, number]), _text(now[:, number])
     if not known:
         expected[:, target.start : target.stop] = new[:, target.start : target.stop]
     constants = {sizes.zero_column: 0.0, sizes.unit_column: 1.0}
@@ -54,7 +54,7 @@ def step_mismatches(design: FleqDesign, card: Card, after: Card) -> Iterator[Mis
     for rows, wanted in (("program_counter", following), ("halted", has["halt"])):
         entries = layout.array(after, rows, "scratchpad")
         if not (entries == encode_bits(wanted, len(entries))).all():
-            yield rows, name, str(wanted), _told(entries[:, 0])
+            yield rows, name, str(wanted), _text(entries[:, 0])
 
 
 def _write(design: FleqDesign, memory: Array, has: dict[str, int], called: Block) -> bool:
@@ -77,7 +77,7 @@ def _write(design: FleqDesign, memory: Array, has: dict[str, int], called: Block
     return True
 
 
-def _told(entries: Array) -> str:
+def _text(entries: Array) -> str:
     if len(entries) and (np.abs(entries) == 1).all():
         return str(sum(int(entry > 0) << i for i, entry in enumerate(entries)))
     return f"[{', '.join(f'{entry:.6g}' for entry in entries)}]"

@@ -72,8 +72,8 @@ class Calls:
     memory          the byte addresses that there are
     brk_start       where the heap begins; `brk` is where it ends now
     brk_end         where it must end: at the arguments, or with the memory
-    ahead           the input as far as it can be had without waiting: then it is not read byte by byte
-    input_ended     the end of the input was read, so nobody is asked for more
+    ahead           the input that is there without waiting: then it is not read byte by byte
+    input_ended     the end of the input was read, so no more is asked for
     status          the exit status, once the program has `ended`
     """
 
@@ -144,7 +144,7 @@ class Calls:
                 continue
             byte = self._read()
             if byte == END_OF_INPUT:
-                self.input_ended = True  # a terminal could go on after its end: the program must not see that
+                self.input_ended = True  # a terminal could continue after its end: the program must not see that
             else:
                 found.append(byte)
         return bytes(found)

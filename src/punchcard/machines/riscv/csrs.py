@@ -52,7 +52,7 @@ class Field(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether one bit is held for all bits of the field."""
+        """Whether one bit is stored for all bits of the field."""
         return self.size != ROWS[self.rows]
 
 

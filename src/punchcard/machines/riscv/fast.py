@@ -1,7 +1,7 @@
 """RV32IM in plain Python, as fast as CPython goes: what the engines' speed is measured against.
 
 Instructions that follow each other are translated to one Python function, once. Registers are local names in it, and a
-branch back to its beginning is a loop. A translated path goes on after a branch that is not taken and
+branch back to its beginning is a loop. A translated path continues after a branch that is not taken and
 through jumps whose target is known. What goes wrong, system calls, and the last steps before a limit are left to the plain
 interpreter, so both stop at the same instruction. A store to a word that was translated throws the translation away.
 """
@@ -48,7 +48,7 @@ class _Path:
     counters: list[int] = field(default_factory=list)
     decoded: list[Decoded] = field(default_factory=list)
     end: int = 0
-    """Where it goes on after the last one, unless that jumps."""
+    """Where it continues after the last one, unless that jumps."""
 
     def registers(self) -> list[int]:
         used = {number for one in self.decoded for number in (one.rd, one.rs1, one.rs2)}

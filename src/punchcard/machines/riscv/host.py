@@ -3,7 +3,7 @@
 The card tells it when to look, by the rows `event`:
 
     call     the next instruction is ecall or ebreak. The host does what the call asks for, in the registers and the memory
-             of the card, and takes the event away; then a loop executes the ecall, which does nothing but go on
+             of the card, and takes the event away; then a loop executes the ecall, which does nothing but continue
     fetch    the program counter is not in the memory
     fault    the last instruction was refused. Nothing of it was done, and the program counter is still there
 
@@ -38,7 +38,7 @@ ECALL = encode("ecall")
 class CardGuest:
     """Registers and memory as they are on a card, for `Calls`. A word that is pending counts as stored.
 
-    It is for as long as nobody else changes the card, or until `look` is called.
+    It is valid until `look` is called, or something else changes the card.
     """
 
     def __init__(self, layout: Layout, sizes: RiscvSizes, card: Card) -> None:
@@ -226,7 +226,7 @@ class RiscvHost(StreamHost):
     @classmethod
     def serve_many(cls, hosts: Sequence[Host], loops: Sequence[int], cards: StackedCards,
                    rows: Sequence[int]) -> list[Answer]:
-        """Calls, and nothing else: of a fault somebody else knows more."""
+        """Calls, and nothing else: faults are handled elsewhere."""
         own = [host for host in hosts if isinstance(host, RiscvHost)]
         first, events, words = own[0], cards.words("event"), cards.words("word")
         guest = StackGuest(first._layout, first._sizes, cards, rows[0])

@@ -26,7 +26,7 @@ MANY = 1 << 62
 
 
 class Ways(NamedTuple):
-    """Where C goes on with what a plain interpreter does not do, and what it does after accesses of the memory."""
+    """Where C continues with what a plain interpreter does not do, and what it does after accesses of the memory."""
 
     illegal: str = "goto stop;"
     misaligned_jump: str = "goto stop;"

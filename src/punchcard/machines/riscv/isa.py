@@ -47,6 +47,7 @@ from punchcard.machines.riscv.semantics import (
     truth,
     write_csr,
 )
+from punchcard.words.word import as_signed
 
 Format: TypeAlias = Literal["R", "I", "shift", "S", "B", "U", "J", "fence", "system", "atomic", "reserve", "csr",
                             "csr immediate"]
@@ -423,8 +424,7 @@ def immediate_rule(format: Format) -> str:
 
 def signed(value: int, bits: int = WORD_BITS) -> int:
     """A number of so many bits, as a signed one."""
-    half = 1 << (bits - 1)
-    return ((value + half) & (2 * half - 1)) - half
+    return as_signed(value, bits)
 
 
 STALL = encode("jal")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from punchcard.arguments import checked
 from punchcard.budget import HELD
 from punchcard.card.layout import Card, Cards
-from punchcard.card.packed import PackedCard, held_bytes
+from punchcard.card.packed import PackedCard, least_bytes
 from punchcard.engines import takes_packed
 from punchcard.errors import ProgramError, PunchcardError
 from punchcard.machines.base import AsPrecision, Machine
@@ -24,7 +24,7 @@ from punchcard.machines.display_values import DisplayValue, ListedInstruction, L
 from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.kind import Kind
 from punchcard.machines.meaning import Meaning, Stage
-from punchcard.machines.result import Readout, Result
+from punchcard.machines.result import Readout
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
 from punchcard.machines.riscv.csrs import ROWS
@@ -178,7 +178,7 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
     def memory_to_run(self, engine: str = DEFAULT_ENGINE) -> int:
         """With traps, most rows are the scratchpad's alone, and their fields take no memory elsewhere."""
         if self.sizes.privileged and takes_packed(engine):
-            return self.memory_to_build() + HELD * held_bytes(self.layout, self.precision.name)
+            return self.memory_to_build() + HELD * least_bytes(self.layout, self.precision.name)
         return super().memory_to_run(engine)
 
     def host(
@@ -296,10 +296,6 @@ class RiscvMachine(Machine[RiscvProgram, RiscvState]):
         if source is None:
             return Listing([f"{program.name_of(each.number)}: {each.text}" for each in found], found)
         return Listing(lines_of(source), found)
-
-    def format_result(self, program: RiscvProgram, result: Result[RiscvState]) -> str:
-        """Empty: the output is the result."""
-        return ""
 
     # Files
 

@@ -46,7 +46,7 @@ class RiscvFault:
     place: str = field(default="", compare=False)
     """Where that is: a symbol and a source line."""
     cause: str = field(default="", compare=False)
-    """What an address outside the memory comes from, where that can be told."""
+    """What an address outside the memory comes from, if that is known."""
 
     def __str__(self) -> str:
         where = self.place or f"{self.program_counter:#x}"

@@ -52,7 +52,7 @@ class EmptyBus:
 
 
 class Trap(Exception):
-    """The instruction does nothing; the program goes on in its handler."""
+    """The instruction does nothing; the program continues in its handler."""
 
     def __init__(self, cause: int, value: int = 0) -> None:
         super().__init__(f"{csrs.CAUSES[cause]}, mtval {value:#x}")
@@ -123,7 +123,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
         super().__init__(program, memory, multiply=multiply)
         self.bus: Bus = EmptyBus() if bus is None else bus
         self.rows = {**dict.fromkeys(ROWS, 0), **RESET}
-        self.requested, self._told = False, program.told_word
+        self.requested, self._tohost = False, program.tohost_word
         self.trapped: int | None = None
         self._extensions |= set(PRIVILEGED)
         self.word = self._fetched()
@@ -142,7 +142,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
     def halted(self) -> bool:
         if self.requested and self.bus.power == "on" and self._asked() and self.bus.switches(self._asked(), self):
             self.serve()
-        return self.bus.power != "on" or (self._told is not None and bool(self.memory[self._told] & 1))
+        return self.bus.power != "on" or (self._tohost is not None and bool(self.memory[self._tohost] & 1))
 
     @property
     def waits(self) -> bool:
@@ -187,7 +187,7 @@ class PrivilegedInterpreter(RiscvInterpreter):
     # One step
 
     def _attempt(self, new: dict[str, int]) -> int:
-        """Execute the instruction, or raise `Trap`: the rows that it changes go to `new`. Where the program goes on."""
+        """Execute the instruction, or raise `Trap`: the rows that it changes go to `new`. Where the program continues."""
         answered = self.rows["port.ready"] or self.rows["port.refused"]
         decoded = None if self.word is None else decode(self.word)
         waits = decoded is not None and decoded.instruction.name == "wfi"  # an interrupt is taken after it, not in it

@@ -147,16 +147,16 @@ static void write_csr(uint32_t *r, uint32_t *later, uint32_t number, uint32_t va
     }}
 }}
 
-/* Executes up to `steps` steps, until one that asks the bus or makes the word `told` odd; how many it has executed.
+/* Executes up to `steps` steps, until one that asks the bus or makes the word `tohost` odd; how many it has executed.
    `state` is the program counter, the instruction there, whether it is in the memory, and whether the bus is asked. */
 int64_t run(uint32_t *memory, uint32_t *x, uint32_t *r, uint32_t *state, int64_t steps, int64_t start, uint64_t bytes,
-            int64_t multiply, int64_t told)
+            int64_t multiply, int64_t tohost)
 {{
     const uint32_t base = start;
     uint32_t counter = state[0], word = state[1], inside = state[2];
     int64_t left = steps;
 
-    for (; left > 0 && !state[3] && !(told >= 0 && memory[told] & 1); left--) {{
+    for (; left > 0 && !state[3] && !(tohost >= 0 && memory[tohost] & 1); left--) {{
         uint32_t later[] = {{{", ".join(counted)}}};
         const uint32_t ready = {ready}, refused = {refused};
         const uint32_t rd = word >> 7 & 31, a = x[word >> 15 & 31], b = x[word >> 20 & 31];
@@ -238,7 +238,7 @@ class PrivilegedInC(PrivilegedInterpreter):
             state = array("I", (self.program_counter, self.word or 0, self.word is not None, 0))
             self.steps += self._run(self._words, self._numbers, rows, state, limit - self.steps, self._addresses.start,
                                     len(self._addresses), int("M" in self._extensions),
-                                    -1 if self._told is None else self._told)
+                                    -1 if self._tohost is None else self._tohost)
             self.rows = dict(zip(ROWS, rows, strict=True))
             self.program_counter, word, inside, asked = state
             self.word, self.requested, self.trapped = word if inside else None, bool(asked), None

@@ -21,7 +21,7 @@ from punchcard.machines.riscv.languages.options import LEAST_STACK
 
 if TYPE_CHECKING:
     SourceLines: TypeAlias = Mapping[int, "SourceLine"]
-    """Known to the type checker alone: at run time nobody looks at each line, so a table can be read when it is used."""
+    """Known to the type checker alone: at run time its lines are not checked, so a table can be read when it is used."""
 
 END_OF_ADDRESSES = 1 << 32
 DEFAULT_MEMORY = 1 << 16
@@ -145,8 +145,8 @@ class RiscvProgram:
         return self.segments[-1].end
 
     @property
-    def told_word(self) -> int | None:
-        """Which word of the memory is `tohost`, where tests for bare machines write how they end; or None."""
+    def tohost_word(self) -> int | None:
+        """The index of the memory word `tohost`, to which tests for bare machines write how they end, or None."""
         address = self.symbols.get(TO_HOST)
         if address is None or address % WORD_BYTES or not any(s.address <= address < s.end for s in self.segments):
             return None
@@ -188,13 +188,13 @@ class RiscvProgram:
         return bytes(content)
 
     def words(self, count: int) -> list[int]:
-        """The same as numbers."""
+        """The words of `image` as numbers."""
         return list(struct.unpack(f"<{count}I", self.image(count)))
 
     def registers(self, count: int) -> list[int]:
         """The initial registers: sp is where the stack begins in a memory of so many words, a1 is argv.
 
-        Those in `start` are as it says. All others are 0.
+        Registers in `start` have its values. All others are 0.
         """
         found = [0] * len(REGISTERS)
         found[STACK_POINTER] = self.stack_pointer(count) & MASK
@@ -222,7 +222,7 @@ class RiscvProgram:
         return argument_vector.size_of(self.arguments)
 
     def with_arguments(self, arguments: Sequence[str]) -> RiscvProgram:
-        """A copy of the program that is called with these, after its name: `argv[1]` is the first of them."""
+        """A copy of the program that is called with these arguments: `argv[1]` is the first of them."""
         return replace(self, arguments=(name_in(self.source), *arguments))
 
     def with_values(self, values: Mapping[str, int]) -> RiscvProgram:

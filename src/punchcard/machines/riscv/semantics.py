@@ -1,4 +1,4 @@
-"""What instructions do, said with words. The table in `isa` has a meaning of these kinds for each instruction."""
+"""What instructions do, as expressions of words. The table in `isa` has a meaning of these kinds for each instruction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class InstructionOutcome:
 
     result   goes to the register rd, or for a store to the word of the memory that the address is in; None if there is none
     update   what the memory's word becomes, or for a csr instruction the control register; None if nothing
-    taken    whether it goes on at the target, and not at the next instruction
+    taken    whether it continues at the target, and not at the next instruction
     """
 
     result: Word | None = None
@@ -70,7 +70,7 @@ Operation: TypeAlias = Callable[[Word, Word], Word]
 
 
 def nothing(given: Operands) -> InstructionOutcome:
-    """It only goes on. What a system instruction does, its host does."""
+    """It only continues. What a system instruction does, its host does."""
     return InstructionOutcome()
 
 

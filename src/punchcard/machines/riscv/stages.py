@@ -244,7 +244,7 @@ class RiscvExecution:
 
 @dataclass(frozen=True)
 class AnyExecution:
-    """What an instruction has done, whichever it is: where its result goes and what it is, and where to go on."""
+    """What an instruction has done, whichever it is: where its result goes and what it is, and where to continue."""
 
     refused: Word
     goal: Word

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 READY = 1 << WORD_BITS
 """The bit of the rows `port` behind the word."""
 AT_LEAST_FOR_EVER = 1 << 60
-"""Loops that nobody waits for."""
+"""Loops that are not waited for."""
 LEFT_ALONE = 300 * TIMER_HERTZ
 """Loops without a byte read or written after which a machine that waits, and whose input has ended, is left alone."""
 LOOKS_EVERY, SMALL = 1 << 24, 1 << 18
@@ -112,30 +112,30 @@ class SystemHost(StreamHost):
         uart, script, self._moved, self._polls = _unpacked(begin.traffic)
         if self._script is not None and script:
             self._script.keep(script)
-        self._loop, self._input_ended = begin.loops, False  # who goes on may have other input
+        self._loop, self._input_ended = begin.loops, False  # who continues may have other input
         self._uart = Uart(self._receive, self._send, uart)
         memory = range(self._sizes.base, self._sizes.end)
         self._bus = Bus(memory, self._uart, "trap" if program is None else program.misaligned)
-        self._told = None if program is None else program.told_word
+        self._tohost = None if program is None else program.tohost_word
 
     @property
     def ports(self) -> Mapping[Pattern, Port]:
-        if self._told is None:
+        if self._tohost is None:
             return super().ports
         odd = (1, *[0] * (WORD_BITS - 1))
-        return {**super().ports, Pattern("memory", "memory", odd, self._told): self._end}
+        return {**super().ports, Pattern("memory", "memory", odd, self._tohost): self._end}
 
     def _end(self, loop: int, card: Card) -> bool:
         """The program has written to `tohost` how it ends."""
         self._see(card)
-        assert self._told is not None
-        self._served, self.ended, self.status = loop, "halted", self._guest.word(self._told) >> 1 & BYTE
+        assert self._tohost is not None
+        self._served, self.ended, self.status = loop, "halted", self._guest.word(self._tohost) >> 1 & BYTE
         return False
 
     @property
     def traffic(self) -> Traffic:
-        return replace(super().traffic, kept=_packed(self._uart.kept, self._script.kept if self._script else (), self._moved,
-                                                     self._polls))
+        script = self._script.saved_state if self._script else ()
+        return replace(super().traffic, kept=_packed(self._uart.saved_state, script, self._moved, self._polls))
 
     def __call__(self, loop: int, card: Card) -> bool | Skip:
         if loop == self._served:
@@ -151,7 +151,7 @@ class SystemHost(StreamHost):
 
     def _serve_instruction(self, loop: int, card: Card) -> None:
         self._see(card)
-        if self._told is not None and self._guest.word(self._told) & 1:
+        if self._tohost is not None and self._guest.word(self._tohost) & 1:
             self._end(loop, card)
         elif self._event.get():
             self._serve_access(loop)
@@ -237,7 +237,7 @@ class SystemHost(StreamHost):
         if self._last - loop >= AT_LEAST_FOR_EVER and (left >= AT_LEAST_FOR_EVER or not at(card, "mie.timer", scratch)):
             self.ended, self.fault = "fault", WAITS_FOR_EVER
         elif self._input_ended and loop - self._moved > LEFT_ALONE:
-            self.ended, self.fault = "interrupted", ALONE  # with other input it may go on
+            self.ended, self.fault = "interrupted", ALONE  # with other input it may continue
         return self.ended is None and (Skip(left - 1, self._skip) if left > 1 else True)
 
     def _skip(self, card: Card, loops: int) -> None:
@@ -278,5 +278,5 @@ def _unpacked(traffic: Traffic) -> tuple[tuple[int, ...], tuple[int, ...], int, 
         parts.append(tuple(rest[:size]))
         del rest[:size]
     if len(parts) < 2 or len(rest) < 2 or min(rest) < 0:
-        raise PunchcardError(f"the devices of a machine were kept as {len(traffic.kept)} numbers, which are not theirs")
+        raise PunchcardError(f"the devices of a machine were saved as {len(traffic.kept)} numbers, which do not fit them")
     return parts[0], parts[1], rest[0], rest[1:]

@@ -1,7 +1,7 @@
 """What a loop of a privileged machine does to a card, in the stages of its proof: by the tables, and not by the layers.
 
 The tables are `isa`, `csrs` and `traps`. All decisions are by the rows with which the loop begins. What an instruction would
-do is an `Effect`; that a trap comes first, that time counts, and that an answer of the port lasts one loop is said once.
+do is an `Effect`; that a trap comes first, that time counts, and that an answer of the port lasts one loop is written once.
 """
 
 from __future__ import annotations

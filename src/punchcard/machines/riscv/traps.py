@@ -1,4 +1,4 @@
-"""Interrupts, traps and the timer, said with words of the rows in `csrs`.
+"""Interrupts, traps and the timer, as expressions of the rows in `csrs`.
 
 `rows` gives the word of rows by their name, as they are when a loop begins. What changes rows gives the words of those that
 it changes. Interpreters and proofs read this file.
@@ -17,7 +17,7 @@ Rows: TypeAlias = Callable[[str], Word]
 
 
 def is_awake(rows: Rows) -> Word:
-    """Whether wfi goes on: an interrupt is pending that mie has, be it enabled or not."""
+    """Whether wfi continues: an interrupt is pending that mie has, be it enabled or not."""
     return any_of(*(rows(f"mie.{name}") & rows(f"mip.{name}") for name in ("software", "timer")))
 
 
@@ -42,7 +42,7 @@ def entry(rows: Rows, counter: Word, cause: Word, value: Word) -> dict[str, Word
 
 
 def exit(rows: Rows) -> dict[str, Word]:
-    """mret: what the trap has kept comes back, and the program goes on at mepc."""
+    """mret: what the trap has kept comes back, and the program continues at mepc."""
     return {
         "mode": rows("mstatus.mpp"), "mstatus.mie": rows("mstatus.mpie"), "mstatus.mpie": TRUE, "mstatus.mpp": FALSE,
         "reservation.valid": FALSE,

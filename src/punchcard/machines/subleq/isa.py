@@ -191,7 +191,7 @@ class Program:
 
 
 def _plain(error: Exception) -> str:
-    """What an error means to somebody who did not write the code."""
+    """What an error means, for a reader who did not write the code."""
     if "set_int_max_str_digits" in str(error):
         return "a number has thousands of digits"
     return "an entry is not as it should be" if "unpack" in str(error) else str(error)

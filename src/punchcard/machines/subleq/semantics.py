@@ -1,4 +1,4 @@
-"""What `subleq` does, said with words: mem[b] = mem[b] - mem[a]; if mem[b] <= 0 goto c. For one memory or two."""
+"""What `subleq` does, as expressions of words: mem[b] = mem[b] - mem[a]; if mem[b] <= 0 goto c. For one memory or two."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ the scratchpad outranks the cell that it names (a store key), so a word that is 
 
 Every pointer on the card names a column, whatever the program does: the addresses below 2^L all have one (cells beyond the
 memory's end are `spare`), and a pointer takes its low L bits from a word. Whether the word itself was a legal address is
-said by the rows `event`, and the run stops there. The columns of `ports` have the addresses that no cell can have: the row
+shown by the rows `event`, and the run stops there. The columns of `ports` have the addresses that no cell can have: the row
 `beyond` is 1 there, and a pointer has a bit `away` to match it.
 """
 

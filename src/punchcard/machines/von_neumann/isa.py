@@ -21,7 +21,7 @@ from punchcard.formatting import join_some, plural
 
 if TYPE_CHECKING:
     LineNumbers: TypeAlias = Sequence[int]
-    """Known to the type checker alone: there may be millions, and nobody need look at each."""
+    """Known to the type checker alone: there may be millions, which are not checked one by one."""
 
 InputRule: TypeAlias = Literal["sets", "adds", "subtracts"]
 """What an input does to the cell that it is for: mem[b] = x, mem[b] += x, or mem[b] -= x."""
@@ -43,7 +43,7 @@ class Dialect:
     it writes the low byte of mem[a], and neither branches. With both, the character that is read is written. A negative
     program counter halts. `input` tells the variants of the family apart.
 
-    In SIC-1 ports stand for cells of an otherwise ordinary subtraction, and it does branch (`ports_branch`). The destination
+    In SIC-1 ports replace cells in an otherwise ordinary subtraction, and it does branch (`ports_branch`). The destination
     is operand a (`destination_first`). An instruction that has 253 among its operands takes one input, and reads it
     wherever 253 is; a store to 253 is lost. Reading 254 gives 0, using 255 halts, and so does a program counter of
     253 or more. Word and memory sizes are fixed.

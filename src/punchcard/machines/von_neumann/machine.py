@@ -33,6 +33,7 @@ from punchcard.machines.von_neumann.isa import Dialect, Image, ImageState, find_
 from punchcard.machines.von_neumann.kind import VON_NEUMANN
 from punchcard.machines.von_neumann.meaning import meaning
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
+from punchcard.words.word import as_signed
 
 MOST_SHOWN = 64
 """Labelled cells that a view shows by name."""
@@ -112,8 +113,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
                 if address < self.sizes.memory}
 
     def _signed(self, word: int) -> int:
-        half = 1 << (self.sizes.word_bits - 1)
-        return (word + half) % (2 * half) - half
+        return as_signed(word, self.sizes.word_bits)
 
     def column_name(self, column: int, program: Image | None = None) -> str:
         cell = column - self.layout.region("memory").start
@@ -203,7 +203,7 @@ class VonNeumannMachine(Machine[Image, ImageState]):
         return program.name_of(word) if signed >= 0 else str(signed)
 
     def store(self, program: Image) -> str:
-        """Words and labels; a disassembled image would have labels that nobody gave it."""
+        """Words and labels; a disassembled image would have labels that its source does not have."""
         return json.dumps({"words": program.words, "labels": dict(program.labels), "source": program.source})
 
     def restore(self, text: str) -> Image:
@@ -214,10 +214,6 @@ class VonNeumannMachine(Machine[Image, ImageState]):
             raise
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ProgramError("the program is not an object with words, source and labels") from None
-
-    def format_result(self, program: Image, result: Result[ImageState]) -> str:
-        """Empty: the output is the result."""
-        return ""
 
 
 def address_map(dialect: Dialect, word_bits: int, memory: int) -> AddressMap:

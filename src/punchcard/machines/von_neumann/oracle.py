@@ -135,7 +135,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         self.steps += 1
 
     def _execute_mapped(self) -> None:
-        """Ports in the place of cells: the rest is an ordinary instruction. It takes one input, whoever reads it."""
+        """Ports in the place of cells: the rest is an ordinary instruction. It takes one input for all operands."""
         cells, (source, destination) = self.cells, self.operands()
         taken = self._read() if self._input in (source, destination) else 0
         old, subtracted = (taken if place == self._input else cells[place] if place < self._data_end else 0

@@ -17,10 +17,10 @@ from punchcard.python.arrays.values import (
     Kinds,
     Shape,
     counted,
+    dims,
     filled,
     matrix_shape,
     promoted,
-    shown,
 )
 from punchcard.python.limits import Refusal
 
@@ -129,11 +129,11 @@ class Arithmetic:
     def matmul(self, a: ArrayValue, b: ArrayValue, sign: str = "@") -> ArrayValue:
         """NumPy's @ for vectors and matrices."""
         if not a.shape or not b.shape:
-            raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: both sides must be vectors or matrices",
+            raise Refusal(f"{sign} of {dims(a.shape)} and {dims(b.shape)}: both sides must be vectors or matrices",
                           "write * for a product with a scalar")
         _no_masks(sign, a, b)
         if a.shape[-1] != b.shape[0]:
-            raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: {a.shape[-1]} columns meet {b.shape[0]} rows")
+            raise Refusal(f"{sign} of {dims(a.shape)} and {dims(b.shape)}: {a.shape[-1]} columns meet {b.shape[0]} rows")
         shape, kinds = a.shape[:-1] + b.shape[1:], promoted(a.kinds, b.kinds)
         if len(a.shape) == 1 and len(b.shape) == 2:
             return self._emit("matmul", (b.operand.flip, a.operand), shape, kinds)
@@ -142,7 +142,7 @@ class Arithmetic:
 
     def outer(self, a: ArrayValue, b: ArrayValue) -> ArrayValue:
         if len(a.shape) != 1 or len(b.shape) != 1:
-            raise Refusal(f"outer of {shown(a.shape)} and {shown(b.shape)}: both must be vectors")
+            raise Refusal(f"outer of {dims(a.shape)} and {dims(b.shape)}: both must be vectors")
         return self._emit("matmul", (a.operand, b.operand.flip), (*a.shape, *b.shape), promoted(a.kinds, b.kinds))
 
     def identity(self, size: int, columns: Sequence[int] | None = None) -> Const:
@@ -253,7 +253,7 @@ def together(a: ArrayValue, b: ArrayValue, sign: str) -> Shape:
     try:
         return np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
-        raise Refusal(f"{sign} of {shown(a.shape)} and {shown(b.shape)}: the shapes do not go together") from None
+        raise Refusal(f"{sign} of {dims(a.shape)} and {dims(b.shape)}: the shapes do not go together") from None
 
 
 def _ones(rows: int, columns: int) -> Const:

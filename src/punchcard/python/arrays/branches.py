@@ -17,7 +17,7 @@ from punchcard.python.arrays.expressions import fold
 from punchcard.python.arrays.frame import Frame, Handlers, Home
 from punchcard.python.arrays.ir import Compound, Condition, Const, If, Negation, Operand, Register, Statement, Test
 from punchcard.python.arrays.names import assigned
-from punchcard.python.arrays.values import ArrayValue, Known, Missing, TupleValue, Value, filled, matrix_shape, shown
+from punchcard.python.arrays.values import ArrayValue, Known, Missing, TupleValue, Value, dims, filled, matrix_shape
 from punchcard.python.source import COMPARISONS
 
 # Conditions
@@ -94,7 +94,7 @@ def _truth(frame: Frame, value: Known, node: ast.AST) -> bool:
 def _scalar(frame: Frame, value: Value, node: ast.AST) -> ArrayValue:
     real = frame.real(value, node)
     if int(np.prod(real.shape)) != 1:
-        frame.fail(node, f"a condition of an array, {shown(real.shape)}: it must be a scalar", "use np.where, sum or norm")
+        frame.fail(node, f"a condition of an array, {dims(real.shape)}: it must be a scalar", "use np.where, sum or norm")
     return ArrayValue(real.operand, (), kinds=real.kinds)
 
 
@@ -149,7 +149,7 @@ def move(frame: Frame, homes: Mapping[str, Home], values: Mapping[str, Value], n
         if home.register is None:
             home.register, home.shape = register(frame, name, real, level), real.shape
         elif home.shape != real.shape:
-            home.missing = f"{name!r} has {shown(home.shape)} on one way to this place, {shown(real.shape)} on another"
+            home.missing = f"{name!r} has {dims(home.shape)} on one way to this place, {dims(real.shape)} on another"
             continue
         home.register.integral &= real.operand.integral
         home.kinds |= real.kinds

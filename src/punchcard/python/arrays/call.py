@@ -41,7 +41,7 @@ HEAD_ROOM = 1.5
 LEAST_RANGE = 2.0
 """Loops count from -1 or less to 1, and a product should not be below what it is compared with."""
 MARGIN, SINGLE_MARGIN = 2.0**-36, 2.0**-12
-"""Numbers that differ by less than this part of the range may be told apart wrongly: the errors of both may be as large."""
+"""Numbers that differ by less than this part of the range may be compared wrongly: the errors of both may be as large."""
 ROOM = 8
 """Memory and instructions of a machine are multiples of this, so that programs of about one size share it."""
 

@@ -132,7 +132,7 @@ class Frame:
         return found
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
-        """Compile statements in order, up to one that never goes on."""
+        """Compile statements in order, up to one that never continues."""
         for statement in statements:
             if self.over:
                 return

@@ -23,9 +23,9 @@ from punchcard.python.arrays.values import (
     Shape,
     TupleValue,
     Value,
+    dims,
     filled,
     matrix_shape,
-    shown,
 )
 from punchcard.python.limits import Refusal
 
@@ -95,7 +95,7 @@ def places(frame: Frame, node: ast.Subscript, real: ArrayValue) -> list[Place]:
         frame.fail(node, "an index of a scalar")
     given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(given) > len(real.shape):
-        frame.fail(node, f"{len(given)} indices of an array of {shown(real.shape)}")
+        frame.fail(node, f"{len(given)} indices of an array of {dims(real.shape)}")
     found = [place(_index(frame, part), length, axis)
              for axis, (part, length) in enumerate(zip(given, real.shape, strict=False))]
     return found + [Span.all(length) for length in real.shape[len(given):]]
@@ -224,7 +224,7 @@ def _fitting(arithmetic: Arithmetic, value: ArrayValue, shape: Shape) -> Operand
     except ValueError:
         fits = False
     if not fits:
-        raise Refusal(f"{shown(value.shape)} does not fit into the part that is written, {shown(shape)}")
+        raise Refusal(f"{dims(value.shape)} does not fit into the part that is written, {dims(shape)}")
     operand = arithmetic.spread(value, shape)
     assert (operand.rows, operand.columns) == matrix_shape(shape)
     return operand

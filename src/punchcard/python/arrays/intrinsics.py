@@ -15,7 +15,7 @@ from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.ir import Const
 from punchcard.python.arrays.makers import MAKERS
 from punchcard.python.arrays.operation_builder import ENTRYWISE
-from punchcard.python.arrays.values import TRUTH, ArrayValue, filled, shown
+from punchcard.python.arrays.values import TRUTH, ArrayValue, dims, filled
 from punchcard.python.limits import Refusal
 
 Options: TypeAlias = dict[str, object]
@@ -95,7 +95,7 @@ def _inner(arithmetic: Arithmetic, a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 def _trace(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     if len(a.shape) != 2 or a.shape[0] != a.shape[1]:
-        raise Refusal(f"trace of {shown(a.shape)}: it must be a square matrix")
+        raise Refusal(f"trace of {dims(a.shape)}: it must be a square matrix")
     diagonal = arithmetic.elementwise("hadamard", a, ArrayValue(arithmetic.identity(a.shape[0]), a.shape), "trace")
     return arithmetic.sum(replace(diagonal, kinds=a.kinds), None)
 
@@ -103,7 +103,7 @@ def _trace(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
 def _diag(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     """The diagonal of a square matrix, or a matrix with a vector on its diagonal: a product with the identity."""
     if not a.shape or a.shape[0] != a.shape[-1]:
-        raise Refusal(f"diag of {shown(a.shape)}: it must be a vector or a square matrix")
+        raise Refusal(f"diag of {dims(a.shape)}: it must be a vector or a square matrix")
     size = a.shape[0]
     whole = arithmetic.mul(a, ArrayValue(arithmetic.identity(size), (size, size)))
     return replace(whole if len(a.shape) == 1 else arithmetic.sum(whole, 1), kinds=a.kinds)
@@ -121,7 +121,7 @@ def _transpose(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
 
 def _float(arithmetic: Arithmetic, a: ArrayValue) -> ArrayValue:
     if math.prod(a.shape) != 1:
-        raise Refusal(f"float of {shown(a.shape)}: it must be a scalar")
+        raise Refusal(f"float of {dims(a.shape)}: it must be a scalar")
     return ArrayValue(a.operand, ())
 
 
@@ -188,5 +188,5 @@ def _axis(name: str, values: list[ArrayValue], options: Options) -> int | None:
     if axis is None:
         return None
     if not isinstance(axis, int) or not -len(values[0].shape) <= axis < len(values[0].shape):
-        raise Refusal(f"{name}: axis={axis!r} of {shown(values[0].shape)}")
+        raise Refusal(f"{name}: axis={axis!r} of {dims(values[0].shape)}")
     return axis

@@ -204,7 +204,7 @@ class Linearizer:
             self.items.append(end)
 
     def jump(self, condition: ir.Condition, target: JumpTarget, *, when: bool) -> None:
-        """Go to a label where a condition holds, or with when=False where it does not; else go on."""
+        """Go to a label where a condition holds, or with when=False where it does not; else continue."""
         if isinstance(condition, ir.Negation):
             self.jump(condition.inner, target, when=not when)
         elif isinstance(condition, ir.Test):

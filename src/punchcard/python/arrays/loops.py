@@ -18,7 +18,7 @@ from punchcard.python.arrays.branches import condition_of, move, register, stora
 from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, Home, LoopFrame
 from punchcard.python.arrays.ir import CodeRegion, If, Leave, Loop, Operand, Ref, Register
-from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_whole, stored
+from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_integer, stored
 from punchcard.python.arrays.statements import assign, row
 from punchcard.python.arrays.values import (
     REAL,
@@ -31,8 +31,8 @@ from punchcard.python.arrays.values import (
     NeedsConstant,
     TupleValue,
     Value,
+    dims,
     items_of,
-    shown,
 )
 from punchcard.python.limits import rounds_of
 
@@ -120,7 +120,7 @@ def _whole_loop(
             real = None if name in targets and name not in before else storable(frame, before.get(name), node)
             if real is not None:
                 inside = home.register = register(frame, name, real, builder.level + 1)
-                inside.integral = stays_whole(name, node.body, frame.env) and real.operand.integral
+                inside.integral = stays_integer(name, node.body, frame.env) and real.operand.integral
                 becomes = REAL if real.is_scalar and not inside.integral and not real.boolean else frozenset()
                 home.shape, home.buffers = real.shape, real.buffers
                 home.kinds = real.kinds | becomes | kinds.get(name, frozenset())
@@ -183,7 +183,7 @@ def _end_round(frame: Frame, node: ast.AST, around: LoopFrame, level: int) -> No
     for name, home in around.homes.items():
         value = frame.env.get(name)
         if home.register is not None and isinstance(value, ArrayValue) and value.shape != home.shape:
-            frame.fail(node, f"{name!r} has {shown(home.shape)} before the loop and {shown(value.shape)} after a round",
+            frame.fail(node, f"{name!r} has {dims(home.shape)} before the loop and {dims(value.shape)} after a round",
                        "give it its shape before the loop")
     move(frame, around.homes, frame.env, node, level)
 

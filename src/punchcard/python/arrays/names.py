@@ -37,26 +37,26 @@ def leaves(statement: ast.stmt) -> bool:
     return any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in ast.walk(statement))
 
 
-def stays_whole(name: str, body: Sequence[ast.stmt], known: Mapping[str, Value]) -> bool:
+def stays_integer(name: str, body: Sequence[ast.stmt], known: Mapping[str, Value]) -> bool:
     """Whether a loop assigns integers alone to a variable: sums and products of whole numbers and itself."""
     for node in (inner for statement in body for inner in ast.walk(statement)):
         if isinstance(node, ast.Assign) and name in stored(node):
-            if not all(isinstance(target, ast.Name) for target in node.targets) or not _whole(node.value, name, known):
+            if not all(isinstance(target, ast.Name) for target in node.targets) or not _is_integer(node.value, name, known):
                 return False
         elif isinstance(node, ast.AugAssign) and name in stored(node):
-            if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult) or not _whole(node.value, name, known):
+            if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult) or not _is_integer(node.value, name, known):
                 return False
         elif isinstance(node, ast.AnnAssign | ast.For) and name in stored(node.target):
             return False
     return True
 
 
-def _whole(node: ast.expr, name: str, known: Mapping[str, Value]) -> bool:
+def _is_integer(node: ast.expr, name: str, known: Mapping[str, Value]) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int) and not isinstance(node.value, bool)
     if isinstance(node, ast.Name):
         value = known.get(node.id)
         return node.id == name or (isinstance(value, Known) and isinstance(value.value, int))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-        return _whole(node.left, name, known) and _whole(node.right, name, known)
+        return _is_integer(node.left, name, known) and _is_integer(node.right, name, known)
     return False

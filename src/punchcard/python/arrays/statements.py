@@ -18,7 +18,7 @@ from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, Home
 from punchcard.python.arrays.indexing import Span, get, place, places, put
 from punchcard.python.arrays.ir import Leave
-from punchcard.python.arrays.values import ArrayValue, Known, TupleValue, Value, items_of, keeps, least, shown
+from punchcard.python.arrays.values import ArrayValue, Known, TupleValue, Value, dims, items_of, keeps, least
 
 MOST_DEPTH = 20
 _BUFFERS = count(1)
@@ -103,7 +103,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
 
 
 def _not_seen_by(frame: Frame, target: ast.expr, items: Sequence[Value]) -> None:
-    """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second one sees what the first one stored."""
+    """Refuse A[0], A[1] = A[1], A[0]: in NumPy these are views, so the second read gets what the first assignment stored."""
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         held = frame.env.get(target.value.id)
         if isinstance(held, ArrayValue) and any(
@@ -145,7 +145,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
             _alone(frame, node, target.id, old)
             made = frame.real(new, node)
             if made.shape != old.shape:
-                frame.fail(node, f"{target.id} has {shown(old.shape)}, and the result {shown(made.shape)}: an array that is "
+                frame.fail(node, f"{target.id} has {dims(old.shape)}, and the result {dims(made.shape)}: an array that is "
                            "changed in place keeps its shape", f"write {target.id} = {target.id} ...")
             _check_kinds(frame, node, target.id, old, made)
             new = ArrayValue(made.operand, made.shape, old.buffers, old.kinds)

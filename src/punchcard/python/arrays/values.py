@@ -95,7 +95,7 @@ def items_of(value: Value) -> tuple[Value, ...] | None:
     return value.items if isinstance(value, TupleValue) else None
 
 
-def shown(shape: Shape) -> str:
+def dims(shape: Shape) -> str:
     """A shape in words."""
     return "a scalar" if shape == () else f"shape {shape}"
 

@@ -45,7 +45,7 @@ def analyse(functions: ProgramFunctions, entry: IntegerFunction, word_bits: int,
         if not findings.changed and now == before:
             if findings.stuck is not None:
                 function, statement = findings.stuck
-                function.source.fail(statement, "nothing goes on from here: what is called never returns")
+                function.source.fail(statement, "the program cannot continue here: what is called never returns")
             functions.mark_recursive()
             return findings
         before = now

@@ -14,6 +14,7 @@ from punchcard.machines.source import Token
 from punchcard.machines.von_neumann.languages.asq import items as asq
 from punchcard.machines.von_neumann.languages.asq.items import Expression, Item
 from punchcard.machines.von_neumann.languages.asq.writer import write_data, write_statement
+from punchcard.words.word import as_signed
 
 Z, P, Q, R, U, V, ERROR = map(asq.scratch, ("z", "p", "q", "r", "u", "v", "error"))
 """Scratch cells: `$z` is 0 between instructions, the others are operands and results of routines."""
@@ -111,7 +112,7 @@ Operand: TypeAlias = Expression | Patched
 
 @dataclass(frozen=True)
 class AssemblyEntry:
-    """A label, a comment, data, or the items of an instruction. After `leaves` nothing goes on to the next entry."""
+    """A label, a comment, data, or the items of an instruction. After `leaves` nothing continues to the next entry."""
 
     items: tuple[Item, ...] = ()
     is_data: bool = False
@@ -195,8 +196,7 @@ class Assembly:
 
     def wrapped(self, value: int) -> int:
         """A number as a signed word."""
-        half = 1 << (self.word_bits - 1)
-        return (value + half) % (2 * half) - half
+        return as_signed(value, self.word_bits)
 
     def assign(self, target: Expression, form: CellSum) -> None:
         """target = form."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from punchcard.python.integers.findings import Findings, whole_texts
+from punchcard.python.integers.findings import Findings, text_items
 from punchcard.python.integers.functions import constant_of
 from punchcard.python.integers.values import (
     CHAR,
@@ -139,7 +139,7 @@ class ExpressionTypes:
             self.fail(node, "an empty list has no use here: lists have a fixed length", "write [0] * n")
         if any(isinstance(item, ast.Starred) for item in node.elts):
             self.fail(node, "* in a list is not in the integer subset")
-        items = whole_texts([self.value(item, names) for item in node.elts])
+        items = text_items([self.value(item, names) for item in node.elts])
         found = self.findings.created(node, None, len(items), len(items), is_tuple=isinstance(node, ast.Tuple))
         for item, each in zip(items, node.elts, strict=True):
             self.findings.store_item(found.list, item, each)
@@ -237,10 +237,10 @@ class ExpressionTypes:
                     self.findings.skip(branch)
         if not found:
             raise Unreached
-        both = join_all(whole_texts(found))
+        both = join_all(text_items(found))
         if both.kind == "results":
             columns = zip(*(spread(value).results for value in found), strict=True)
-            both = replace(both, results=tuple(join_all(whole_texts(list(column))) for column in columns))
+            both = replace(both, results=tuple(join_all(text_items(list(column))) for column in columns))
         if both.kind == "mixed":
             self.fail(node, "the two values of this `if` are of different types")
         return both

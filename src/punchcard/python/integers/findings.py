@@ -1,4 +1,4 @@
-"""What the analysis of a program has found out so far: values of expressions, lists, and what functions return."""
+"""What the analysis of a program knows so far: values of expressions, lists, and what functions return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Findings:
     check         whether a result that does not fit a word is an error
     recording     False while a loop or a condition is only tried
     changed       whether something was found in this round that was not known before
-    stuck         the last statement behind which nothing goes on
+    stuck         the last statement behind which nothing continues
     thresholds    numbers at which a growing interval stops first
     """
 
@@ -167,7 +167,7 @@ class Findings:
             return AbstractValue("char", ord(value), ord(value)) if len(value) == 1 else TEXT
         if isinstance(value, list | tuple):
             if id(value) not in self._constants:
-                items = join_all(whole_texts([self.of_constant(item, node) for item in value]))
+                items = join_all(text_items([self.of_constant(item, node) for item in value]))
                 known = AbstractList(items, len(value), len(value), is_tuple=isinstance(value, tuple))
                 self._constants[id(value)] = AbstractValue("list", items=known)
             return self._constants[id(value)]
@@ -232,7 +232,7 @@ class Findings:
         return True
 
 
-def whole_texts(items: list[AbstractValue]) -> list[AbstractValue]:
+def text_items(items: list[AbstractValue]) -> list[AbstractValue]:
     """Items of one list: if one is a text, single characters are texts as well."""
     if any(item.kind == "str" for item in items):
         return [TEXT if item.kind == "char" else item for item in items]

@@ -31,7 +31,7 @@ yes zero
 
 @dataclass(eq=False)
 class IntegerFunction:
-    """A function of the program, and what the analysis has found out about it."""
+    """A function of the program, and what the analysis knows of it."""
 
     source: FunctionSource
     name: str

@@ -20,10 +20,11 @@ from punchcard.python.integers.compiler import CompiledIntegers, compile_functio
 from punchcard.python.integers.values import AbstractValue
 from punchcard.python.report import IntegerReport
 from punchcard.python.source import FunctionSource
+from punchcard.words.word import as_signed
 
 
 class RunError(ProgramError):
-    """A compiled program stopped with an error of its own: an index out of range, an overflow, a division by zero."""
+    """A compiled program stopped with an error: an index out of range, an overflow, a division by zero."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class IntegerOptions(ProgramOptions):
 
 @dataclass(frozen=True)
 class IntegerRun:
-    """Options of one run: the input that the function reads, and those of the program in place of its own."""
+    """Options of one run: the input that the function reads, and options that replace those of the program."""
 
     input: bytes = b""
     engine: str | None = None
@@ -148,8 +149,7 @@ class IntegerProgram(PythonProgram[IntegerOptions, CompiledIntegers]):
         if value.kind not in ("list", "str"):
             return word
         memory = done.result.state.memory
-        half = 1 << (self.sizes[0] - 1)
-        words = [(cell + half) % (2 * half) - half for cell in memory[word : word + memory[word - 1]]]
+        words = [as_signed(cell, self.sizes[0]) for cell in memory[word : word + memory[word - 1]]]
         if value.kind == "str":
             return "".join(map(chr, words))
         item = value.list.item

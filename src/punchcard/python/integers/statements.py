@@ -30,7 +30,7 @@ class StatementCode(CodePart):
             ast.Continue: lambda node: self.out.jump(self._loops[-1][1])}
 
     def body(self, function: IntegerFunction, *, inline: bool) -> None:
-        """A function, from its label to its end; inline, the program goes on behind it."""
+        """A function, from its label to its end; inline, the program continues behind it."""
         self.frame.function, self.out.prefix = function, function.name
         self.frame.once, self.frame.fixed = inline, {}
         self._loops = []

@@ -120,7 +120,7 @@ class Storage:
 
 
 def message_items(label: str, message: str) -> list[Item]:
-    """The text of an error, on a line of its own, with a 0 behind it."""
+    """The text of an error, on a separate line, with a 0 behind it."""
     return [asq.Label(asq.MADE, label), _run(b"\n" + message.encode() + b"\n"), asq.Cell(asq.number(0), asq.MADE)]
 
 

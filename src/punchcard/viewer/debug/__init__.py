@@ -1,1 +1,1 @@
-"""`punchcard debug`: a run in a terminal, step by step. `debugger.py` is what it does, `app.py` what one sees of it."""
+"""`punchcard debug`: a run in a terminal, step by step. `debugger.py` is what it does, `app.py` its screen."""

@@ -47,7 +47,7 @@ class NamedMove(NamedTuple):
 
 
 class Debugger:
-    """A place in a run, and the ways to go on from there."""
+    """A place in a run, and the ways to continue from there."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.about = session, session.about()
@@ -173,7 +173,7 @@ class Debugger:
                 if listed.line is not None and listed.number in self.breakpoints}
 
     def watch(self, name: str) -> None:
-        """Watch a value by its name, or no longer. Of several of one name the group is said too: `tape[2] square`."""
+        """Watch a value by its name, or no longer. Of several of one name the group is given too: `tape[2] square`."""
         names = [value.name for value in self.session.shown]
         full = [f"{value.group} {value.name}" for value in self.session.shown]
         if name not in names and name not in full:
@@ -241,7 +241,7 @@ def require_textual() -> None:
 
 
 def require_terminal() -> None:
-    """Refuse a pipe: nobody could press a key."""
+    """Refuse a pipe: it has no keys to press."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise PunchcardError("the debugger needs a terminal, and here standard input or output is a file or a pipe: use "
                              "`punchcard run --trace`, or `punchcard view --html FILE`")

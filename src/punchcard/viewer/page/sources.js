@@ -352,7 +352,7 @@ class Computed extends Inside {
       this.card(step * (reached() + 1));
       if (!await goesOn()) {
         const [asked, known] = [Math.floor(moment / step), reached()].map((loop) => loop.toLocaleString("en"));
-        throw new Error(`Loop ${asked} is far away: this page has computed ${known} loops. Ask again, and it goes on from there.`);
+        throw new Error(`Loop ${asked} is far away: this page has computed ${known} loops. Ask again to continue from there.`);
       }
     }
   }

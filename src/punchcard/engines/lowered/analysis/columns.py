@@ -240,7 +240,7 @@ class CardColumns:
         each of the active columns by itself, or no layer after them looks at it. Selectors that active columns do not carry
         from loop to loop are met too late. Of several such places the one is taken where the fewest bits are handed over:
         what is shared is computed in every loop, and a case knows more. Where late selectors are written before one of these
-        places, and nobody has looked at them yet, that place is taken: what is shared has a version for each of their
+        places, and none was used yet, that place is taken: what is shared has a version for each of their
         settings. Of the first layer, what its heads take and what its units give may be the same for all cases as well.
         """
         layers, chosen, late = self.layers, set(self.selectors), self.late_selectors

@@ -137,7 +137,7 @@ class Passive:
             if leaves(linear, UNKNOWN):
                 raise LoweringError(f"row {row} of a passive column takes from several columns")
             if not self.graph.gathered(self.graph.substitute(linear, again)).same(linear):
-                raise LoweringError(f"row {row} of a passive column goes on changing by itself")
+                raise LoweringError(f"row {row} of a passive column keeps changing by itself")
             if row not in self.begin and not linear.same(Linear()):
                 raise LoweringError(f"row {row} of a passive column, which the layout leaves empty, gets a value")
         for region in self.columns.passive_regions:

@@ -12,7 +12,7 @@ from operator import or_
 from typing import NamedTuple
 
 from punchcard.engines.lowered.rules import RuleTable
-from punchcard.words.word import Numbering, Word, constant, logic, select, sum_of, variable
+from punchcard.words.word import Numbering, Word, as_signed, constant, logic, select, sum_of, variable
 
 CHOICES: RuleTable[[Word, Sequence[Word]], Word] = RuleTable("choices")
 """One of several words, by a number that counts them."""
@@ -82,7 +82,7 @@ def higher_bound(a: Word, b: Word) -> tuple[int, int] | None:
 
 def _signed(word: Word) -> int | None:
     """The number of a constant, of which the highest bit is the sign."""
-    return None if word.value is None else word.value - (1 << word.size if word.value >> word.size - 1 else 0)
+    return None if word.value is None else as_signed(word.value, word.size)
 
 
 FULL = 64

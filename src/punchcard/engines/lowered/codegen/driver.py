@@ -34,7 +34,7 @@ def emit_driver(module: ir.Module, code: CodeKind, plan: LoopPlan | None = None,
     of output buffers, a byte and bits of it (no pattern is on the card while all of them are 0), and for each pattern how
     many words and numbers it looks at, an output buffer, the address of an input buffer (see `input_places`), a place, a
     mask and the bits for each word, and a place and ±1 for each number. An output buffer is a place, a mask and what to put
-    there: the bits go to the log, as long as it has room, and the loops go on.
+    there: the bits go to the log, as long as it has room, and the loops continue.
     `cases` is a hash table of `size` entries: case, function, tables. The report begins with the status: 0 done, 1
     failed, 2 a pattern, 3 an unknown case; then the pattern or the case, and whether it was the driver's own tables that
     were asked. `first` and `rest` are the parts of a loop that all cases share; of several versions of the rest, the
@@ -208,7 +208,7 @@ def look_for_patterns(b: ir.IRBuilder, real: ir.Type, buffer: ir.Value, report: 
 
 
 def _give_number(b: ir.IRBuilder, buffer: ir.Value, table: ir.Value, done: ir.Block) -> None:
-    """Put the next number of an input on the card, and go on; if there is none ready, do nothing."""
+    """Put the next number of an input on the card, and continue; if there is none ready, do nothing."""
     def of(array: ir.Value, at: int | ir.Value) -> ir.Value:
         return b.load(b.gep(array, [i64(at) if isinstance(at, int) else at]))
 

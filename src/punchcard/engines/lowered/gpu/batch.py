@@ -71,7 +71,7 @@ class BatchProgress:
 
 
 class GpuBatch:
-    """Cards of one compiled model; each must keep its guards (`CompiledModel.fits`). A second run goes on where one ended.
+    """Cards of one compiled model; each must keep its guards (`CompiledModel.fits`). A second run continues where one ended.
 
     `shape`: default chosen by the sizes.
     """
@@ -149,7 +149,7 @@ class GpuBatch:
         return card
 
     def take(self, number: int, card: PackedCard) -> None:
-        """Go on from another card in the place of one; it must keep the compiled model's guards."""
+        """Continue from another card in the place of one; it must keep the compiled model's guards."""
         self._bring_back()
         for name, values in self._fields.items():
             values[number] = card.fields[name]

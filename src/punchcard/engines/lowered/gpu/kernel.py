@@ -3,11 +3,11 @@
     machine(group, thread, shared, data, states, tables, made, status, loops, piece, machines)
 
 makes up to `piece` loops more for a machine, and no more than `loops` in all. `made` counts them. `status` of a machine is
-0 as long as it may go on, 1 where the checks of its next loop fail (that loop has not happened), and 2 + k where pattern k
+0 as long as it continues, 1 where the checks of its next loop fail (that loop has not happened), and 2 + k where pattern k
 is on its card. The patterns are part of the code, and so are the cases that the loops have met. Where the next loop is of
 another case, that loop has not happened, the status is -3, and the case is behind the states of the machine.
 
-Threads of a warp may be in different cases. All of them meet again behind the cases: a loop that fails goes on to its end
+Threads of a warp may be in different cases. All of them meet again behind the cases: a loop that fails continues to its end
 without storing anything.
 """
 

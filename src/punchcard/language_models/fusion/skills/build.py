@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from punchcard.files import write_whole
+from punchcard.files import write_atomic
 from punchcard.language_models.fusion.skill import SKILLS, STACK
 from punchcard.machines.riscv.languages import c, toolchain
 
@@ -26,7 +26,7 @@ def built(name: str) -> bytes:
 
 def main() -> None:
     for source in sorted(SKILLS.glob("*.c")):
-        write_whole(SKILLS / "bin" / f"{source.stem}.elf", built(source.stem))
+        write_atomic(SKILLS / "bin" / f"{source.stem}.elf", built(source.stem))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def largest(on_piece: Piece, low: float, high: float) -> tuple[float, int]:
 
 
 def _size(difference: Smooth, at: Number, middle: float, radius: float) -> float:
-    """How large a function may be on a piece; infinite where nothing can be said."""
+    """How large a function may be on a piece; infinite where nothing is known."""
     number = flint()
     try:
         whole = difference(number.arb_series([number.arb(middle, radius), 1]))

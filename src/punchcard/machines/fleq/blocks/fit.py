@@ -49,7 +49,7 @@ def fit(
     function: Callable[..., object], low: float, high: float, terms: int = 64, method: str = "least-squares", *,
     rounding: float = ROUNDING,
 ) -> SigmoidSum:
-    """The sum of `terms` sigmoids that stands for `function` on [low, high].
+    """The sum of `terms` sigmoids that approximates `function` on [low, high].
 
     `function` takes an array or a number. `rounding` is the relative rounding of the number format that will evaluate
     the sum; least squares gives up accuracy that would drown in rounding * sum |c_k| there.
@@ -110,7 +110,7 @@ def fit_least_squares(
 ) -> SigmoidSum:
     """The best of several layouts of centres and widths.
 
-    The families of layouts race: each shows its first few, and the leader goes on with the rest. A layout costs about
+    The families of layouts race: each shows its first few, and the leader continues with the rest. A layout costs about
     m^3, which is why more terms mean fewer tries. A layout that reaches the rounding of f itself ends the search.
     """
     samples, checks = grid(low, high, 100 + terms, phase=0.5), grid(low, high, 200 + terms, phase=0.25)

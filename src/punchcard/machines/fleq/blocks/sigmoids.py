@@ -79,7 +79,7 @@ class SigmoidSum:
 
     @property
     def truncation(self) -> float:
-        """How far it is from the function that it stands for, at most."""
+        """The largest difference from the function that it approximates."""
         return self.margin * self.error
 
     @property
@@ -105,7 +105,7 @@ class SigmoidSum:
         return _rounding(self)
 
     def enclosure(self, smooth: Smooth | None, unit: float) -> Enclosure:
-        """Its error as the function that it stands for, over the whole range.
+        """Its error as an approximation of its function, over the whole range.
 
         `smooth` is that function on intervals. Of one that is not known there: as far as it was measured.
         """

@@ -182,7 +182,7 @@ class ThreeLayerFleqDesign(CompactDesign):
             + assign(self.row("forward"), forward)
             + assign(self.row("as_fetched"), one - forward)
             + assign(self.row("ask"), asks)
-            # the flag as far as it is known: 1 where an instruction that is met goes on, else 0
+            # the flag as far as it is known: 1 where an instruction that is met continues, else 0
             + assign(self.row("flag"), goes_on(next_met) + goes_on(jump_met) - goes_on(next_met + jump_met - one))
             + assign(self.row("plain"), self.row(f"off.{REWRITES}"))
             + assign(self.row("flag_result"), self._results(work, others)[0])

@@ -29,7 +29,7 @@ from punchcard.machines.fleq.functions import (
     known_function,
 )
 from punchcard.machines.fleq.isa import Branch, Call, Halt, Instruction, PointerUpdate, Step, Variable, pointers
-from punchcard.machines.fleq.text.source import COUNTER_WORDS, KEYWORDS, take_whole
+from punchcard.machines.fleq.text.source import COUNTER_WORDS, KEYWORDS, take_integer
 from punchcard.machines.source import Line, Token, unknown
 
 _BRANCH = "a branch is `if flag <= 0 goto label` or `goto label`"
@@ -143,7 +143,7 @@ class Code:
         name = line.take_name(what)
         index = None
         if line.take_if("["):
-            index = take_whole(line, "the number of a column")
+            index = take_integer(line, "the number of a column")
             line.take_mark("]", f"a column is written as `{name.text}[number]`")
         if name.text in self.counters:
             raise name.error(f"{name.text!r} is a counter, not a variable: `count {name.text} goto label` and `restart "
@@ -204,7 +204,7 @@ class Code:
 def take_label(line: Line) -> Token:
     """A label, or an instruction's number."""
     if line.ahead.kind == "number":
-        return take_whole(line, "the number of an instruction")
+        return take_integer(line, "the number of an instruction")
     return line.take_name("the label of an instruction")
 
 

@@ -18,7 +18,7 @@ from punchcard.machines.fleq.counter import Counter, radix_within
 from punchcard.machines.fleq.functions import Shape
 from punchcard.machines.fleq.isa import Branch, Call, Step
 from punchcard.machines.fleq.text.code import Code, take_label
-from punchcard.machines.fleq.text.source import COUNTER_WORDS, take_whole
+from punchcard.machines.fleq.text.source import COUNTER_WORDS, take_integer
 from punchcard.machines.fleq.text.values import COUNTER, Declaration, take_variable_name
 from punchcard.machines.source import Line, Token, unknown
 
@@ -59,7 +59,7 @@ def take_counter(line: Line) -> CounterDeclaration:
     """The counter that a line declares."""
     name = take_variable_name(line)
     line.take()
-    rounds = take_whole(line, f"the number of rounds of {name.text!r}")
+    rounds = take_integer(line, f"the number of rounds of {name.text!r}")
     if int(rounds.text) < 1:
         raise rounds.error(f"{rounds.text} rounds: a loop makes at least one")
     line.finish(f"the rounds of {name.text!r}")

@@ -66,13 +66,13 @@ def take_numbers(line: Line, what: str) -> list[float]:
     return found
 
 
-def take_whole(line: Line, what: str) -> Token:
+def take_integer(line: Line, what: str) -> Token:
     """A number without sign, point and exponent."""
     if line.ahead.kind != "number" or not _WHOLE.fullmatch(line.ahead.text):
         raise line.wrong(f"{what} must be a whole number of at most 18 digits, without a sign")
     return line.take()
 
 
-def shown(token: Token) -> str:
+def quoted(token: Token) -> str:
     """A token's text without quotes, cut where it is long."""
     return shortened(token.text)[1:-1]

@@ -1,4 +1,4 @@
-"""Values of FLEQ variables from .npy and .csv files, which somebody else may have made.
+"""Values of FLEQ variables from .npy and .csv files, which may come from others.
 
 A file lies in the folder of the source or below it, also after links are followed, and is an ordinary file: a pipe or a
 device is not read. Its shape is known, and compared with the variable's, before a value is taken. Nothing in a
@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from punchcard.errors import ProgramError
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.machines.fleq.functions import Array, Shape
 
 MOST_VALUES = 1 << 24
@@ -52,7 +52,7 @@ def read_values(file: str, folder: Path, name: str, shape: Shape) -> Array:
 
 
 def _read_npy(path: Path, name: str, shape: Shape) -> Array:
-    data = read_whole(path, "file of values", limit=BYTES_LIMIT + MOST_HEADER, error=ProgramError)
+    data = read_limited(path, "file of values", limit=BYTES_LIMIT + MOST_HEADER, error=ProgramError)
     wide = data[6:7] > b"\x01"  # from format 2 on the header's length has four bytes
     start = 12 if wide else 10
     end = start + int.from_bytes(data[8:start], "little")
@@ -78,7 +78,7 @@ def _read_npy(path: Path, name: str, shape: Shape) -> Array:
 
 def _read_csv(path: Path, name: str, shape: Shape) -> Array:
     """Numbers separated by commas, a row a line; blank lines do not count."""
-    data = read_whole(path, "file of values", error=ProgramError).removeprefix(codecs.BOM_UTF8)
+    data = read_limited(path, "file of values", error=ProgramError).removeprefix(codecs.BOM_UTF8)
     rows = columns = 0
     for number, line in _lines(data):
         found = line.count(b",") + 1

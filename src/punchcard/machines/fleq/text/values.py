@@ -21,7 +21,7 @@ import numpy as np
 from punchcard.errors import ProgramError, SourceError
 from punchcard.formatting import plural
 from punchcard.machines.fleq.functions import Array, Shape
-from punchcard.machines.fleq.text.source import KEYWORDS, lines, shown, take_numbers, take_whole
+from punchcard.machines.fleq.text.source import KEYWORDS, lines, quoted, take_integer, take_numbers
 from punchcard.machines.fleq.text.value_files import MOST_VALUES, read_values
 from punchcard.machines.source import Line, Token, unknown
 
@@ -70,7 +70,7 @@ def take_variable_name(line: Line) -> Token:
 
 
 def parse_value(text: str) -> Array:
-    """Numbers that stand alone, rows separated by `;`: a matrix, as in `.data`."""
+    """A matrix: numbers, with rows separated by `;`, as in `.data`."""
     line = next(lines(text), None)
     if line is None:
         raise ProgramError("write NAME=VALUE")
@@ -88,7 +88,7 @@ def _take_shape(line: Line, kind: str, room: int) -> Shape:
         return Shape(1, 1)
     size = line.ahead
     if kind == "vector":
-        shape = Shape(int(take_whole(line, "the length of a vector").text), 1)
+        shape = Shape(int(take_integer(line, "the length of a vector").text), 1)
     else:
         match = _SIZE.fullmatch(size.text)
         if match is None:
@@ -139,7 +139,7 @@ def _random(line: Line, shape: Shape) -> Array:
     line.take()
     rule = "random values are written as random(seed)"
     line.take_mark("(", rule)
-    seed = int(take_whole(line, "a seed").text)
+    seed = int(take_integer(line, "a seed").text)
     line.take_mark(")", rule)
     return np.random.default_rng(seed).uniform(-1, 1, (shape.rows, shape.columns))
 
@@ -147,11 +147,11 @@ def _random(line: Line, shape: Shape) -> Array:
 def _from_file(token: Token, name: str, shape: Shape, folder: Path | None) -> Array:
     """The value in `file(name)`; every failure is an error at the token."""
     if folder is None:
-        raise token.error(f"{shown(token)}: the text is not in a folder, so there are no files beside it")
+        raise token.error(f"{quoted(token)}: the text is not in a folder, so there are no files beside it")
     try:
         return read_values(token.text[token.text.index("(") + 1 : -1].strip(), folder, name, shape)
     except (ProgramError, OSError, ValueError) as error:
-        raise token.error(f"{shown(token)}: {' '.join(str(error).split())}") from None
+        raise token.error(f"{quoted(token)}: {' '.join(str(error).split())}") from None
 
 
 def beyond(declaration: Declaration, limit: float) -> float | None:

@@ -1,7 +1,7 @@
 """What the designs of the RISC-V machine share: sizes, columns, addresses, and how a card is punched and read.
 
 An address on the card is L position bits and a bit `space`: memory or register. The columns are the scratchpad, 2^L words
-of memory (those beyond the memory's end are `spare`), 32 registers, `sink` and `nothing`. What goes to x0, or to nobody,
+of memory (those beyond the memory's end are `spare`), 32 registers, `sink` and `nothing`. What goes to x0, or is discarded,
 goes to the sink, so x0 is never stored to. `nothing` holds no word: in the reading heads all columns but the scratchpad look
 at it, so that a head brings 0 there.
 """
@@ -64,7 +64,7 @@ class RiscvSizes:
 
     @property
     def sink(self) -> int:
-        """The address of the column that takes what nobody wants, as rows hold it: its position, then 1 for its space."""
+        """The address of the column that takes discarded results, in rows: its position, then 1 for its space."""
         return SINK + (1 << self.pointer_bits)
 
     @property

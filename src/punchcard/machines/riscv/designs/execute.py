@@ -217,7 +217,7 @@ class ResultPlace(LayerFormulas):
         return stack(bits, *[sign] * (WORD_BITS - size))
 
     def _goal(self) -> Expression:
-        """The register that is named, or the word at the address; the sink for x0, for nobody, and where it is refused."""
+        """The register that is named, or the word at the address; the sink for x0, for no result, and if it is refused."""
         one, length, rd = self.one, self.sizes.pointer_bits, self.word[7:12]
         place = self.reference[2 : length + 2]
         register, to_register, to_memory = (0.0 * part for part in (stack(*[one] * length), one, one))

@@ -1,4 +1,4 @@
-"""Layer C's feed-forward: the fetched word is decoded, the program counter goes on, and all that was passing is cleared.
+"""Layer C's feed-forward: the fetched word is decoded, the program counter continues, and all that was passing is cleared.
 
 Other columns find themselves in this layer's head, so their rows `fetched` hold a word too. Every unit over these rows is
 closed there by the row `outside`.

@@ -95,7 +95,7 @@ class NextCounter(LayerFormulas):
     target: Expression
 
     def _way(self, instruction: Instruction) -> BranchFormula | str:
-        """Where an instruction goes on."""
+        """Where an instruction continues."""
         return BRANCHES.get(instruction.name) or {isa.JAL: "jump", isa.JALR: "register jump"}.get(instruction.opcode, "on")
 
     @abstractmethod

@@ -122,7 +122,7 @@ def following_fact(unless: Predicate | None = None) -> Fact:
                 "following is pc + 4", unless=unless)
 
 
-def whole_facts() -> list[Fact]:
+def counter_facts() -> list[Fact]:
     """pc + 4, and pc + immediate for jumps and branches."""
     return [following_fact(is_fault),
             Fact("scratchpad",

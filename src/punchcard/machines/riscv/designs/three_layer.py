@@ -135,7 +135,7 @@ class RiscvThreeLayer(RiscvDesign):
                             "Nothing is stored. The head fetches the next instruction from {next}.")]),
                  Sentence("The ReLU layer decodes it: {coming}."))
         between = len(extended(sizes, layout, [Part()] * 3)) - 3 if sizes.multiply else 0
-        steps = [(None, Sentence("The ReLU layer goes on with a product and a quotient, digit by digit."))] * between
+        steps = [(None, Sentence("The ReLU layer continues with a product and a quotient, digit by digit."))] * between
         return (first, second, *steps, *([traps] if sizes.privileged else []), third)
 
     def _operand(self, layout: Layout, pointer: str, own: str, into: str) -> Part:

@@ -67,7 +67,7 @@ class Traps(LayerFormulas):
     def _constant(self, value: int, closed: Expression) -> Choice:
         return value * conjunction(closed, self.one), closed
 
-    # Where to go on, and where the result goes
+    # Where to continue, and where the result goes
 
     @property
     def answer(self) -> tuple[Expression, list[Expression]]:

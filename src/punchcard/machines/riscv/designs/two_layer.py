@@ -44,12 +44,12 @@ from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.formulas import BRANCHES, BranchFormula, NextCounter, appear, rewrite, vanish
 from punchcard.machines.riscv.designs.layout import (
     column_blocks,
+    counter_facts,
     instruction_facts,
     operand_blocks,
     passing,
     pending_fact,
     places,
-    whole_facts,
 )
 from punchcard.machines.riscv.isa import FIELDS, STALL, WORD_BITS, WORD_BYTES, Instruction, operation_of
 from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
@@ -100,7 +100,7 @@ class RiscvTwoLayer(RiscvDesign):
                 passing("fetched", n, "the next instruction, as a head brings it"),
             ],
             sizes.regions,
-            [*instruction_facts(sizes), *whole_facts(), pending_fact()],
+            [*instruction_facts(sizes), *counter_facts(), pending_fact()],
         )
 
     def layers(self, sizes: RiscvSizes, layout: Layout, precision: Precision) -> list[Part]:

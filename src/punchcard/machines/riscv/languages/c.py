@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from punchcard.errors import CompilerError, ProgramError, printable
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.machines.riscv.argument_vector import aligned
 from punchcard.machines.riscv.isa import WORD_BYTES
 from punchcard.machines.riscv.languages import elf, toolchain
@@ -83,9 +83,9 @@ def built(
         if ran.returncode:
             raise error_of(ran.stderr, printable(source), tools, made, names)
         if not program.is_file():
-            raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: leave out of {shlex.join(flags)!r} "
-                               "what keeps it from linking")
-        return read_whole(program, "program", error=ProgramError)
+            raise ProgramError(f"{where(source)}{tools.command[0]} wrote no program: remove from {shlex.join(flags)!r} "
+                               "the options that prevent linking")
+        return read_limited(program, "program", error=ProgramError)
 
 
 def _checked(file: str | Path) -> str | Path:

@@ -25,26 +25,26 @@ HEADERS = frozenset(f"{name}.h" for name in (
 """Headers of C, and one that every Unix has, which the small library does not have."""
 
 
-def error_of(said: str, source: str, tools: Toolchain, folder: Path, names: Mapping[str, str]) -> ProgramError:
+def error_of(output: str, source: str, tools: Toolchain, folder: Path, names: Mapping[str, str]) -> ProgramError:
     """The first error of a compiler, or of its linker.
 
     folder   where temporary files are: a message about one is about the program
     names    what files are called by the caller, by their paths
     """
-    if found := _ERROR.search(said):
+    if found := _ERROR.search(output):
         message = found["message"] + _advice_on_header(found["message"], tools)
         if found["file"].startswith("<") or Path(found["file"]).is_relative_to(folder):  # <inline asm>
             return ProgramError(f"{where(source)}{message}")
         return SourceError(message, line=int(found["line"]), column=int(found["column"] or 1), text="",
                            source=names.get(found["file"], found["file"]))
-    if missing := _UNDEFINED.search(said):
+    if missing := _UNDEFINED.search(output):
         return ProgramError(f"{where(source)}{_undefined(missing['name'], tools)}")
-    if twice := _TWICE.search(said):
+    if twice := _TWICE.search(output):
         return ProgramError(f"{where(source)}{twice['name']!r} is defined twice in the program's files")
     compiler = Path(tools.command[0]).name
-    if _TOO_MUCH.search(said) or not said.strip():
+    if _TOO_MUCH.search(output) or not output.strip():
         return ProgramError(f"{where(source)}{compiler} was stopped by a limit: a compiler has {LIMITS}")
-    line = re.sub(rf"{re.escape(str(folder))}[^\s:;)]*", lambda found: source or "the program", first_line(said))
+    line = re.sub(rf"{re.escape(str(folder))}[^\s:;)]*", lambda found: source or "the program", first_line(output))
     return ProgramError(f"{where(source)}{compiler} fails: {line}")
 
 
@@ -54,7 +54,8 @@ def _undefined(name: str, tools: Toolchain) -> str:
         return (f"{name!r}, arithmetic of real numbers, is not there: install the compiler whose library has it "
                 f"({DEBIAN} {DEBIAN_GCC})")
     used = f"{name!r} is used, and is not defined in the program or in the "
-    return used + ("C library" if tools.picolibc else f"small C library of the package; a whole one: {tools.whole_library}")
+    return used + ("C library" if tools.picolibc else
+                   f"small C library of the package; a complete one: {tools.complete_library}")
 
 
 def _advice_on_header(message: str, tools: Toolchain) -> str:
@@ -62,11 +63,11 @@ def _advice_on_header(message: str, tools: Toolchain) -> str:
     found = _HEADER.search(message)
     if found is None or found["name"] not in HEADERS or tools.picolibc:
         return ""
-    return f" (the small C library of the package has no {found['name']}; a whole one: {tools.whole_library})"
+    return f" (the small C library of the package has no {found['name']}; a complete one: {tools.complete_library})"
 
 
-def first_line(said: str) -> str:
+def first_line(output: str) -> str:
     """The line that tells most."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("collect2:")] or lines
-    return next((line for line in telling if "error" in line or "cannot find" in line), (telling or ["it says nothing"])[0])
+    lines = [line for line in output.splitlines() if line.strip()]
+    useful = [line for line in lines if not line.startswith("collect2:")] or lines or ["it printed nothing"]
+    return next((line for line in useful if "error" in line or "cannot find" in line), useful[0])

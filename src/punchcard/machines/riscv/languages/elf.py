@@ -50,7 +50,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
     """The program in the bytes of a file; `base` is where the memory begins, by default as `base_for` says.
 
     What is linked above the first page, as programs for an operating system are, is called with its name. `privileged`: for
-    a machine with traps, whose programs may have more instructions, and are called by nobody. One that has `tohost` is a
+    a machine with traps, whose programs may have more instructions, and are not called. One that has `tohost` is a
     test of such a machine: it may have any instructions, for those that the machine does not have trap.
     """
     try:
@@ -295,7 +295,7 @@ def opened(data: bytes) -> ELFFile:
 
 
 class DebugLines(Mapping[int, SourceLine]):
-    """Source lines by address. They are read when somebody asks, since that may take longer than a short run."""
+    """Source lines by address. They are read on first use, since that may take longer than a short run."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -321,7 +321,7 @@ def _debug_lines(elf: ELFFile) -> Iterator[tuple[int, SourceLine]]:
     """Address and line of each instruction that the line tables know.
 
     What a linker has left out of a program still has lines, from address 0 on. So of stretches that begin there one may be
-    true, and where there are several nobody knows which.
+    true, and of several it is unknown which.
     """
     if not elf.has_dwarf_info():
         return

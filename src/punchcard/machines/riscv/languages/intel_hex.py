@@ -95,7 +95,7 @@ def _records(program: RiscvProgram) -> Iterator[bytes]:
 
 
 def _pieces(program: RiscvProgram) -> Iterator[tuple[int, bytes]]:
-    """Lines of data; of the zeros after them the last, so that nobody takes their place for free."""
+    """Lines of data; of the zeros after them the last, so that their place is not taken for free."""
     for segment in program.segments:
         for place in range(0, len(segment.data), LINE_BYTES):
             yield segment.address + place, segment.data[place : place + LINE_BYTES]

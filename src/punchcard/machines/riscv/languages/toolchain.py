@@ -51,7 +51,7 @@ INSTALL = (f"on {DEBIAN} {DEBIAN_GCC} {DEBIAN_PICOLIBC}; on Fedora: dnf install 
 
 
 class Ran(NamedTuple):
-    """How a compiler ended, and what it said."""
+    """How a compiler ended, and what it printed."""
 
     returncode: int
     stdout: str
@@ -94,7 +94,7 @@ class Toolchain:
         return own + library + ([] if self.arithmetic else [RUNTIME / "libc" / "arithmetic.c"])
 
     @property
-    def whole_library(self) -> str:
+    def complete_library(self) -> str:
         """How to get the whole C library, where a program needs it."""
         if self.arithmetic is not None and _picolibc(self.architecture, self.arithmetic, None) is not None:
             return "leave out --libc own"
@@ -192,10 +192,11 @@ def run(command: Sequence[str], *, text: str = "", folder: Path | None = None, s
             raise CompilerError(f"{command[0]} has not ended after {SECONDS} seconds") from None
         finally:
             _end(process)
-        said = [_content(file) for file in (output, errors)]
+        printed = [_content(file) for file in (output, errors)]
     if code in CANNOT_RUN:
-        raise CompilerError(f"{command[0]} cannot be run: {said[1].strip().rpartition(': ')[2] or 'the shell says nothing'}")
-    return Ran(code, *said)
+        why = printed[1].strip().rpartition(": ")[2] or "the shell printed nothing"
+        raise CompilerError(f"{command[0]} cannot be run: {why}")
+    return Ran(code, *printed)
 
 
 def _content(file: IO[bytes]) -> str:

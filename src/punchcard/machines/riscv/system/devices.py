@@ -39,7 +39,7 @@ QUEUES, CLEAR_RECEIVED = 1, 2
 READY, IDLE = 1, 0x60
 """Bits of LSR: a byte is there; the transmitter is empty, always."""
 LOOPBACK, CONNECTED = 0x10, 0xB0
-"""The bit of MCR by which what is sent is received; MSR when there is somebody at the other end."""
+"""The bit of MCR by which what is sent is received; MSR when a receiver is at the other end."""
 KEPT = 8
 
 
@@ -54,13 +54,13 @@ class Uart:
     def __init__(self, receive: Read, send: Write, kept: Sequence[int] = ()) -> None:
         self._receive, self._send = receive, send
         if len(kept) not in range(1) and (len(kept) < KEPT or not all(type(n) is int and 0 <= n <= BYTE for n in kept)):
-            raise PunchcardError(f"a UART was kept as {kept!r}: it is {KEPT} bytes or more")
+            raise PunchcardError(f"a UART was saved as {kept!r}: it is {KEPT} bytes or more")
         self._registers = [*kept[:7]] or [0] * 7
         self._sent_interrupt = bool(kept[7]) if kept else False
         self._held = [*kept[KEPT:]]
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def saved_state(self) -> tuple[int, ...]:
         """All that it remembers, as numbers."""
         return (*self._registers, int(self._sent_interrupt), *self._held)
 

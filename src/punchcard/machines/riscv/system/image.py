@@ -13,7 +13,7 @@ from pathlib import Path
 
 from punchcard.budget import format_bytes, size_in_bytes
 from punchcard.errors import ProgramError, PunchcardError, SizeError, shortened
-from punchcard.files import read_whole
+from punchcard.files import read_limited
 from punchcard.formatting import plural
 from punchcard.machines.riscv.isa import WORD_BYTES, decode
 from punchcard.machines.riscv.languages import elf
@@ -48,7 +48,7 @@ def load_image(
     misaligned     what happens to misaligned loads and stores
     """
     size, source = memory_bytes(memory), str(path)
-    data = unpacked(read_whole(path, "kernel image", error=ProgramError), source, size)
+    data = unpacked(read_limited(path, "kernel image", error=ProgramError), source, size)
     text = COMMAND_LINE if command_line is None else command_line
     if len(text.encode("utf-8", "surrogateescape")) > LONGEST_COMMAND_LINE or "\0" in text:
         raise PunchcardError(f"the command line {shortened(text)}: it has at most {LONGEST_COMMAND_LINE} bytes, none of "

@@ -26,7 +26,7 @@ class Script:
     """A reader of an input that gives a line when the machine waits for one. Its host says when that is.
 
     now    the loops made so far
-    live   the input, where somebody may still be typing it
+    live   the input, if a person may still be typing it
     """
 
     def __init__(self, source: Input) -> None:
@@ -63,14 +63,14 @@ class Script:
         self._waited += loops
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def saved_state(self) -> tuple[int, ...]:
         """All that it remembers but the input, as numbers."""
         return self._since, self._waited, self._asked, int(self._in_line)
 
     def keep(self, kept: Sequence[int]) -> None:
         """Go on from what was kept."""
         if len(kept) != 4 or min(kept) < 0:
-            raise PunchcardError(f"a script was kept as {kept!r}: it is four numbers, 0 or more")
+            raise PunchcardError(f"a script was saved as {kept!r}: it is four numbers, 0 or more")
         self._since, self._waited, self._asked = kept[:3]
         self._in_line = bool(kept[3])
 

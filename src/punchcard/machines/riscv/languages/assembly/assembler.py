@@ -225,7 +225,7 @@ class _Assembly:
             known = (each for each in (*self.labels, *self.settings) if " " not in each)
             raise unknown("name", token, known, "it must be a label, or be set by .equ")
         if name in self._setting:
-            raise token.error(f"{name!r} is set by itself")
+            raise token.error(f"{name!r} is defined by itself")
         if len(self._setting) == MAX_DEPTH:
             raise token.error(f"{name!r} is set by names below it, more than {MAX_DEPTH} deep")
         self._setting.append(name)

@@ -60,7 +60,7 @@ class _Parser:
         self._is_data = False
         """Whether a dot is before the statement that comes; it waits for its first cell."""
         self._begun: list[Item] = []
-        """A statement that ends with a label so far: the next line goes on with it."""
+        """A statement that ends with a label so far: the next line continues with it."""
 
     def parse(self, text: str) -> AsqText:
         for line in lines(text, self._text.source, _TOKEN, _STRETCH):
@@ -83,7 +83,7 @@ class _Parser:
             raise item.token.error(f"the program has more than {MAX_CELLS:,} cells")
 
     def _statement(self, line: Line) -> None:
-        if self._begun and (line.at(".") or line.ahead.kind == "macro"):  # neither goes on with a statement
+        if self._begun and (line.at(".") or line.ahead.kind == "macro"):  # neither continues with a statement
             self._finish(line.wrong)
         if not self._begun:
             for label in self._labels(line):
