@@ -76,7 +76,9 @@ def test_a_palindrome_by_generate(form: str, tmp_path: Path) -> None:
     assert best[-len(told["trace"].split()) - 1 : -1].tolist() == given[0, -len(told["trace"].split()):].tolist()
     proven = command("prove", place, "--on", "stock", status=0)
     assert "layer 3, head 1  attends to the latest column with the 8 bits that it asks for" in proven.stdout
-    assert "unknown machine 'turing'" in invoke("run", place, "--on", "stock").stderr
+    unknown = invoke("run", place, "--on", "stock").stderr
+    assert "unknown machine 'turing'" in unknown
+    assert "one of your own is known to the file that defines it" in unknown
 
 
 def test_a_prompt_that_is_wrong() -> None:
