@@ -19,10 +19,10 @@ from punchcard.errors import FusionError, ProgramError
 from punchcard.language_models.fusion.composition import check_base, open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.fused_model import FusedConfig, ScratchpadLoops
+from punchcard.language_models.fusion.generation import TokenWriter
 from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import load_skill, shipped
-from punchcard.language_models.fusion.skills.build import built
-from punchcard.language_models.fusion.writing import TokenWriter
+from punchcard.language_models.fusion.skills.build import build_skill
 from punchcard.language_models.tokens import text_tokens
 from punchcard.machines.riscv.languages import elf
 from tests.cases import file_with, soaked
@@ -283,7 +283,7 @@ def test_a_token_that_is_too_long_is_never_guessed() -> None:
 @pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
 @pytest.mark.parametrize("name", shipped())
 def test_executables_are_what_the_sources_give(name: str) -> None:
-    assert load_skill(name).program.segments == elf.load(built(name), name).segments
+    assert load_skill(name).program.segments == elf.load(build_skill(name), name).segments
 
 
 def test_bad_input() -> None:

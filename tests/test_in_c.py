@@ -26,7 +26,7 @@ with_compiler = pytest.mark.skipif(in_c.compiler() is None, reason="there is no 
 
 @pytest.fixture
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
 
@@ -71,7 +71,7 @@ def test_without_a_compiler(no_compiler: None) -> None:
 
 
 def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     broken = file_with(tmp_path / "broken", "#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CC", f"{broken} -m64")
@@ -80,7 +80,7 @@ def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_compiler_that_no_shell_could_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     monkeypatch.setenv("CC", "'x")
     with pytest.raises(CompilerError, match=r"CC=\"'x\": No closing quotation: write a command as a shell takes it"):
         SubleqMachine().in_c(multiply())

@@ -48,7 +48,7 @@ def test_without_the_compilers_arithmetic(tmp_path: Path) -> None:
     """The package's own products and quotients, beside those of libgcc; all operands in the library's program."""
     source = PROGRAMS / "library.c"
     tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
-    program = elf.load(c.built(tools, source.read_text(), source.name))
+    program = elf.load(c.build_elf(tools, source.read_text(), source.name))
     other = c.assemble(source.read_text(), source.name, cc="gcc", march="rv32im", libc="own")
     assert interpret(program, GIVEN)[:2] == interpret(other, GIVEN)[:2]
 
@@ -139,7 +139,7 @@ def test_what_the_small_library_does_not_have(monkeypatch: pytest.MonkeyPatch) -
             c.assemble(text, "bad.c", cc="gcc")
     tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
     with pytest.raises(ProgramError, match=r"'__\w*df\w*', arithmetic of real numbers, is not there: install"):
-        c.built(tools, "double twice(double x) { return 3 * x; }\nint main(int n) { return twice(n) > 1; }", "bad.c")
+        c.build_elf(tools, "double twice(double x) { return 3 * x; }\nint main(int n) { return twice(n) > 1; }", "bad.c")
 
 
 @pytest.mark.parametrize("cc", COMPILERS)
@@ -195,10 +195,10 @@ def runs(stat: Path) -> bool:
 def test_a_compiler_that_needs_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [part.replace(str(toolchain.MEMORY >> 10), str(32 << 10)) for part in toolchain.LIMITED]
     tools = toolchain.find("gcc", "rv32i", "own")
-    c.built(tools, SMALL)
+    c.build_elf(tools, SMALL)
     monkeypatch.setattr(toolchain, "LIMITED", few)
     with pytest.raises(ProgramError, match=r"^bad\.c: .*gcc was stopped by a limit: a compiler has 120 seconds, "):
-        c.built(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
+        c.build_elf(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
 
 
 def told(said: str, source: str = "bad.c") -> str:
@@ -277,7 +277,7 @@ def test_c_that_does_not_compile(cc: str) -> None:
         c.assemble("int lop(void);\nint main(void) { return lop(); }\n", "bad.c", cc=cc)
     with pytest.raises(ProgramError, match=r"bad\.c: line 1, .*no\.h"):
         c.assemble('#include "no.h"\n', "bad.c", cc=cc)
-    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: leave out of '-fsyntax-only' what keeps it"):
+    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: remove from '-fsyntax-only' the options"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-fsyntax-only")
     with pytest.raises(PunchcardError, match=r"nonsense"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-nonsense")

@@ -11,7 +11,7 @@ import pytest
 
 from punchcard.errors import ProgramError, SizeError
 from punchcard.language_models.stock.byte_language import SubleqByteText
-from punchcard.language_models.stock.checkpoint import opened
+from punchcard.language_models.stock.checkpoint import open_checkpoint
 from punchcard.language_models.stock.language import SubleqText
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from tests.cases import EXAMPLES
@@ -71,7 +71,7 @@ def test_a_folder_with_words_of_32_bits(tmp_path: Path) -> None:
     place = tmp_path / "llama"
     invoke("export", EXAMPLES / "multiply.subleq", "--bits", "32", "--dtype", "float64", "--set", "a=123456",
            "--set", "b=3", "--positions", "256", "--to", "llama", "-o", place, status=0)
-    assert opened(place).text == SubleqByteText(32, 6, 5)
+    assert open_checkpoint(place).text == SubleqByteText(32, 6, 5)
     told = json.loads(invoke("run", place, "--on", "stock", "--json").stdout)
     assert (told["agrees"], told["halted"], told["steps"], told["memory"][2]) == (True, True, 9, 370368)
     model = transformers.AutoModelForCausalLM.from_pretrained(place)

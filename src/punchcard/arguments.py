@@ -1,4 +1,4 @@
-"""What a public call is given, checked at its door against the types that its signature declares.
+"""The arguments of public calls, checked against the types that the signature declares.
 
     @checked
     def run(program: Any, *, max_steps: int | None = None) -> Report: ...

@@ -128,7 +128,7 @@ class Follower(NamedTuple):
     after     the row of the tokens that they follow; `one` with a negative lead: they are in prompts only
     lead      the weight of that row
     bits      how many bits of their number the rows `out` say; the others say nothing
-    choices   the signs of other rows, by which they are told from what else may follow
+    choices   the signs of other rows, by which they differ from what else may follow
     """
 
     after: str

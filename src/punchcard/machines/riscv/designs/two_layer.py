@@ -25,7 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from punchcard.card.encoding import Numbers
-from punchcard.card.layout import Cards, Layout, kept
+from punchcard.card.layout import Cards, Layout, persistent_bits
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
 from punchcard.machines.riscv import isa
@@ -88,10 +88,10 @@ class RiscvTwoLayer(RiscvDesign):
         return Layout(
             [
                 *column_blocks(sizes),
-                kept("following", n, "pc + 4"),
-                kept("target", n, "pc + immediate, of a jump or a branch"),
-                kept("value", n, "the result of the instruction before, which is stored in this loop"),
-                kept(PENDING, length + 1, "where that goes", places(sizes)),
+                persistent_bits("following", n, "pc + 4"),
+                persistent_bits("target", n, "pc + immediate, of a jump or a branch"),
+                persistent_bits("value", n, "the result of the instruction before, which is stored in this loop"),
+                persistent_bits(PENDING, length + 1, "where that goes", places(sizes)),
                 *operand_blocks(sizes),
                 passing("reference", length + 2, "the low bits of x + immediate"),
                 passing("next", n, "the next program counter"),
