@@ -252,16 +252,12 @@ def test_models_that_are_not_as_noted_are_made_again(made: Path, tmp_path: Path)
                                               ('{"models": ["x"]}', "another set")])
 def test_forged_manifests(text: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text)
-    ran = invoke("ground-truth", "make", tmp_path, "--resume")
-    assert ran.exit_code == 2
-    assert wanted in ran.stderr
+    assert_refused(wanted, "ground-truth", "make", tmp_path, "--resume")
 
 
 def test_a_set_is_not_written_over_other_files(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    ran = invoke("ground-truth", "make", tmp_path)
-    assert ran.exit_code == 2
-    assert "has files already, and they are not of a set" in ran.stderr
+    assert_refused("has files already, and they are not of a set", "ground-truth", "make", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
@@ -369,8 +365,7 @@ def test_a_damaged_model_is_named(file: str, text: str | None, wanted: str, made
     (model / file).unlink()
     if text is not None:
         (model / file).write_text(text)
-    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json")
-    assert ran.exit_code == 2
+    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json", status=2)
     assert wanted in ran.stderr
     assert name in ran.stderr
     if text is not None:

@@ -17,7 +17,7 @@ from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, file_with
 from tests.command_line import invoke
 from tests.random_programs import random_image, random_program
 
@@ -72,8 +72,7 @@ def test_without_a_compiler(no_compiler: None) -> None:
 
 def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_c.compile_library.cache_clear()
-    broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
+    broken = file_with(tmp_path / "broken", "#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CC", f"{broken} -m64")
     with pytest.raises(CompilerError, match="broken -m64 does not compile the interpreter: out of order"):

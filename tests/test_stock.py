@@ -70,6 +70,11 @@ def structure(form: str, dtype: str = "float32", text: Any = TEXT, positions: in
     return structure_of(made.weights, form, made.placing)
 
 
+@cache
+def engine(form: str, text: Any, positions: int) -> TraceEngine:
+    return TraceEngine(structure(form, "float32", text, positions))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A program exported by the command to a form."""
@@ -370,7 +375,7 @@ def test_many_images(form: str, text: VonNeumannText) -> None:
 
 def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
     rng, words, made = random.Random(4), text.vocabulary(), 0
-    engine = TraceEngine(structure(form, "float32", text, 2048))
+    writer = engine(form, text, 2048)
     port = (1 << text.word_bits) - 1
     kinds: set[str] = set()
     while made < tokens:
@@ -383,7 +388,7 @@ def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
         trace = list(islice(text.expected((image, given)), 1500))
         past = f"<{text.inputs + 1}"                         # beyond the end of the input
         trace = trace[: trace.index(past)] if past in trace else trace
-        found = engine.generate(tokens_of(text, prompt.split()), len(trace))
+        found = writer.generate(tokens_of(text, prompt.split()), len(trace))
         assert [words[token] for token in found] == trace
         made += len(trace)
         kinds |= {word[0] for word in trace}
@@ -419,7 +424,7 @@ def test_an_echo_reads_its_prompt(tmp_path: Path) -> None:
     image = Image((-1, -1, 0, 9, 9, 0, 0, 0, 0, 0, 0, 0))     # reads a character and writes it, again and again
     words = text.vocabulary()
     prompt = tokens_of(text, text.prompt(image, b"ok").split())
-    found = TraceEngine(structure("llama", "float32", text, 128)).generate(prompt, 9)
+    found = engine("llama", text, 128).generate(prompt, 9)
     assert " ".join(words[token] for token in found) == "<1 > 'o' 3: @9 0 0: <2 >"
     trace = text.decoded((image, b"ok"), list(islice(text.expected((image, b"ok")), 11)))
     assert (trace.output, trace.steps) == (b"ok", 3)

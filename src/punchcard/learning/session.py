@@ -63,7 +63,7 @@ def range_for(largest: float, declared: float | None) -> float:
 
 def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> FleqMachine:
     """The given machine, or one built to the program's sizes."""
-    sizes = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
+    sizes: dict[str, Any] = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
     machine = options.get("machine")
     if machine is not None:
         refuse_options(name for name, value in sizes.items() if value is not None)

@@ -71,8 +71,9 @@ def _class(place: str) -> type[AnyMachine]:
             spec.loader.exec_module(made)
         found: type[AnyMachine] = getattr(sys.modules[known], name)
         return found
-    except (ImportError, AttributeError, ValueError, OSError) as error:
-        raise SweepError(f"machines={place!r}: it must be 'module:Class' or 'file.py:Class' ({error})") from None
+    except Exception as error:  # a file of the user's may raise any
+        why = f"{type(error).__name__}: {error}"
+        raise SweepError(f"machines={place!r}: it must be 'module:Class' or 'file.py:Class' ({why})") from None
 
 
 @lru_cache(maxsize=KEPT_SETUPS)

@@ -39,7 +39,7 @@ from punchcard.machines.riscv.designs.base import (
     register_pointer,
 )
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, immediate_sources, source_of
-from punchcard.machines.riscv.designs.execute import BITWISE, Checks, ResultPlace, arithmetic
+from punchcard.machines.riscv.designs.execute import BITWISE, Checks, ResultPlace, arithmetic, as_compared
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.formulas import BRANCHES, BranchFormula, NextCounter, appear, rewrite, vanish
 from punchcard.machines.riscv.designs.layout import (
@@ -165,11 +165,6 @@ class RiscvTwoLayer(RiscvDesign):
             if region.start <= column < region.stop:
                 numbers[column - region.start] = value
         return registers, words, counter
-
-
-def as_compared(word: Expression, signed: bool) -> Expression:
-    """Two's complement is compared as unsigned numbers are, with the highest bit turned."""
-    return stack(word[:-1], -word[-1]) if signed else word
 
 
 class Choose(NextCounter, Checks):
