@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from punchcard.errors import StorageError
+from punchcard.files import write_atomic
 from punchcard.folders import MARK, atomic_folder, check_folder
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke
@@ -40,6 +41,13 @@ def test_nothing_is_left_of_one_that_fails(tmp_path: Path) -> None:
             fail(tmp_path / place)
     assert names(tmp_path) == ["old"]
     assert (tmp_path / "old" / "README.md").read_text() == MARK
+
+
+def test_an_error_names_the_folder_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = r"^cannot write 'new/none/model': No such file or directory$"
+    with pytest.raises(StorageError, match=wanted), atomic_folder("new") as part:
+        write_atomic(part / "none" / "model", "")
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def atomic_folder(folder: str | Path, *, overwrite: bool = False, sometimes: Col
                 _moved(part, place)
             else:
                 part.rename(place)
+    except StorageError as error:  # the caller knows no folder beside the one that it named
+        raise StorageError(str(error).replace(str(part), str(folder))) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
