@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,38 @@ def test_no_method_of_a_machine_fails_by_its_types(machine: Any, program: Any, m
                 assert not broken(call, **wrong), f"{machine.kind.name}.{name}"
 
 
+TEXTS = {"subleq": ".data\nx 1\n.code\nsubleq x, x", ".minsky": "halt", "fleq": ".data\nx scalar 1\n.code\nx = add(x, x)",
+         ".asq": "0 0 -1", ".dec": "0 0 -1", ".bf": "+", "riscv": "ecall", ".py": "def main() -> int:\n    return 1\n"}
+"""A program of each language that is text."""
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_no_option_fails_by_its_type(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options of a language, and of a machine for its program, which is not built."""
+    def built(*given: object) -> None:
+        raise PunchcardError("built")
+
+    program = punchcard.assemble(TEXTS[language], language)
+    kind = punchcard.kinds().kind_of(program)
+    for cls in (punchcard.SubleqMachine, punchcard.FleqMachine, punchcard.VonNeumannMachine, punchcard.RiscvMachine):
+        monkeypatch.setattr(cls, "build", built)
+    known = [*kind.options, *(option for each in kind.languages for option in each.options)]
+    for name in ("design", "precision", "blocks", *(option.name for option in known)):
+        for value in (*WRONG, 0, 10**30, 10**400, "16M", [5], ("x", 5)):
+            option = {name: value}
+            assert not broken(partial(LIBRARY.assemble, TEXTS[language], language, **option)), option
+            assert not broken(partial(LIBRARY.build, program, **option)), option
+
+
 @pytest.mark.parametrize(("call", "message"), [
+    (lambda: LIBRARY.assemble("0 0 -1", ".asq", word_bits=-1), "word_bits=-1: it must be an integer, at least 3"),
+    (lambda: LIBRARY.assemble("0 0 -1", ".dec", word_bits=10**30), "it must be an integer, at least 3, at most 50"),
+    (lambda: LIBRARY.assemble("0 0 -1", ".asq", dialect=5), "unknown dialect 5: there are standard"),
+    (lambda: LIBRARY.assemble("ecall", "riscv", base="0x10"), "base='0x10': it must be an integer"),
+    (lambda: LIBRARY.assemble(TEXTS[".py"], ".py", call=["main"]), "call=['main']: it must be a text"),
+    (lambda: LIBRARY.build(FLEQ, functions=5), "FleqMachine.for_program: functions=5: it must be a list"),
+    (lambda: LIBRARY.build(FLEQ, blocks=["x"]), "FleqMachine.for_program: blocks=['x']: it must be a list"),
+    (lambda: LIBRARY.build(FLEQ, range=10**400), "it must be a number"),
     (lambda: LIBRARY.run(SUBLEQ, max_steps="x"), "run: max_steps='x': it must be an integer or None"),
     (lambda: LIBRARY.linalg.inverse([[1.0], [1.0, 2.0]]), "inverse: matrix=[[1.0], [1.0, 2.0]]: it must be an array"),
     (lambda: LIBRARY.linalg.inverse([[1j]]), "inverse: matrix=[[1j]]: it must be an array of real numbers, in rows of"),

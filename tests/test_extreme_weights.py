@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from punchcard.card.formats import FORMATS
+from punchcard.card.layout import as_tensor
 from punchcard.engines import ENGINES, prepare, prepare_batch
 from punchcard.errors import LoweringError, PrecisionError, ProofError, WeightsError
 from punchcard.machines.base import Machine
@@ -157,7 +158,7 @@ def test_the_claim_on_overflow_fails(design: str, precision: str) -> None:
     machine, card = subleq(design, precision)
     proof = Proof(machine)
     proof.check_sums()
-    assert [claim.name for claim in proof.claims.shown] == ["overflow", "bits"]
+    assert [claim.name for claim in proof.claims.proven] == ["overflow", "bits"]
     number, unit, weights = overflowing(machine.weights, card)
     with pytest.raises(Failed) as failed:
         Proof(machine, weights).check_sums()
@@ -190,7 +191,7 @@ def test_fleq_is_proven_to_stay_within_its_format_and_not_with_scaled_units() ->
     machine = FleqMachine(functions=("add",), size=1, memory=2, instructions=2, precision="float32")
     proof = Proof(machine, only=("add",))
     proof.run()
-    claims = {claim.name: claim.about for claim in proof.claims.shown}
+    claims = {claim.name: claim.about for claim in proof.claims.proven}
     assert claims["add: overflow"].startswith("sums are ")
     program = assemble(".data\nx scalar 1\ny scalar 2\n.code\nx = add(x, y)")
     number, unit, weights = overflowing(machine.weights, machine.punch(program))
@@ -293,6 +294,24 @@ def tried(name: str, seeds: range, engine: str) -> Counter[str]:
 @pytest.mark.parametrize("name", TRIED)
 def test_extreme_weights_give_the_equation_or_are_refused(name: str, engine: str) -> None:
     assert tried(name, range(TRIED[name]), engine).total() == TRIED[name]
+
+
+@pytest.mark.parametrize("engine", ["lowered", "scratchpad"])
+@pytest.mark.parametrize("exponent", [40, 60, 117])
+def test_equal_scores_share_where_the_lead_vanishes_beside_them(exponent: int, engine: str) -> None:
+    """At so high a temperature the best score less the lead is the best score again, and an active key may equal it."""
+    subject = SUBJECTS["Turing"]()
+    layers = list(subject.weights.layers)
+    key = layers[1].key.copy()
+    key[0, 2, 7] = 0.0  # the active key has no sign there: it equals two passive ones
+    layers[1] = replace(layers[1], key=key, temperature=np.array([2.0**exponent], np.float32))
+    weights = Weights(subject.weights.width, subject.weights.dtype, layers)
+    for seed in range(3):
+        expected = card = subject.card(random.Random(seed))
+        for _ in range(4):
+            expected = weights.module(expected)
+        ran = prepare(engine, weights, subject.layout, card, fall_back=True).run(4)
+        assert torch.equal(as_tensor(ran.card), expected), seed
 
 
 @pytest.mark.soak

@@ -239,6 +239,12 @@ def test_a_large_card_keeps_few_columns(watched: Watched, address: str) -> None:
     assert seen["x"] + seen["width"] <= 1280, "the strip is scrolled to the chosen entry"
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     invoke("playground", "--html", tmp_path / "p.html", status=0)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "punchcard-playground.html").symlink_to(tmp_path / "other")
+    invoke("playground", "--no-open", status=0)
+    assert not (tmp_path / "other").exists(), "no link of somebody else's is followed in a folder for all"
+    (own,) = tmp_path.glob("punchcard-*/playground.html")
+    assert own.parent.stat().st_mode & 0o077 == 0
     assert "Six times three" in (tmp_path / "p.html").read_text(encoding="utf-8")

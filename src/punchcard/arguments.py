@@ -1,4 +1,4 @@
-"""What a public call is given, checked at its door against the types that its signature declares.
+"""The arguments of public calls, checked against the types that the signature declares.
 
     @checked
     def run(program: Any, *, max_steps: int | None = None) -> Report: ...
@@ -175,8 +175,8 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
         return lambda value: any(type(value) is type(choice) and value == choice for choice in inside)
     if hint is int:
         return lambda value: type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
-    if hint is float:  # NaN is not itself
-        return lambda value: isinstance(value, numbers.Real) and not isinstance(value, bool) and bool(value == value)
+    if hint is float:
+        return _is_float
     if hint is bytes:
         return lambda value: isinstance(value, bytes | bytearray)
     if hint is abc.Callable or origin is abc.Callable:
@@ -195,6 +195,13 @@ def _test_of(hint: Any) -> Callable[[Any], bool]:
     if origin is not None and inside:
         return _container_test(kind, origin, inside)
     return lambda value: isinstance(value, kind)
+
+
+def _is_float(value: object) -> bool:
+    """Whether it is a number, and an integer among them not too large for a float. NaN is not itself."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, numbers.Real) and bool(value == value)
 
 
 def _union_test(hint: Any) -> Callable[[Any], bool]:

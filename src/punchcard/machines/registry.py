@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from punchcard.errors import ProgramError, PunchcardError, did_you_mean
 from punchcard.files import read_limited
 from punchcard.machines.fleq.kind import FLEQ
-from punchcard.machines.kind import Kind, Language
+from punchcard.machines.kind import Kind, Language, Option
 from punchcard.machines.riscv.kind import RISCV
 from punchcard.machines.source import read_text
 from punchcard.machines.subleq.kind import SUBLEQ
@@ -132,6 +132,7 @@ class Registry:
         for kind, language in self._languages[extension]:
             own = {option.name for option in language.options}
             given = {name: value for name, value in options.items() if name in own}
+            _check_values(language.options, given)
             if language.owns is None or language.owns(text, source, **given):
                 return kind, language
         return self._languages[extension][0]
@@ -200,10 +201,16 @@ def _arguments(kind: Kind, language: Language, name: str, options: Mapping[str, 
         if option not in known:
             raise ProgramError(f"{option} is not an option for {language.about} ({name}){did_you_mean(option, known)}")
     given = {option: value for option, value in options.items() if option in taken and value is not None}
-    for each in language.options:
-        if each.name in given:
-            each.check(given[each.name])
+    _check_values(language.options, given)
+    _check_values([each for each in kind.options if not each.many and not each.choices], given)  # those may be objects
     return given
+
+
+def _check_values(options: Iterable[Option], given: Mapping[str, Any]) -> None:
+    """Refuse a value that its option does not have."""
+    for option in options:
+        if given.get(option.name) is not None:
+            option.check(given[option.name])
 
 
 @cache

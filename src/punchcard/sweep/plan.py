@@ -188,7 +188,7 @@ def _of_table(found: dict[str, Any], path: Path) -> Sweep:
             raise SweepError(f"unknown name {name!r}{did_you_mean(name, kinds)}: there are build, change, "
                              f"{', '.join(kinds)}")
         if not isinstance(value, kinds[name]) or isinstance(value, bool):  # type: ignore[arg-type]
-            raise SweepError(f"{name} = {json.dumps(value)}: it has the wrong type")
+            raise SweepError(f"{name} = {json.dumps(value, default=str)}: it has the wrong type")
     engines = _listed(found.pop("engine", "dense"))
     return Sweep(**{"name": path.stem, **found}, engines=engines, builds=builds, changes=changes)
 

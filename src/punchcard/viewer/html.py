@@ -55,7 +55,7 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
 
 @checked
 def recorded_loops(session: Session, first: int = 0, last: int | None = None, *, model: bool = False) -> str:
-    """Which loops of a run its file holds, in words."""
+    """Which loops of a run are in its file, in words."""
     end = session.timeline.end
     if model and last is None:
         return "all loops" if end is None else f"all {end.loops:,} loops"

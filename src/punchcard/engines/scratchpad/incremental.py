@@ -302,7 +302,7 @@ class Incremental:
         keys = head.keys.index_select(1, self.columns.active).view(size, self.columns.cards, active).permute(1, 2, 0)
         scores = keys @ self.columns.by_card(head.queries).transpose(0, 1)
         scores = scores.transpose(0, 1).reshape(active, again.shape[0])
-        touched = (scores.amax(0) if active > 1 else scores[0]) > head.found.floor
+        touched = (scores.amax(0) if active > 1 else scores[0]) >= head.found.floor
         again |= touched | head.found.touched
         head.found.touched = touched
         return scores

@@ -156,7 +156,8 @@ class HeadMatches:
     """What is known about the passive columns in one head.
 
     winners    columns, (w, N); a column with fewer than w names itself, which `absent` marks
-    floor      the score from which on an active key has a weight, (N)
+    floor      the least score with which an active key may have a weight, (N): the best itself, where the lead is too small
+               to be seen beside it
     questions  the queries that keep the full softmax, (size, P, C); `sharing` are the columns that have them, and
                `shared` says which (N). `answers` is what they took in the last loop, (rows, P, C)
     touched    the columns in which an active key had a weight in the last loop, (N)

@@ -119,13 +119,16 @@ class FleqMachine(Machine[FleqProgram, FleqState]):
                 "instructions": len(program.instructions)}
 
     @classmethod
-    def for_program(cls, program: FleqProgram, **options: Any) -> FleqMachine:
+    def for_program(
+        cls, program: FleqProgram, *, functions: Sequence[str | Block] | None = None, blocks: Sequence[Block] | None = None,
+        **options: Any,
+    ) -> FleqMachine:
         """As `Machine.for_program`. `blocks` are your own function blocks, for functions that the program calls."""
         options |= {name: value for name, value in program.preferred.items() if options.get(name) is None}
-        own = {block.name: block for block in options.pop("blocks", ())}
-        names = options.pop("functions", None) or cls.sizes_for(program)["functions"]
-        functions = [own.get(name, name) if isinstance(name, str) else name for name in names]
-        return super().for_program(program, functions=functions, **options)
+        own = {block.name: block for block in blocks or ()}
+        names = functions or cls.sizes_for(program)["functions"]
+        plugged = [own.get(name, name) if isinstance(name, str) else name for name in names]
+        return super().for_program(program, functions=plugged, **options)
 
     @classmethod
     def builder(cls, *, blocks: Sequence[Block] = (), **objects: Any) -> Callable[..., FleqMachine]:

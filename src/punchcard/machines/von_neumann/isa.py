@@ -122,8 +122,8 @@ def find_dialect(name: str | Dialect) -> Dialect:
     """The dialect of this name."""
     if isinstance(name, Dialect):
         return name
-    if name not in DIALECTS:
-        raise ProgramError(f"unknown dialect {name!r}{did_you_mean(name, DIALECTS)}: there are {', '.join(DIALECTS)}")
+    if not isinstance(name, str) or name not in DIALECTS:
+        raise ProgramError(f"unknown dialect {name!r}{did_you_mean(str(name), DIALECTS)}: there are {', '.join(DIALECTS)}")
     return DIALECTS[name]
 
 

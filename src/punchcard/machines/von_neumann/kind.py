@@ -9,7 +9,7 @@ from typing import Any
 from punchcard.lazy import call_name
 from punchcard.machines.kind import Kind, Language, Option, Timing
 from punchcard.machines.source import parse_integer
-from punchcard.machines.von_neumann.isa import DIALECTS, Image, find_dialect
+from punchcard.machines.von_neumann.isa import DIALECTS, MAX_WORD_BITS, MIN_WORD_BITS, Image, find_dialect
 from punchcard.machines.von_neumann.languages.options import CELLS, ENDS_OF_INPUT, IMAGE_EXTENSIONS, MAX_CELLS
 
 DESIGNS = ("two-layer",)
@@ -48,7 +48,7 @@ VON_NEUMANN = Kind(
     write=lambda image: image.listing or write_words(image),
     writers={".asq": lambda image: image.listing or disassemble(image), **dict.fromkeys(IMAGE_EXTENSIONS, write_words)},
     options=(
-        Option("word_bits", "bits of a word", flag="--bits"),
+        Option("word_bits", "bits of a word", flag="--bits", least=MIN_WORD_BITS, most=MAX_WORD_BITS),
         Option("memory", "memory cells of the machine", least=1),
         Option("dialect", "which addresses are the ports", str, choices=tuple(DIALECTS)),
     ),

@@ -295,7 +295,7 @@ class ActiveHead:
         rivals: list[tuple[int, Array]] = []
         for other in range(len(self.widths)):
             _, high = _scores(self.query_ends[group], self.key_ends[other])
-            strong = high > bounds[:, None] - self.lead
+            strong = high >= bounds[:, None] - self.lead  # a lead may vanish beside a score: equal ones share
             least = np.maximum(least, np.where(strong, NOTHING, high + self.lead).max(axis=1))
             if strong.any():
                 mask: Array = np.where(strong.any(axis=0), 1.0, 0.0)
@@ -436,7 +436,7 @@ class ActiveHead:
         used = np.flatnonzero(spread.used)
         corners = [ends[used] * asked[used, None] for ends in self.key_ends[group] for asked in (spread.low, spread.high)]
         high = np.max(corners, axis=0).sum(axis=0) if len(used) else np.zeros(width)
-        mask = (high > least - self.lead).astype(np.float64)
+        mask = (high >= least - self.lead).astype(np.float64)
         if not mask.any():
             return None
         key = self._split(self.weights.key, group, spread, known=True)

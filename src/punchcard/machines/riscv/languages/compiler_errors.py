@@ -43,7 +43,8 @@ def error_of(output: str, source: str, tools: Toolchain, folder: Path, names: Ma
         return ProgramError(f"{where(source)}{twice['name']!r} is defined twice in the program's files")
     compiler = Path(tools.command[0]).name
     if _TOO_MUCH.search(output) or not output.strip():
-        return ProgramError(f"{where(source)}{compiler} was stopped by a limit: a compiler has {LIMITS}")
+        return ProgramError(f"{where(source)}{compiler} was stopped by a limit: a compiler has {LIMITS}, and what is free "
+                            "for temporary files")
     line = re.sub(rf"{re.escape(str(folder))}[^\s:;)]*", lambda found: source or "the program", first_line(output))
     return ProgramError(f"{where(source)}{compiler} fails: {line}")
 
@@ -69,5 +70,6 @@ def _advice_on_header(message: str, tools: Toolchain) -> str:
 def first_line(output: str) -> str:
     """The line that tells most."""
     lines = [line for line in output.splitlines() if line.strip()]
-    useful = [line for line in lines if not line.startswith("collect2:")] or lines or ["it printed nothing"]
+    useful = [line for line in lines if not line.startswith("collect2:") and " warning: " not in line]
+    useful = useful or lines or ["it printed nothing; no memory or no room for its temporary files is a usual reason"]
     return next((line for line in useful if "error" in line or "cannot find" in line), useful[0])
