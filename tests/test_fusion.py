@@ -336,6 +336,11 @@ def test_a_program_that_does_not_end_has_no_opinion(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="endless: the program has not ended after 50 loops"):
         logits = model(**given).logits
     assert torch.equal(logits, model.language_model(**given).logits)
+    save_fused(model, tokenizer(), tmp_path / "model")
+    for command in ("chat", "view"):
+        said = invoke(command, tmp_path / "model", "--prompt", "12 + 30 =", "--tokens", "2").stderr
+        assert said.startswith("punchcard: endless: the program has not ended after 50 loops")
+        assert said.count("\n") == 1
 
 
 def test_a_vocabulary_without_bytes() -> None:

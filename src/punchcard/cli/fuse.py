@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard.cli.options import given_flags, memory_option, overwrite_option
-from punchcard.cli.terminal import log, out, remark
+from punchcard.cli.terminal import log, out, remark, warnings_as_remarks
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import check_writable, write_atomic
 from punchcard.folders import check_folder
@@ -100,6 +100,7 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
         raise PunchcardError(f"--save-card {save_card}: it needs --prompt TEXT, which is put on the card")
     if prompt is not None and not prompt:
         raise PunchcardError("--prompt '': the text is empty, and a model continues one; give at least a letter")
+    click.get_current_context().with_resource(warnings_as_remarks())
     writer = TokenWriter(*open_fused(folder))
     if prompt is not None and save_card is not None:
         write_atomic(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
@@ -144,6 +145,7 @@ def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: st
     from punchcard.language_models.fusion.generation import SHOWN, TokenWriter
     from punchcard.language_models.fusion.token_view import token_page, token_table
 
+    click.get_current_context().with_resource(warnings_as_remarks())
     model, tokenizer = open_fused(folder)
     window = model.card.sizes["tokens"]
     writer = TokenWriter(model, tokenizer, window=SHOWN if html is None else window)
