@@ -44,6 +44,12 @@ def soaked(*values: Any) -> Any:
     return pytest.param(*values, marks=pytest.mark.soak)
 
 
+def file_with(path: Path, text: str) -> Path:
+    """A new file with this text."""
+    path.write_text(text)
+    return path
+
+
 def assert_error_at(line: int, column: int, message: str, read: Callable[[str, str], object], text: str) -> None:
     """A text is refused in one line, which begins with the place."""
     with pytest.raises(SourceError, match=message) as caught:

@@ -44,7 +44,7 @@ SHORT = {"seconds": 0.002, "repeats": 1}
 @pytest.fixture
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that records are the same everywhere; `test_in_c` has the interpreter in C."""
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     monkeypatch.setattr(in_c, "compiler", lambda: None)
 
 

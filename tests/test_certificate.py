@@ -14,7 +14,7 @@ import torch
 import punchcard
 from punchcard.errors import ArgumentError, ProofError, StorageError
 from punchcard.machines.base import Machine
-from tests.cases import soaked
+from tests.cases import file_with, soaked
 from tests.command_line import invoke as command
 from tests.fuzzing import samples
 
@@ -240,8 +240,7 @@ def test_unknown_and_missing_fields_are_refused(tmp_path: Path, path: tuple[Any,
     ({"machine": None}, "does not name its machine"), ({"machine": {"machine": "subleq"}}, "cannot be built"),
 ])
 def test_what_is_not_a_certificate(tmp_path: Path, text: str | dict[str, Any], why: str) -> None:
-    path = tmp_path / "proof.json"
-    path.write_text(text if isinstance(text, str) else json.dumps({**plain(), **text}))
+    path = file_with(tmp_path / "proof.json", text if isinstance(text, str) else json.dumps({**plain(), **text}))
     result = invoke("--verify", str(path), status=2)
     assert why in result.output
 

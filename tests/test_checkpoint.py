@@ -30,7 +30,7 @@ from punchcard.machines.running import Mark
 from punchcard.machines.subleq.isa import Program
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble as assemble_image
-from tests.cases import DESIGNS, EXAMPLES, load_subleq, soaked
+from tests.cases import DESIGNS, EXAMPLES, file_with, load_subleq, soaked
 from tests.command_line import assert_refused, invoke, started
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -315,8 +315,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, name: str, kills: int) -> None:
         whole = punchcard.run(program, design="one-layer", max_steps=10**6, engine="dense")
     else:
         text = source.read_text().replace("pass   scalar -1", "pass   scalar -12").replace(".range 64", ".range 10000")
-        source = tmp_path / name
-        source.write_text(text)
+        source = file_with(tmp_path / name, text)
         options, program = [], assemble(text)
         whole = punchcard.run(program, max_steps=10**6, engine="dense")
     rng = random.Random(name)

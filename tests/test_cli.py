@@ -16,7 +16,7 @@ from punchcard.engines import ENGINES, NO_CONTROLS, Controls, Run
 from punchcard.engines.dense import Dense
 from punchcard.machines.registry import built_in
 from punchcard.transformer.precision import DTYPES
-from tests.cases import DESIGNS, EXAMPLES, EXPECTED
+from tests.cases import DESIGNS, EXAMPLES, EXPECTED, file_with
 from tests.command_line import assert_refused, invoke, started
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
@@ -173,8 +173,7 @@ def test_asm_and_disasm(tmp_path: Path) -> None:
     assembled = tmp_path / "multiply.json"
     assert invoke("asm", MULTIPLY, "-o", str(assembled)).exit_code == 0
     text = invoke("disasm", str(assembled)).stdout
-    source = tmp_path / "again.subleq"
-    source.write_text(text)
+    source = file_with(tmp_path / "again.subleq", text)
     assert invoke("asm", str(source)).stdout == assembled.read_text() == invoke("asm", MULTIPLY).stdout
     assert json.loads(invoke("run", str(assembled), "--json").stdout)["memory"]["product"] == 63
     assert "c_minus_one" in invoke("disasm", str(EXAMPLES / "multiply.minsky")).stdout

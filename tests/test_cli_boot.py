@@ -155,7 +155,7 @@ def test_without_standard_input(kernel: Path) -> None:
     words = [sys.executable, "-m", "punchcard", "boot", kernel, "--memory", "16K", "--max-steps", "5000"]
     found = subprocess.run(["/bin/sh", "-c", 'exec "$@" <&-', "sh", *map(str, words)], capture_output=True, text=True,
                            check=False)
-    assert (found.returncode, "stopped after 5,000 instructions" in found.stderr) == (1, True), found.stderr
+    assert (found.returncode, "stopped after 5,000 instructions, at 0x800" in found.stderr) == (1, True), found.stderr
 
 
 def test_a_run_of_another_program_is_not_a_kernel(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from click.testing import Result
 
 from punchcard.learning import Model, learn, predict
 from punchcard.learning.table import read_table
-from tests.cases import ROOT
+from tests.cases import ROOT, file_with
 from tests.command_line import assert_refused, invoke
 
 TABLE = """age,height,score
@@ -29,9 +29,7 @@ ENGINE = "scratchpad"
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    path = tmp_path / "data.csv"
-    path.write_text(TABLE)
-    return path
+    return file_with(tmp_path / "data.csv", TABLE)
 
 
 def call(*arguments: object, status: int | None = None) -> Result:
@@ -90,8 +88,7 @@ def test_any_column_is_the_target_and_options_reach_the_run(table: Path) -> None
 
 
 def test_standardised_logistic_regression(tmp_path: Path) -> None:
-    path = tmp_path / "data.csv"
-    path.write_text("x,label\n100,0\n300,1\n")
+    path = file_with(tmp_path / "data.csv", "x,label\n100,0\n300,1\n")
     weights = tmp_path / "w.safetensors"
     found = learned_as_json(path, "--target", "label", "--loss", "logistic", "--standardize", "--rate", 1, "--epochs", 1,
                             "--save", weights, "--batch", "all")
@@ -165,8 +162,7 @@ def test_predicting_takes_features_by_name(table: Path, tmp_path: Path) -> None:
     """Another order of columns, and columns that the model does not know, change nothing; a missing one is named."""
     weights = tmp_path / "w.safetensors"
     assert call("learn", table, "--target", "score", "--epochs", 1, "--save", weights).exit_code == 0
-    turned = tmp_path / "turned.csv"
-    turned.write_text("height,other,age\n0.5,9,1\n-0.4,9,0.2\n0.1,9,-0.7\n")
+    turned = file_with(tmp_path / "turned.csv", "height,other,age\n0.5,9,1\n-0.4,9,0.2\n0.1,9,-0.7\n")
     assert call("predict", weights, turned).stdout == call("predict", weights, table).stdout
     turned.write_text("hight,age\n0.5,1\n")
     assert_refused("no column 'height' (did you mean 'hight'?): there are hight, age", "predict", weights, turned)
@@ -184,8 +180,7 @@ def test_a_table_written_by_a_spreadsheet(tmp_path: Path) -> None:
 @pytest.mark.soak  # Ctrl-C itself has one handler, which the tests of `run` send signals to
 def test_ctrl_c_keeps_the_epochs_that_were_finished(tmp_path: Path) -> None:
     """The run stops after a loop, says where it was, saves the last whole epoch, and exits with 1."""
-    table = tmp_path / "data.csv"
-    table.write_text("age,score\n1,0.3\n0.2,0.9\n")
+    table = file_with(tmp_path / "data.csv", "age,score\n1,0.3\n0.2,0.9\n")
     often = "import punchcard.cli.display as display; display.REMARK_EVERY = 0.05; from punchcard.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", often, "learn", str(table), "--target", "score", "--epochs", "300", "--rate", "0.01",

@@ -15,7 +15,7 @@ import punchcard
 from punchcard.errors import PunchcardError
 from punchcard.viewer.debug.debugger import Debugger, debug
 from punchcard.viewer.session import Session
-from tests.cases import EXAMPLES, soaked
+from tests.cases import EXAMPLES, file_with, soaked
 from tests.command_line import assert_refused, invoke
 from tests.opened import TURING, Opened, opened
 
@@ -250,8 +250,7 @@ def test_the_command_opens_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     for arguments, message in ((["multiply.subleq", "--input", "x"], "--input is not for subleq programs"),
                                (["none.subleq"], "no such file")):
         assert_refused(message, "debug", EXAMPLES / arguments[0], *arguments[1:], of=main)
-    wrong = tmp_path / "x.subleq"
-    wrong.write_text("nonsense here")
+    wrong = file_with(tmp_path / "x.subleq", "nonsense here")
     assert_refused("", "debug", wrong, of=main)
 
 

@@ -24,7 +24,7 @@ from punchcard.machines.checkpoint import load as load_checkpoint
 from punchcard.machines.kind import Kind, Option
 from punchcard.machines.registry import Registry, built_in
 from punchcard.machines.running import MOST_NOTES, Mark, PeriodicAction, run_parts
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, file_with
 from tests.command_line import assert_refused, invoke
 
 FILES = {"subleq": "multiply.subleq", "fleq": "newton.fleq", "von-neumann": "von_neumann/hello.asq",
@@ -355,8 +355,7 @@ def test_notes_are_kept_up_to_a_number() -> None:
 
 
 def test_one_instruction_is_not_plural(tmp_path: Path) -> None:
-    path = tmp_path / "one.fleq"
-    path.write_text(".data\na scalar 1\n.code\na = add(a, a)\n")
+    path = file_with(tmp_path / "one.fleq", ".data\na scalar 1\n.code\na = add(a, a)\n")
     assert "halted after 1 instruction in 2 loops of" in invoke("run", str(path)).stdout
 
 

@@ -158,7 +158,7 @@ def test_the_claim_on_overflow_fails(design: str, precision: str) -> None:
     machine, card = subleq(design, precision)
     proof = Proof(machine)
     proof.check_sums()
-    assert [claim.name for claim in proof.claims.shown] == ["overflow", "bits"]
+    assert [claim.name for claim in proof.claims.proven] == ["overflow", "bits"]
     number, unit, weights = overflowing(machine.weights, card)
     with pytest.raises(Failed) as failed:
         Proof(machine, weights).check_sums()
@@ -191,7 +191,7 @@ def test_fleq_is_proven_to_stay_within_its_format_and_not_with_scaled_units() ->
     machine = FleqMachine(functions=("add",), size=1, memory=2, instructions=2, precision="float32")
     proof = Proof(machine, only=("add",))
     proof.run()
-    claims = {claim.name: claim.about for claim in proof.claims.shown}
+    claims = {claim.name: claim.about for claim in proof.claims.proven}
     assert claims["add: overflow"].startswith("sums are ")
     program = assemble(".data\nx scalar 1\ny scalar 2\n.code\nx = add(x, y)")
     number, unit, weights = overflowing(machine.weights, machine.punch(program))

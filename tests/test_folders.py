@@ -1,4 +1,4 @@
-"""Folders are written whole or not at all, and never over somebody else's files."""
+"""Folders are written whole or not at all, and never over other files."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from punchcard.errors import FusionError, ProgramError
 from punchcard.language_models.fusion.composition import check_base, open_fused, save_fused
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.fused_model import FusedConfig, ScratchpadLoops
+from punchcard.language_models.fusion.generation import TokenWriter
 from punchcard.language_models.fusion.runner import KeptRunner
 from punchcard.language_models.fusion.skill import load_skill, shipped
-from punchcard.language_models.fusion.skills.build import built
-from punchcard.language_models.fusion.writing import TokenWriter
+from punchcard.language_models.fusion.skills.build import build_skill
 from punchcard.language_models.tokens import text_tokens
 from punchcard.machines.riscv.languages import elf
-from tests.cases import soaked
+from tests.cases import file_with, soaked
 from tests.command_line import assert_refused, invoke
 from tests.fused_models import LONG, base, fused, opinion, said, text_of, tokenizer, written
 from tests.riscv_runs import GCC
@@ -116,8 +116,7 @@ def test_a_model_is_a_module_like_any_other() -> None:
 @pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
 def test_a_skill_that_does_not_read(tmp_path: Path) -> None:
     """Variables of the contract that a program does not use stay in the executable."""
-    source = tmp_path / "yes.c"
-    source.write_text('#include "skill.h"\nint main(void) { says("y"); return 0; }\n')
+    source = file_with(tmp_path / "yes.c", '#include "skill.h"\nint main(void) { says("y"); return 0; }\n')
     assert written(punchcard.fuse(base(), tokenizer(), source), "12", 2) == "yy"
 
 
@@ -230,8 +229,7 @@ DAMAGES = (("tokens", 0.0, 0.0), ("temperature", 0.0, 0.0), ("layers.0.w1", 0.0,
     *DAMAGES[:2], *(soaked(*each) for each in DAMAGES[2:])])
 def test_zeroed_and_noised_weights_break_the_answers(name: str, factor: float, noise: float, tmp_path: Path) -> None:
     """The weights compute, not the host. A damaged machine gets a few loops more than the program takes."""
-    source = tmp_path / "echo.s"
-    source.write_text(ECHO)
+    source = file_with(tmp_path / "echo.s", ECHO)
     stream = punchcard.fuse(base(), tokenizer(), source, max_loops=16).card
     heard = opinion("xy", stream=stream)
     assert (heard.kind, text_of(heard), heard.loops) == (1, "y", 11)
@@ -251,8 +249,7 @@ def test_zeroed_and_noised_weights_break_the_answers(name: str, factor: float, n
 
 def test_the_equation_gives_what_the_engine_gives(tmp_path: Path) -> None:
     """The loops of `fused_model.py`, which run without Punchcard, against those of the compiled engine."""
-    source = tmp_path / "echo.s"
-    source.write_text(ECHO)
+    source = file_with(tmp_path / "echo.s", ECHO)
     stream = punchcard.fuse(base(), tokenizer(), source).card
     words = 2.0 * torch.randint(0, 2, (1024, 32))
     columns = list(range(stream.sizes["skills"][0]["next"], stream.sizes["skills"][0]["opinion"] + 1))
@@ -287,7 +284,7 @@ def test_a_token_that_is_too_long_is_never_guessed() -> None:
 @pytest.mark.skipif(not GCC, reason="no RISC-V compiler")
 @pytest.mark.parametrize("name", shipped())
 def test_executables_are_what_the_sources_give(name: str) -> None:
-    assert load_skill(name).program.segments == elf.load(built(name), name).segments
+    assert load_skill(name).program.segments == elf.load(build_skill(name), name).segments
 
 
 def test_bad_input() -> None:
@@ -317,8 +314,7 @@ def test_bad_input() -> None:
 
 
 def test_a_skill_in_assembly_beside_one_in_c(tmp_path: Path) -> None:
-    source = tmp_path / "echo.s"
-    source.write_text(ECHO)
+    source = file_with(tmp_path / "echo.s", ECHO)
     stream = punchcard.fuse(base(), tokenizer(), ["sums", source]).card
     for text, skill, answer in (("12 + 30 =", 0, " 42"), ("xy", 1, "y")):
         heard = opinion(text, stream=stream)
@@ -326,8 +322,7 @@ def test_a_skill_in_assembly_beside_one_in_c(tmp_path: Path) -> None:
 
 
 def test_a_program_without_the_contract(tmp_path: Path) -> None:
-    source = tmp_path / "silent.s"
-    source.write_text("_start: ecall\n")
+    source = file_with(tmp_path / "silent.s", "_start: ecall\n")
     with pytest.raises(ProgramError, match="needs the variable card_context"):
         punchcard.fuse(base(), tokenizer(), source)
 
@@ -342,6 +337,11 @@ def test_a_program_that_does_not_end_has_no_opinion(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="endless: the program has not ended after 50 loops"):
         logits = model(**given).logits
     assert torch.equal(logits, model.language_model(**given).logits)
+    save_fused(model, tokenizer(), tmp_path / "model")
+    for command in ("chat", "view"):
+        said = invoke(command, tmp_path / "model", "--prompt", "12 + 30 =", "--tokens", "2").stderr
+        assert said.startswith("punchcard: endless: the program has not ended after 50 loops")
+        assert said.count("\n") == 1
 
 
 def test_a_vocabulary_without_bytes() -> None:
@@ -421,8 +421,7 @@ def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
     (1, "", "KeptRunner"), (2, 'sys.modules["punchcard"] = None', "ScratchpadLoops")])
 def test_the_page_of_a_folder_opens_it(tmp_path: Path, snippet: int, hidden: str, loops: str) -> None:
     """Both ways on the page: with Punchcard, and with torch and transformers alone."""
-    source = tmp_path / "echo.s"
-    source.write_text(ECHO)
+    source = file_with(tmp_path / "echo.s", ECHO)
     save_fused(punchcard.fuse(base(), tokenizer(), source), tokenizer(), tmp_path / "model")
     text = (tmp_path / "model" / "README.md").read_text().split("```python\n")[snippet].split("```")[0]
     environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}

@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 from punchcard.errors import PunchcardError
 from punchcard.export.disguise import Disguise, Disguised
 from punchcard.ground_truth.collection import make_set
-from punchcard.ground_truth.making import built
+from punchcard.ground_truth.model_builder import build_model
 from punchcard.ground_truth.models import VARIANTS, specs
 from punchcard.ground_truth.pairs import PairSource
 from punchcard.ground_truth.score import NEAR, accuracy, area, opened, rates, score, summary
@@ -91,7 +91,7 @@ IDLE = sorted({each.name.removesuffix("-idle") for each in specs("small", 4) if 
 @pytest.mark.parametrize("name", IDLE)
 def test_idle_parts_cannot_be_told_by_weights_or_cards(name: str) -> None:
     """Exchange rows and idle rows: the parts change places, and weights and cards are what they were."""
-    machine, _ = built(next(each for each in specs("small", 4) if each.name == f"{name}-idle"))
+    machine, _ = build_model(next(each for each in specs("small", 4) if each.name == f"{name}-idle"))
     hidden = Disguised(machine, Disguise(copies=1.0))
     own, rows = machine.layout.width, hidden.copied.shadowed
     exchange = np.arange(own + len(rows))
@@ -177,7 +177,7 @@ def test_the_subspace_of_another_variable_scores_low(made: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         again = make_set("small", tmp_path / "again", pairs=16, only="two-layer-5bit-4x4-idle-rotated", executor=executor)
-        with pytest.raises(PunchcardError, match="has a set already: go on with --resume, which mends it"):
+        with pytest.raises(PunchcardError, match="has a set already: continue with --resume, which mends it"):
             make_set("small", tmp_path / "again", executor=executor)
         with pytest.raises(PunchcardError, match="no model of the set 'small' has 'x86'"):
             make_set("small", tmp_path / "none", only="x86", executor=executor)
@@ -252,23 +252,19 @@ def test_models_that_are_not_as_noted_are_made_again(made: Path, tmp_path: Path)
                                               ('{"models": ["x"]}', "another set")])
 def test_forged_manifests(text: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text)
-    ran = invoke("ground-truth", "make", tmp_path, "--resume")
-    assert ran.exit_code == 2
-    assert wanted in ran.stderr
+    assert_refused(wanted, "ground-truth", "make", tmp_path, "--resume")
 
 
 def test_a_set_is_not_written_over_other_files(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    ran = invoke("ground-truth", "make", tmp_path)
-    assert ran.exit_code == 2
-    assert "has files already, and they are not of a set" in ran.stderr
+    assert_refused("has files already, and they are not of a set", "ground-truth", "make", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
 def test_machines_in_one_file_are_in_the_set() -> None:
     """The Turing machine of the examples is the package's: one file, in two places."""
     spec = next(each for each in specs("small", 4) if each.kind == "turing")
-    machine, program = built(spec)
+    machine, program = build_model(spec)
     assert (machine.kind.name, program) == ("turing", None)
     example = (EXAMPLES / "turing" / "turing.py").read_text()
     assert Path(inspect.getfile(type(machine))).read_text() == example
@@ -276,7 +272,7 @@ def test_machines_in_one_file_are_in_the_set() -> None:
 
 @pytest.mark.parametrize("kind", ["subleq", "von-neumann", "turing"])
 def test_pairs_differ_in_one_way(kind: str) -> None:
-    machine, program = built(next(each for each in specs("small") if each.kind == kind))
+    machine, program = build_model(next(each for each in specs("small") if each.kind == kind))
     pairs = PairSource(machine, 3, program).pairs(12)
     assert [pair.kind for pair in pairs] == 3 * list(KINDS)
     again = PairSource(machine, 3, program).pairs(12)
@@ -369,8 +365,7 @@ def test_a_damaged_model_is_named(file: str, text: str | None, wanted: str, made
     (model / file).unlink()
     if text is not None:
         (model / file).write_text(text)
-    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json")
-    assert ran.exit_code == 2
+    ran = invoke("ground-truth", "score", tmp_path, "--answers", tmp_path / "answers.json", status=2)
     assert wanted in ran.stderr
     assert name in ran.stderr
     if text is not None:

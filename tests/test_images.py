@@ -13,7 +13,7 @@ from punchcard.api import load
 from punchcard.errors import ProgramError, SourceError
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.languages import images
-from tests.cases import assert_error_at
+from tests.cases import assert_error_at, file_with
 
 
 @pytest.mark.parametrize("text", [
@@ -75,8 +75,7 @@ def test_an_image_fits_the_memory() -> None:
 
 @pytest.mark.parametrize("extension", [".dec", ".sq", ".slq", ".DEC"])
 def test_extensions(tmp_path: Path, extension: str) -> None:
-    path = tmp_path / f"halt{extension}"
-    path.write_text("0 0 -1\n")
+    path = file_with(tmp_path / f"halt{extension}", "0 0 -1\n")
     assert load(path) == Image((0, 0, -1), str(path))
     path.write_text("0 0 halt\n")
     with pytest.raises(SourceError, match=f"halt{extension}: line 1, column 5: 'halt' is not a decimal word"):

@@ -17,7 +17,7 @@ from punchcard.machines.subleq.workloads import multiply
 from punchcard.machines.von_neumann.in_c import ImageInC
 from punchcard.machines.von_neumann.isa import DIALECTS
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, file_with
 from tests.command_line import invoke
 from tests.random_programs import random_image, random_program
 
@@ -26,7 +26,7 @@ with_compiler = pytest.mark.skipif(in_c.compiler() is None, reason="there is no 
 
 @pytest.fixture
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
 
@@ -71,9 +71,8 @@ def test_without_a_compiler(no_compiler: None) -> None:
 
 
 def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
-    broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
+    in_c.compile_library.cache_clear()
+    broken = file_with(tmp_path / "broken", "#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CC", f"{broken} -m64")
     with pytest.raises(CompilerError, match="broken -m64 does not compile the interpreter: out of order"):
@@ -81,7 +80,7 @@ def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_compiler_that_no_shell_could_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_c.compiled.cache_clear()
+    in_c.compile_library.cache_clear()
     monkeypatch.setenv("CC", "'x")
     with pytest.raises(CompilerError, match=r"CC=\"'x\": No closing quotation: write a command as a shell takes it"):
         SubleqMachine().in_c(multiply())

@@ -89,7 +89,7 @@ def test_a_loop_does_what_the_machine_means() -> None:
 def test_the_bits_of_a_loop_are_proven(design: str) -> None:
     proof = Proof(machine(design))
     proof.run()
-    shown = {claim.name: claim.about for claim in proof.claims.shown}
+    shown = {claim.name: claim.about for claim in proof.claims.proven}
     for name in ("current in scratchpad", "write_pointer in scratchpad", "operand in scratchpad", "flag in scratchpad",
                  "step: program_counter in scratchpad", "step: halted in scratchpad", "cell in memory",
                  "instruction in instructions", "again: the program counter names an instruction", "range of layer 3",
@@ -160,7 +160,7 @@ def test_what_a_pointer_function_writes_is_bits() -> None:
     it = machine("three-layer", "incr_pointer", size=1)
     proof = Proof(it, only=("incr_pointer",))
     proof.run()
-    shown = {claim.name for claim in proof.claims.shown}
+    shown = {claim.name for claim in proof.claims.proven}
     assert "incr_pointer: again: data or incoming in instructions holds bits, and the other is 0" in shown
     assert "incr_pointer: again: current in scratchpad is the instruction that program_counter names" in shown
     assert any("names pointers" in promise for promise in proof.promises)
@@ -180,7 +180,7 @@ def test_many_wrong_weights_are_refuted(design: str) -> None:
 def test_larger_machines_are_proven(design: str, functions: tuple[str, ...], size: int, cells: int) -> None:
     proof = Proof(machine(design, *functions, size=size, memory=cells, instructions=cells))
     proof.run()
-    assert {claim.name.split(":")[0] for claim in proof.claims.shown} >= {*functions, "nothing"}
+    assert {claim.name.split(":")[0] for claim in proof.claims.proven} >= {*functions, "nothing"}
 
 
 # Errors over the whole range

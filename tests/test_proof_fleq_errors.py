@@ -45,7 +45,7 @@ def outcome(it: FleqMachine, weights: Weights, *cases: str) -> tuple[str | None,
         proof.run()
     except Failed as failed:
         return failed.claim, {}
-    return None, stated_errors(proof.claims.shown)
+    return None, stated_errors(proof.claims.proven)
 
 
 # One weight, which decides no bit

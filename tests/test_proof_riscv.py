@@ -53,7 +53,7 @@ def test_instructions_are_proven(design: str, parts: list[str], lemmas: list[str
     proof = Proof(machine(design, multiply=bool(lemmas)))
     for part in parts:
         proof.show(*part.split(": "))
-    names = [claim.name for claim in proof.claims.shown]
+    names = [claim.name for claim in proof.claims.proven]
     assert f"{parts[-1]}: step: value in scratchpad" in names
     assert sorted(name.removeprefix("lemma: ") for name in names if name.startswith("lemma: ")) == lemmas
     if lemmas:
@@ -85,10 +85,10 @@ def test_the_next_instruction_is_fetched_and_decoded() -> None:
     """And parts are shown in any order: the first stage after another one has its own claims."""
     proof = Proof(machine())
     proof.show("fetch")
-    again = [claim.name for claim in proof.claims.shown if claim.name.startswith("fetch: again: ")]
+    again = [claim.name for claim in proof.claims.proven if claim.name.startswith("fetch: again: ")]
     assert len(again) == len(machine().layout.facts)
     proof.show("execute")
-    assert "execute: cases" in [claim.name for claim in proof.claims.shown]
+    assert "execute: cases" in [claim.name for claim in proof.claims.proven]
 
 
 @pytest.mark.parametrize(("design", "multiply"), [

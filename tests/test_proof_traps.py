@@ -39,7 +39,7 @@ def test_a_trap_and_the_rows_that_follow_from_others_are_proven() -> None:
     proof = Proof(privileged())
     for part in (("execute", "ecall"), ("fetch",)):
         proof.show(*part)
-    names = {claim.name for claim in proof.claims.shown}
+    names = {claim.name for claim in proof.claims.proven}
     changed = ("next", "mcause", "mstatus", "mtime", "port")
     assert {f"execute: ecall: step: {rows} in scratchpad" for rows in changed} <= names
     assert {f"fetch: again: {fact.about}" for fact in privileged().layout.facts_of(Fact)} <= names
@@ -53,7 +53,7 @@ def test_products_and_quotients_with_traps_are_proven(case: str, lemmas: list[st
     """The layers of the machine that boots Linux."""
     proof = Proof(privileged(multiply=True))
     proof.show("execute", case)
-    names = [claim.name for claim in proof.claims.shown]
+    names = [claim.name for claim in proof.claims.proven]
     changed = ("value", "goal", "next", "mcause", "mtval")
     assert {f"execute: {case}: step: {rows} in scratchpad" for rows in changed} <= {*names}
     assert sorted(name.removeprefix("lemma: ") for name in names if name.startswith("lemma: ")) == lemmas

@@ -13,6 +13,7 @@ from punchcard.machines.registry import Registry
 from punchcard.machines.streams import reader
 from punchcard.machines.von_neumann.oracle import ImageInterpreter
 from punchcard.python.files import assemble_arrays
+from tests.cases import file_with
 from tests.command_line import assert_refused, invoke
 
 FILE = """import sys
@@ -53,9 +54,7 @@ SMALL = ("--bits", "16", "--memory", "4096")
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "prog.py"
-    path.write_text(FILE)
-    return path
+    return file_with(tmp_path / "prog.py", FILE)
 
 
 def test_main_runs_with_input(file: Path) -> None:
@@ -66,8 +65,7 @@ def test_main_runs_with_input(file: Path) -> None:
 @pytest.mark.parametrize(("body", "printed"), [
     ("return 42", "42\n"), ("print(1)\n    return 2 > 1", "1\nTrue\n"), ("print(3)\n    return", "3\n")])
 def test_what_main_returns_is_printed(tmp_path: Path, body: str, printed: str) -> None:
-    path = tmp_path / "prog.py"
-    path.write_text(f"def main():\n    {body}\n")
+    path = file_with(tmp_path / "prog.py", f"def main():\n    {body}\n")
     assert invoke("run", path, *SMALL).stdout == printed
 
 
@@ -177,8 +175,7 @@ def test_a_main_of_arrays_is_one_by_what_it_calls(tmp_path: Path) -> None:
 
 def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     """And no other module: what the file imports is not imported."""
-    path = tmp_path / "inverse.py"
-    path.write_text(ARRAYS)
+    path = file_with(tmp_path / "inverse.py", ARRAYS)
     program = punchcard.load(path, call="inverse")
     assert program.functions
     result = invoke("run", path, "--call", "stops", status=2)
@@ -190,15 +187,13 @@ def test_a_file_of_arrays_may_name_numpy_and_punchcard(tmp_path: Path) -> None:
     ("from punchcard import arrays", "arrays.sigmoid"), ("from punchcard.arrays import sigmoid", "sigmoid"),
     ("import punchcard as pc", "pc.arrays.sigmoid")])
 def test_functions_of_arrays_are_found_under_every_name(tmp_path: Path, line: str, name: str) -> None:
-    path = tmp_path / "prog.py"
-    path.write_text(f"{line}\n\n\ndef f(X):\n    return {name}(X)\n")
+    path = file_with(tmp_path / "prog.py", f"{line}\n\n\ndef f(X):\n    return {name}(X)\n")
     assert "sigmoid(" in assemble_arrays(path.read_text(), "prog.py", call="f 0.5").listing
 
 
 def test_the_place_of_an_error_is_shown(tmp_path: Path) -> None:
     """Lines are counted as Python does: a form feed begins none."""
-    path = tmp_path / "prog.py"
-    path.write_text("def main():\n    a = 1\x0c\n    b = a / 2\n")
+    path = file_with(tmp_path / "prog.py", "def main():\n    a = 1\x0c\n    b = a / 2\n")
     said = invoke("run", path).stderr.splitlines()
     assert said[0].startswith("punchcard: prog.py:3:9: / is not in the integer subset")
     assert said[1:] == ["    b = a / 2", "        ^"]
@@ -210,8 +205,7 @@ def test_the_place_of_an_error_is_shown(tmp_path: Path) -> None:
 
 def test_instructions_know_their_lines(tmp_path: Path) -> None:
     """A view marks the line of the Python source."""
-    path = tmp_path / "prog.py"
-    path.write_text(ARRAYS)
+    path = file_with(tmp_path / "prog.py", ARRAYS)
     program = punchcard.load(path, call="inverse")
     listing = punchcard.build(program).listing(program, ARRAYS)
     assert {item.line for item in listing.instructions} == {10, 11}, "the others are constants"
@@ -235,8 +229,7 @@ def both(A):
 
 @pytest.mark.parametrize("matrix", ["[[1, 2], [3, 4]]", "1 2 ; 3 4"])
 def test_a_run_shows_what_the_function_returns_and_not_its_temporaries(tmp_path: Path, matrix: str) -> None:
-    path = tmp_path / "both.py"
-    path.write_text(RETURNS)
+    path = file_with(tmp_path / "both.py", RETURNS)
     shown = invoke("run", path, "--call", "both", matrix, "--engine", "dense").stdout
     assert shown.startswith("result[0] = [[0.5 1.5]\n             [1.  2. ]]\nresult[1] = 3.5\ndifference from NumPy ")
     program = punchcard.load(path, call="both([[1, 2], [3, 4]])")

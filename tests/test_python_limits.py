@@ -17,6 +17,7 @@ from punchcard.python.arrays import dry_run
 from punchcard.python.files import assemble, assemble_arrays, read
 from punchcard.python.limits import MOST_BITS, MOST_ENTRIES, Limits, Refusal
 from punchcard.python.source import Unsupported
+from tests.cases import file_with
 from tests.command_line import invoke
 from tests.python_random import function_of
 
@@ -109,8 +110,7 @@ def _refused(compile_text: Any, text: str, rule: str, call: str | None = None) -
 @pytest.mark.parametrize("call", [f"f 0x{LONG}", f"f(0x{LONG})", f"f {'9' * 5000}", f"f [0x{LONG}]", "f 10**5000"])
 @pytest.mark.parametrize("text", ["def f(n: int) -> int:\n    return n\n", "def f(n):\n    return n * 1.0\n"])
 def test_arguments_that_are_too_large_are_refused(text: str, call: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.py"
-    path.write_text(text)
+    path = file_with(tmp_path / "x.py", text)
     name, *words = call.split() if " " in call else [call]
     said = invoke("run", path, "--call", name, *words, status=2)
     assert said.stderr.startswith("punchcard: ")
@@ -220,8 +220,7 @@ def test_values_are_shown_as_far_as_they_are_short() -> None:
 
 
 def test_a_warning_of_python_is_printed_once_with_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "x.py"
-    path.write_text("def main():\n    x = 1\n    print(1if x else 2)\n")
+    path = file_with(tmp_path / "x.py", "def main():\n    x = 1\n    print(1if x else 2)\n")
     with pytest.warns(SyntaxWarning) as said:
         assert invoke("asm", path).exit_code == 0
     assert [(warning.filename, warning.lineno) for warning in said] == [(str(path), 3)]

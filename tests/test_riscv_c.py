@@ -14,7 +14,7 @@ from punchcard.api import load
 from punchcard.errors import CompilerError, ProgramError, PunchcardError, SourceError
 from punchcard.machines.riscv.languages import c, elf, toolchain
 from punchcard.machines.riscv.languages.compiler_errors import error_of
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, file_with
 from tests.command_line import assert_refused, invoke
 from tests.riscv_runs import COMPILERS, PROGRAMS, interpret, native, needs_clang, needs_gcc, needs_native
 
@@ -48,7 +48,7 @@ def test_without_the_compilers_arithmetic(tmp_path: Path) -> None:
     """The package's own products and quotients, beside those of libgcc; all operands in the library's program."""
     source = PROGRAMS / "library.c"
     tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
-    program = elf.load(c.built(tools, source.read_text(), source.name))
+    program = elf.load(c.build_elf(tools, source.read_text(), source.name))
     other = c.assemble(source.read_text(), source.name, cc="gcc", march="rv32im", libc="own")
     assert interpret(program, GIVEN)[:2] == interpret(other, GIVEN)[:2]
 
@@ -85,8 +85,7 @@ def test_what_a_program_is_made_of(cc: str) -> None:
 def test_headers_and_other_files_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "other.h").write_text("int other(void);\n#define FIVE 5\n")
     (tmp_path / "other.c").write_text("int other(void) { return N; }\n")
-    path = tmp_path / "program.c"
-    path.write_text('#include "other.h"\nint main(void) { return FIVE + other(); }\n')
+    path = file_with(tmp_path / "program.c", '#include "other.h"\nint main(void) { return FIVE + other(); }\n')
     assert interpret(load(path, cflags="-O0 -DN=3 other.c")).status == 8
 
 
@@ -140,7 +139,7 @@ def test_what_the_small_library_does_not_have(monkeypatch: pytest.MonkeyPatch) -
             c.assemble(text, "bad.c", cc="gcc")
     tools = toolchain.Toolchain(toolchain.find("gcc").command, "rv32i")
     with pytest.raises(ProgramError, match=r"'__\w*df\w*', arithmetic of real numbers, is not there: install"):
-        c.built(tools, "double twice(double x) { return 3 * x; }\nint main(int n) { return twice(n) > 1; }", "bad.c")
+        c.build_elf(tools, "double twice(double x) { return 3 * x; }\nint main(int n) { return twice(n) > 1; }", "bad.c")
 
 
 @pytest.mark.parametrize("cc", COMPILERS)
@@ -166,8 +165,7 @@ def test_messages_name_the_source(cc: str) -> None:
 
 def test_a_compiler_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time, memory and sizes of files; what it has started ends with it."""
-    script = tmp_path / "cc"
-    script.write_text("#!/bin/sh\nulimit -v\nulimit -f\n")
+    script = file_with(tmp_path / "cc", "#!/bin/sh\nulimit -v\nulimit -f\n")
     script.chmod(0o755)
     assert toolchain.run([str(script)]).stdout.split() == [str(2 << 20), str(256 << 11)]
     script.write_text(f"#!/bin/sh\nhead -c 300M /dev/zero > {tmp_path}/large\n")
@@ -197,10 +195,10 @@ def runs(stat: Path) -> bool:
 def test_a_compiler_that_needs_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [part.replace(str(toolchain.MEMORY >> 10), str(32 << 10)) for part in toolchain.LIMITED]
     tools = toolchain.find("gcc", "rv32i", "own")
-    c.built(tools, SMALL)
+    c.build_elf(tools, SMALL)
     monkeypatch.setattr(toolchain, "LIMITED", few)
     with pytest.raises(ProgramError, match=r"^bad\.c: .*gcc was stopped by a limit: a compiler has 120 seconds, "):
-        c.built(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
+        c.build_elf(tools, "int numbers[] = {" + "1," * 2_000_000 + "};", "bad.c")
 
 
 def told(said: str, source: str = "bad.c") -> str:
@@ -279,7 +277,7 @@ def test_c_that_does_not_compile(cc: str) -> None:
         c.assemble("int lop(void);\nint main(void) { return lop(); }\n", "bad.c", cc=cc)
     with pytest.raises(ProgramError, match=r"bad\.c: line 1, .*no\.h"):
         c.assemble('#include "no.h"\n', "bad.c", cc=cc)
-    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: leave out of '-fsyntax-only' what keeps it"):
+    with pytest.raises(ProgramError, match=r"^bad\.c: .* wrote no program: remove from '-fsyntax-only' the options"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-fsyntax-only")
     with pytest.raises(PunchcardError, match=r"nonsense"):
         c.assemble(SMALL, "bad.c", cc=cc, cflags="-nonsense")
@@ -323,8 +321,7 @@ def test_clang_without_its_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_a_compiler_that_cannot_run(tmp_path: Path) -> None:
-    broken = tmp_path / "broken-cc"
-    broken.write_text("#!/no/such/interpreter\n")
+    broken = file_with(tmp_path / "broken-cc", "#!/no/such/interpreter\n")
     broken.chmod(0o755)
     with pytest.raises(CompilerError, match="cannot be run"):
         c.assemble(SMALL, cc=str(broken))
@@ -332,8 +329,7 @@ def test_a_compiler_that_cannot_run(tmp_path: Path) -> None:
 
 @needs_gcc
 def test_the_command_writes_what_the_extension_says(tmp_path: Path) -> None:
-    path = tmp_path / "small.c"
-    path.write_text(SMALL)
+    path = file_with(tmp_path / "small.c", SMALL)
     for extension in ("elf", "hex", "bin", "s"):
         output = tmp_path / f"small.{extension}"
         ran = invoke("asm", path, "-o", output, "--cflags", "-Os", "--cc", "gcc")
@@ -375,6 +371,5 @@ def test_assembly_for_the_preprocessor(cc: str, tmp_path: Path, monkeypatch: pyt
         file.write_text(wrong)
         with pytest.raises(ProgramError, match=rf'odd \\x1b"name\.S: .*{message}'):
             load(file)
-    plain = tmp_path / "plain.s"
-    plain.write_text("#define N 5\nnop\n")
+    plain = file_with(tmp_path / "plain.s", "#define N 5\nnop\n")
     assert [line.line for line in load(plain).lines.values()] == [2]

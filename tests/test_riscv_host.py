@@ -26,7 +26,7 @@ from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.running import Mark
 from punchcard.machines.streams import END_OF_INPUT, writer
-from tests.cases import EXAMPLES, touched
+from tests.cases import EXAMPLES, file_with, touched
 from tests.command_line import invoke as command
 
 MEMORY = 48
@@ -300,14 +300,8 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return call
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "program.s"
-    path.write_text(text)
-    return path
-
-
 def test_the_exit_status_is_the_programs(invoke: Invoke, tmp_path: Path) -> None:
-    path, stats = written(tmp_path, ECHO), tmp_path / "stats.json"
+    path, stats = file_with(tmp_path / "program.s", ECHO), tmp_path / "stats.json"
     assert invoke(path, "--stats", stats, input=b"hi") == (42, "hi", "")
     facts = json.loads(stats.read_text())
     assert (facts["status"], facts["halted"], facts["output"], facts["fault"]) == (42, True, "hi", None)
@@ -317,11 +311,11 @@ def test_the_exit_status_is_the_programs(invoke: Invoke, tmp_path: Path) -> None
 
 
 def test_a_run_that_does_not_halt_has_no_status_of_its_own(invoke: Invoke, tmp_path: Path) -> None:
-    path = written(tmp_path, ECHO)
+    path = file_with(tmp_path / "program.s", ECHO)
     code, out, err = invoke(path, "--max-steps", "3", input=b"hi")
     assert (code, out) == (1, "")
     assert "stopped after 3 instructions" in err
-    code, out, err = invoke(written(tmp_path, FAULTS["misaligned load"]), "--json")
+    code, out, err = invoke(file_with(tmp_path / "program.s", FAULTS["misaligned load"]), "--json")
     assert code == 1
     assert json.loads(out)["fault"].startswith("misaligned load at")
     assert "program.s:2" in err

@@ -183,7 +183,7 @@ def random_reals(count: int, seed: int) -> Iterator[str]:
 def built(cc: str, text: str, *, arithmetic: bool = True) -> RiscvProgram:
     """With the small library, with or without the compiler's arithmetic."""
     tools = toolchain.find(cc, "rv32i", "own")
-    return elf.load(c.built(tools if arithmetic else toolchain.Toolchain(tools.command, "rv32i"), text, "generated.c"))
+    return elf.load(c.build_elf(tools if arithmetic else toolchain.Toolchain(tools.command, "rv32i"), text, "generated.c"))
 
 
 def compare(cc: str, text: str, folder: Path, given: bytes = b"", *, arithmetic: bool = True) -> None:

@@ -251,7 +251,7 @@ def test_a_run_goes_on_from_any_mark(machine: RiscvMachine, tmp_path: Path, limi
 def test_what_a_mark_cannot_have_kept(machine: RiscvMachine, kept: tuple[int, ...]) -> None:
     program = program_of(ECHO)
     mark = Mark(machine.pack(program), traffic=Traffic(kept=kept))
-    with pytest.raises(PunchcardError, match="kept as"):
+    with pytest.raises(PunchcardError, match="saved as"):
         machine.run(program, engine=ENGINE, begin=mark)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import combinations_with_replacement, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +15,15 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total
 from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
+from punchcard.engines.lowered.bits.word_rules import WRITTEN
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
 from punchcard.engines.lowered.graph.rules import value_of as node_value
 from punchcard.engines.lowered.rules import TABLES
-from punchcard.words.word import Word, select
+from punchcard.words.renderer import evaluate_arrays
+from punchcard.words.word import Word, parts_of, select, sum_of, variable
 from tests.test_words import total_value
 from tests.word_values import all_values, leaf_words, table_value, value_of
 
@@ -215,6 +218,31 @@ def choices(rule: Rule) -> int:
             if isinstance(found, Word):
                 applied += 1
                 assert np.all(value_of(found, every) == value_of(select(index, [*parts, last]), every))
+    return applied
+
+
+@checks(*WRITTEN.rules)
+def words_as_they_are_written(rule: Rule) -> int:
+    """Beside all values of small words, some of 64 bits: what is moved out or carried above does not count."""
+    applied, places = 0, 3
+    x, y, bit = (variable(name, 64, width) for name, width in (("x", None), ("y", None), ("bit", 1)))
+    some = np.random.default_rng(1).integers(0, 1 << 64, (2, 2000), dtype=np.uint64)
+    small = np.array(list(product(range(32), repeat=2)), dtype=np.uint64).T
+    values = np.concatenate([some, small, small | np.uint64(31 << 59)], axis=1)
+    for signs, number in product(product((1, -1), repeat=3), (-2, -1, 0, 1)):
+        for order in permutations(zip(signs, (x >> places, y >> places, bit), strict=True)):
+            word = sum_of(order, number, 64) << places
+            found = rule(word)
+            assert (found is None) == (signs[0] == signs[1] == -signs[2])
+            if isinstance(found, Word):
+                applied += 1
+                assert "shift_right" not in {part.op for part in parts_of(found)}
+                for on in (0, 1):
+                    given: dict[Hashable, Any] = {"x": values[0], "y": values[1], "bit": np.uint64(on)}
+                    assert np.array_equal(evaluate_arrays(found, given), evaluate_arrays(word, given))
+    for other in ((x >> 3) + bit << 3, sum_of([(1, x >> 3), (1, y >> 2), (1, bit)], 0, 64) << 3,
+                  sum_of([(1, x >> 3), (1, y >> 3), (2, bit)], 0, 64) << 3, x << 3):
+        assert rule(other) is None
     return applied
 
 

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 
 import punchcard
 from punchcard.errors import PrecisionError, ProgramError, PunchcardError, SizeError, StorageError, WeightsError
-from punchcard.language_models.stock.checkpoint import FORMS, StockCheckpoint, opened, structure_in, weights_in
+from punchcard.language_models.stock.checkpoint import FORMS, StockCheckpoint, open_checkpoint, structure_in, weights_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.image_language import VonNeumannText
 from punchcard.language_models.stock.language import SubleqText, first_difference
@@ -69,6 +69,11 @@ def tokens_of(text: Any, words: list[str]) -> list[int]:
 def structure(form: str, dtype: str = "float32", text: Any = TEXT, positions: int = 256) -> Structure:
     made = checkpoint(form, dtype, text, positions)
     return structure_of(made.weights, form, made.placing)
+
+
+@cache
+def engine(form: str, text: Any, positions: int) -> TraceEngine:
+    return TraceEngine(structure(form, "float32", text, positions))
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +246,7 @@ def test_a_folder_is_a_stock_model(form: str, folder: Callable[[str], Path]) -> 
 @every_form
 def test_the_weights_in_a_folder_are_the_formula(form: str, folder: Callable[[str], Path]) -> None:
     place = folder(form)
-    made, found = opened(place), weights_in(place)
+    made, found = open_checkpoint(place), weights_in(place)
     assert np.array_equal(found.embedding, made.weights.embedding)
     for ours, theirs in zip(made.weights.layers, found.layers, strict=True):
         assert np.allclose(ours.query, theirs.query[: len(ours.query)], rtol=1e-6)
@@ -285,7 +290,7 @@ def test_a_wrong_token_is_found(folder: Callable[[str], Path], tmp_path: Path) -
     place = tmp_path / "broken"
     shutil.copytree(folder("llama"), place)
     tensors = load_file(place / "model.safetensors")
-    words = opened(place).text.vocabulary()
+    words = open_checkpoint(place).text.vocabulary()
     one, two = words.index("10"), words.index("11")
     tensors["lm_head.weight"][[one, two]] = tensors["lm_head.weight"][[two, one]]
     save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
@@ -371,7 +376,7 @@ def test_many_images(form: str, text: VonNeumannText) -> None:
 
 def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
     rng, words, made = random.Random(4), text.vocabulary(), 0
-    engine = TraceEngine(structure(form, "float32", text, 2048))
+    writer = engine(form, text, 2048)
     port = (1 << text.word_bits) - 1
     kinds: set[str] = set()
     while made < tokens:
@@ -384,7 +389,7 @@ def _compared_images(form: str, text: VonNeumannText, tokens: int) -> int:
         trace = list(islice(text.expected((image, given)), 1500))
         past = f"<{text.inputs + 1}"                         # beyond the end of the input
         trace = trace[: trace.index(past)] if past in trace else trace
-        found = engine.generate(tokens_of(text, prompt.split()), len(trace))
+        found = writer.generate(tokens_of(text, prompt.split()), len(trace))
         assert [words[token] for token in found] == trace
         made += len(trace)
         kinds |= {word[0] for word in trace}
@@ -420,7 +425,7 @@ def test_an_echo_reads_its_prompt(tmp_path: Path) -> None:
     image = Image((-1, -1, 0, 9, 9, 0, 0, 0, 0, 0, 0, 0))     # reads a character and writes it, again and again
     words = text.vocabulary()
     prompt = tokens_of(text, text.prompt(image, b"ok").split())
-    found = TraceEngine(structure("llama", "float32", text, 128)).generate(prompt, 9)
+    found = engine("llama", text, 128).generate(prompt, 9)
     assert " ".join(words[token] for token in found) == "<1 > 'o' 3: @9 0 0: <2 >"
     trace = text.decoded((image, b"ok"), list(islice(text.expected((image, b"ok")), 11)))
     assert (trace.output, trace.steps) == (b"ok", 3)
@@ -473,7 +478,7 @@ def test_what_is_refused(folder: Callable[[str], Path], tmp_path: Path) -> None:
         (lambda: StockCheckpoint("gpt2", TEXT, positions=9), SizeError, "positions=9: a context has 64 to 65536 positions"),
         (lambda: SubleqText(17, 4, 4), SizeError, "words have 4 to 16 bits (--bits)"),
         (lambda: SubleqText(4, 9, 4), SizeError, "memory=9: operands are words that are not negative"),
-        (lambda: opened(tmp_path), StorageError, "is not a stock checkpoint: it has no machine.json"),
+        (lambda: open_checkpoint(tmp_path), StorageError, "is not a stock checkpoint: it has no machine.json"),
         (lambda: run_checkpoint(folder("gpt2"), engine="table"), PunchcardError, "(did you mean 'tables'?)"),
     ):
         with pytest.raises(error) as raised:

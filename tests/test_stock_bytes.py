@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -12,33 +11,23 @@ import pytest
 
 from punchcard.errors import ProgramError, SizeError
 from punchcard.language_models.stock.byte_language import SubleqByteText
-from punchcard.language_models.stock.checkpoint import FORMS, StockCheckpoint, opened
-from punchcard.language_models.stock.engine import TraceEngine
+from punchcard.language_models.stock.checkpoint import open_checkpoint
 from punchcard.language_models.stock.language import SubleqText
-from punchcard.language_models.stock.structure import structure_of
 from punchcard.machines.subleq.isa import Halt, Program, Subleq
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 from tests.random_programs import random_program
+from tests.test_stock import engine, every_form, tokens_of
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
-every_form = pytest.mark.parametrize("form", FORMS)
 CORNERS = (0, 1, -1, 127, 128, 255, 256, -256, 65535, 65536, 1 << 23, -(1 << 31), (1 << 31) - 1)
 
 
-@cache
-def engine(form: str, bits: int) -> TraceEngine:
-    made = StockCheckpoint(form, SubleqByteText(bits, 8, 10), "float32", 512)
-    return TraceEngine(structure_of(made.weights, form, made.placing))
-
-
 def written(form: str, text: SubleqByteText, program: Program, most: int) -> list[str]:
-    words = text.vocabulary()
-    numbers = {word: token for token, word in enumerate(words)}
-    prompt = [numbers[word] for word in text.prompt(program).split()]
-    return [words[token] for token in engine(form, text.word_bits).generate(prompt, most)]
+    prompt = tokens_of(text, text.prompt(program).split())
+    return [text.vocabulary()[token] for token in engine(form, text, 512).generate(prompt, most)]
 
 
 @every_form
@@ -82,7 +71,7 @@ def test_a_folder_with_words_of_32_bits(tmp_path: Path) -> None:
     place = tmp_path / "llama"
     invoke("export", EXAMPLES / "multiply.subleq", "--bits", "32", "--dtype", "float64", "--set", "a=123456",
            "--set", "b=3", "--positions", "256", "--to", "llama", "-o", place, status=0)
-    assert opened(place).text == SubleqByteText(32, 6, 5)
+    assert open_checkpoint(place).text == SubleqByteText(32, 6, 5)
     told = json.loads(invoke("run", place, "--on", "stock", "--json").stdout)
     assert (told["agrees"], told["halted"], told["steps"], told["memory"][2]) == (True, True, 9, 370368)
     model = transformers.AutoModelForCausalLM.from_pretrained(place)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import random
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,16 @@ from click.testing import Result
 
 import punchcard
 from punchcard.errors import ProgramError
-from punchcard.language_models.stock.checkpoint import FORMS, StockCheckpoint
-from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.language import split_words
-from punchcard.language_models.stock.structure import structure_of
 from tests.cases import EXAMPLES
 from tests.command_line import invoke
 from tests.random_programs import random_turing_text
+from tests.test_stock import engine, every_form, tokens_of
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
 FOLDER = EXAMPLES / "turing"
-every_form = pytest.mark.parametrize("form", FORMS)
 
 
 @pytest.fixture(autouse=True)
@@ -43,24 +39,17 @@ def command(*args: object, status: int | None = None) -> Result:
     return invoke(*args, status=status, of=punchcard.command_line(example("turing").TuringMachine))
 
 
-@cache
-def engine(form: str, text: Any, positions: int) -> TraceEngine:
-    made = StockCheckpoint(form, text, "float32", positions)
-    return TraceEngine(structure_of(made.weights, form, made.placing))
-
-
 @every_form
 def test_random_machines(form: str) -> None:
     """The engine's tokens, from the weights, against the plain interpreter: all moves, both edges, missing rules."""
     text, rng = example("turing_stock").TuringText(3, 3, 6), random.Random(1)
-    numbers = {word: token for token, word in enumerate(text.vocabulary())}
     ends = set[str]()
     for _ in range(12):
         program = example("turing").assemble(random_turing_text(rng, 3, 3, 6))
         prompt = text.prompt(program)
         assert text.program(prompt).rules == program.rules
         expected = list(islice(text.expected(program), 120))
-        tokens = engine(form, text, 256).generate([numbers[word] for word in split_words(prompt)], 120)
+        tokens = engine(form, text, 256).generate(tokens_of(text, split_words(prompt)), 120)
         assert [text.vocabulary()[token] for token in tokens] == expected
         if expected[-1] == "halt":
             ends.add(expected[-2] if len(expected) > 1 else split_words(prompt)[-1])
@@ -87,7 +76,9 @@ def test_a_palindrome_by_generate(form: str, tmp_path: Path) -> None:
     assert best[-len(told["trace"].split()) - 1 : -1].tolist() == given[0, -len(told["trace"].split()):].tolist()
     proven = command("prove", place, "--on", "stock", status=0)
     assert "layer 3, head 1  attends to the latest column with the 8 bits that it asks for" in proven.stdout
-    assert "unknown machine 'turing'" in invoke("run", place, "--on", "stock").stderr
+    unknown = invoke("run", place, "--on", "stock").stderr
+    assert "unknown machine 'turing'" in unknown
+    assert "one of your own is known to the file that defines it" in unknown
 
 
 def test_a_prompt_that_is_wrong() -> None:

@@ -342,9 +342,7 @@ def test_forged_descriptions_are_refused(about: dict[str, Any], whole: Any, tmp_
     shutil.copytree(whole.folder, tmp_path / "out")
     found = json.loads((tmp_path / "out" / "sweep.json").read_text())
     (tmp_path / "out" / "sweep.json").write_text(json.dumps({**found, **about}))
-    ran = invoke("sweep", "report", tmp_path / "out")
-    assert ran.exit_code == 2
-    assert "is not a description of a sweep as this version writes it" in ran.stderr
+    assert_refused("is not a description of a sweep as this version writes it", "sweep", "report", tmp_path / "out")
 
 
 @pytest.mark.parametrize(("column", "value", "wanted"), [
@@ -361,8 +359,7 @@ def test_forged_parts_are_refused(column: str, value: str | None, wanted: str, w
     kind = table.schema.field(column).type
     forged = pyarrow.array([value] * len(table), type=kind)
     parquet.write_table(table.set_column(table.column_names.index(column), column, forged), path)
-    ran = invoke("sweep", "report", tmp_path / "out")
-    assert ran.exit_code == 2
+    ran = invoke("sweep", "report", tmp_path / "out", status=2)
     assert wanted in ran.stderr
     assert "continue with --resume" in ran.stderr
 
@@ -428,8 +425,7 @@ def test_a_dry_run_counts_and_estimates(tmp_path: Path) -> None:
     ran = invoke("sweep", FIRST, "--dry-run", status=0)
     assert ran.stdout.startswith("40 jobs, 40 to make: about ")
     (tmp_path / "plan.toml").write_text(FIRST.read_text().replace("../", f"{EXAMPLES}/") + "layer = 2\n")
-    ran = invoke("sweep", tmp_path / "plan.toml", "--dry-run")
-    assert ran.exit_code == 0, ran.stderr
+    ran = invoke("sweep", tmp_path / "plan.toml", "--dry-run", status=0)
     assert "jobs will be refused: layer=2 of a change: the machine has 1" in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 

@@ -20,7 +20,7 @@ from punchcard.machines.subleq.text import assemble as assemble_subleq
 from punchcard.machines.von_neumann.isa import DIALECTS, MAX_MEMORY, Image
 from punchcard.machines.von_neumann.languages import brainfuck, images
 from punchcard.machines.von_neumann.languages.asq.assembler import assemble
-from tests.cases import soaked
+from tests.cases import file_with, soaked
 from tests.command_line import assert_refused, invoke
 
 LONG = 10_000_000
@@ -30,8 +30,7 @@ ASQ = "punchcard.machines.von_neumann.languages.asq"
 
 def refused(tmp_path: Path, extension: str, text: str) -> str:
     """The message for a text: one short line, soon."""
-    path = tmp_path / f"x{extension}"
-    path.write_text(text)
+    path = file_with(tmp_path / f"x{extension}", text)
     start = time.process_time()
     with pytest.raises(ProgramError) as caught:
         built_in().load(path)
@@ -150,8 +149,7 @@ def test_what_macros_make_is_limited(monkeypatch: pytest.MonkeyPatch, limit: str
 
 
 def test_a_tape_that_no_image_holds(tmp_path: Path) -> None:
-    path = tmp_path / "x.bf"
-    path.write_text("+.")
+    path = file_with(tmp_path / "x.bf", "+.")
     assert_refused("1000000000 is not in the range 1<=x<=262144", "asm", path, "--tape", 10**9)
     with pytest.raises(ProgramError, match=r"tape=1000000000: a tape has at least one cell, and an image at most 262,144"):
         brainfuck.assemble("+.", tape=10**9)
@@ -217,8 +215,7 @@ def test_no_size_is_suggested_that_no_machine_has(monkeypatch: pytest.MonkeyPatc
 
 
 def test_options_of_brainfuck_on_run(tmp_path: Path) -> None:
-    path = tmp_path / "x.bf"
-    path.write_text(",.")
+    path = file_with(tmp_path / "x.bf", ",.")
     result = invoke("run", path, "--cells", "word", "--eof", "-1", "--tape", "5", "--memory", "256")
     assert (result.exit_code, result.stdout_bytes) == (0, b"\xff")
 

@@ -24,7 +24,7 @@ from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.subleq.isa import Program
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.transformer import torch_settings
-from punchcard.transformer.guarded import GuardedTransformer
+from punchcard.transformer.guarded_model import GuardedTransformer
 from punchcard.transformer.model import LayerShape
 from tests.test_layer import TINY
 

@@ -21,12 +21,15 @@ from punchcard.card.layout import Card, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.engines.base import TraceReport
+from punchcard.engines.lowered.codegen.trace_driver import TracePlace
 from punchcard.engines.lowered.compiled_model import MOST_TIERS
-from punchcard.engines.lowered.tracing import profile
-from punchcard.engines.lowered.tracing.compiler import CompiledTrace, TraceCompiler
+from punchcard.engines.lowered.tracing import profile, tier
+from punchcard.engines.lowered.tracing.compiler import CompiledTrace, FoundSample, TraceCompiler
 from punchcard.engines.lowered.tracing.tier import TraceTier
 from punchcard.errors import PunchcardError
-from tests.cases import soaked
+from punchcard.machines.result import Result
+from punchcard.machines.subleq.isa import Program
+from tests.cases import file_with, soaked
 from tests.command_line import invoke
 from tests.perturbed import SUBJECTS, Subject, distance, judge, perturbed
 
@@ -134,6 +137,55 @@ def test_random_programs_with_several_traces(name: str, monkeypatch: pytest.Monk
     assert max(counts) > 1
 
 
+def long_cycle() -> Program:
+    """40 instructions that never end."""
+    cells = [f"c{i} 0" for i in range(40)]
+    code = [f"a{i}: subleq c{i}, c{i}, a{(i + 1) % 40}" for i in range(40)]
+    return pc.assemble("\n".join([".data", *cells, ".code", *code, "halt"]))
+
+
+def run_in_short_traces(monkeypatch: pytest.MonkeyPatch, loops: int, hot: float) -> Result[Any]:
+    """The long cycle, where a trace has 16 hot states at most."""
+    for module, name, value in ((tier, "MOST_STATES", 16), (tier, "FEW_SAMPLED", 100), (profile, "LEAST_SHARE", 0.2)):
+        monkeypatch.setattr(module, name, value)
+    program = long_cycle()
+    machine = pc.build(program, design="two-layer")
+    return machine.run(program, engine="lowered", max_steps=loops, controls=Controls(traces=hot))
+
+
+def test_one_trace_follows_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loop is made between two traces."""
+    run = run_in_short_traces(monkeypatch, 20_000, 0)
+    assert run.traces is not None
+    assert run.traces.compiled > 1
+    assert run.loops - run.traces.loops < 600, "samples, and what comes before them"
+
+
+def test_samples_beside_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a sample has all loops, the next one those outside: what is hot in all is not known from these."""
+    look, sample, tiers = TraceTier._look, TraceCompiler.sample, list[TraceTier]()
+    states = dict[bool, set[int]]()
+
+    def looked(self: TraceTier, *given: Any) -> tuple[int, float]:
+        tiers.append(self)
+        return look(self, *given)
+
+    def sampled(self: TraceCompiler, *given: Any) -> FoundSample:
+        found, ours = sample(self, *given), tiers[-1]
+        if len(ours._traces) == 1:
+            anchor = ours._traces[0].graph.anchor
+            uses = bool(ours.memory[TracePlace.TABLE :].any())
+            states.setdefault(uses, set()).update(found.sample.before[:, anchor].tolist())
+        return found
+
+    monkeypatch.setattr(TraceTier, "_look", looked)
+    monkeypatch.setattr(TraceCompiler, "sample", sampled)
+    monkeypatch.setattr(TraceTier, "_is_good", lambda self: False)
+    run_in_short_traces(monkeypatch, 20_000_000, 0.001)
+    assert len(states[False]) == 40
+    assert len(states[True]) < 40
+
+
 @pytest.mark.parametrize(("name", "given"), [
     ("echo.asq", b"hot ports" * 60), ("sort.asq", b"5 3 9 1 1 7"), soaked("reverse.bf", b"turn around"),
     soaked("primes.asq", b"")])
@@ -176,8 +228,7 @@ cells:  .word 1, 2, 3, 4
 
 @pytest.mark.parametrize("rounds", [200, soaked(100_000)])
 def test_a_machine_with_cases(tmp_path: Path, rounds: int) -> None:
-    file = tmp_path / "hot.s"
-    file.write_text(HOT_LOOP.format(rounds=rounds))
+    file = file_with(tmp_path / "hot.s", HOT_LOOP.format(rounds=rounds))
     program = pc.load(str(file))
     machine = pc.build(program, memory=1024)
     plain = [machine.run(program, engine="lowered", max_steps=steps, controls=Controls(traces=None))
@@ -268,8 +319,7 @@ other:  subleq product, product
     ("endless.s", HOT_LOOP.format(rounds=1 << 30), "three-layer")])
 def test_a_billion_loops(tmp_path: Path, name: str, text: str, design: str) -> None:
     """Against the interpreter in C."""
-    file = tmp_path / name
-    file.write_text(text)
+    file = file_with(tmp_path / name, text)
     program = pc.load(str(file))
     machine = pc.build(program, design=design)
     interpreter = machine.in_c(program)

@@ -24,7 +24,7 @@ from punchcard.errors import ProgramError, PunchcardError, SizeError, SourceErro
 from punchcard.machines.interpreter import Stepper
 from punchcard.machines.kind import Option
 from punchcard.machines.lockstep import compare
-from tests.cases import ROOT, soaked, turing_example
+from tests.cases import ROOT, file_with, soaked, turing_example
 from tests.command_line import assert_refused, invoke
 from tests.pages import page, snippets
 from tests.random_programs import random_turing_text
@@ -332,8 +332,7 @@ def test_the_trace_shows_every_configuration() -> None:
 @pytest.mark.parametrize(("move", "side", "end"), [("L", "left", "111__"), ("R", "right", "__111")])
 @pytest.mark.parametrize("engine", ["dense", "lowered"])
 def test_a_head_that_leaves_the_tape_halts_and_says_so(move: str, side: str, end: str, engine: str, tmp_path: Path) -> None:
-    source = tmp_path / "off.tm"
-    source.write_text(f"tape __[_]__\ngo _ -> 1 {move} go\n")
+    source = file_with(tmp_path / "off.tm", f"tape __[_]__\ngo _ -> 1 {move} go\n")
     result = _invoke("run", str(source), "--engine", engine, "--trace", status=0)
     assert f"head   has left the tape on the {side}\n" in result.stdout
     assert f"loop     3  state go, tape {end}, head has left the tape on the {side}\n" in result.stderr

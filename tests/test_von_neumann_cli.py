@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, file_with
 from tests.command_line import assert_refused, invoke, started
 from tests.image_cases import CASES, ECHO, ImageCase
 
@@ -19,15 +19,12 @@ PROMPT_AND_ECHO = "14 -1 3 -1 15 6 15 -1 9 13 15 -1 0 0 62 0"  # writes >, reads
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    path = tmp_path / "image.dec"
-    path.write_text(" ".join(map(str, ECHO)))
-    return path
+    return file_with(tmp_path / "image.dec", " ".join(map(str, ECHO)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: ImageCase, tmp_path: Path) -> None:
-    path = tmp_path / "image.dec"
-    path.write_text(" ".join(map(str, case.words)))
+    path = file_with(tmp_path / "image.dec", " ".join(map(str, case.words)))
     limit = () if case.max_steps is None else ("--max-steps", case.max_steps)
     ran = invoke("run", path, "--bits", case.word_bits, "--memory", case.memory, "--dialect", case.dialect, *limit,
                  "--stats", tmp_path / "stats.json", "--check", given=case.input)
@@ -77,8 +74,7 @@ def test_options_that_are_only_for_images(option: tuple[str, ...], message: str)
 
 def test_json_trace_and_labels(tmp_path: Path) -> None:
     """What every machine has: a report as JSON, a line for each loop, and values by name."""
-    path = tmp_path / "count.asq"
-    path.write_text("x y; z z (-1)\n. x:3 y:10 z:0")
+    path = file_with(tmp_path / "count.asq", "x y; z z (-1)\n. x:3 y:10 z:0")
     ran = invoke("run", path, "--memory", "16", "--bits", "8", "--set", "y=7", "--json", "--trace")
     facts = json.loads(ran.stdout)
     assert (ran.exit_code, facts["memory"], facts["halted"], facts["steps"]) == (0, {"x": 3, "y": 4, "z": 0}, True, 2)
@@ -90,8 +86,7 @@ def test_json_trace_and_labels(tmp_path: Path) -> None:
 
 def test_a_conversation(tmp_path: Path) -> None:
     """Output arrives before input is given, through pipes and without an end of input."""
-    path = tmp_path / "image.dec"
-    path.write_text(PROMPT_AND_ECHO)
+    path = file_with(tmp_path / "image.dec", PROMPT_AND_ECHO)
     with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -105,8 +100,7 @@ def test_a_conversation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("waiting", [True, False])
 def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
     """While it waits for input, and while it computes."""
-    path = tmp_path / "image.dec"
-    path.write_text(PROMPT_AND_ECHO if waiting else "9 -1 3 8 8 3 0 0 0 62")
+    path = file_with(tmp_path / "image.dec", PROMPT_AND_ECHO if waiting else "9 -1 3 8 8 3 0 0 0 62")
     with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"
@@ -118,8 +112,7 @@ def test_ctrl_c(tmp_path: Path, waiting: bool) -> None:
 
 
 def test_nobody_reads_the_output(tmp_path: Path) -> None:
-    path = tmp_path / "image.dec"
-    path.write_text("9 -1 3 8 8 0 0 0 0 62")
+    path = file_with(tmp_path / "image.dec", "9 -1 3 8 8 0 0 0 0 62")
     with started("run", path, *SMALL, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b">"

@@ -14,8 +14,8 @@ import torch
 
 import punchcard
 from punchcard.errors import FusionError
+from punchcard.language_models.widened.checkpoint import save_widened
 from punchcard.language_models.widened.claims import prove_widened
-from punchcard.language_models.widened.saving import save_widened
 from tests import fused_models
 from tests.cases import EXAMPLES
 from tests.command_line import assert_refused, invoke

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "punchcard"
-NEED_TORCH = ("transformer/model.py", "transformer/guarded.py", "trace.py", "engines/dense.py", "engines/scratchpad/",
+NEED_TORCH = ("transformer/model.py", "transformer/guarded_model.py", "trace.py", "engines/dense.py", "engines/scratchpad/",
               "engines/lowered/", "benchmark/", "machines/lockstep.py",
               "export/hugging_face_model.py", "export/layer.py", "export/differentiable.py", "python/arrays/layer.py",
               "language_models/fusion/fused_model.py", "language_models/fusion/runner.py",
-              "language_models/fusion/writing.py")
+              "language_models/fusion/generation.py")
 """The equation, what watches or measures it, and engines. They are imported when they are used."""
 
 SCRIPT = """

@@ -13,7 +13,7 @@ import pytest
 import z3
 
 from punchcard.engines.lowered.bits.builder import FULL, WordBuilder
-from punchcard.machines.in_c import compiled, compiler
+from punchcard.machines.in_c import compile_library, compiler
 from punchcard.words.renderer import Renderer, evaluate, evaluate_arrays, written_out
 from punchcard.words.text import PYTHON, c_text, c_type, python_function
 from punchcard.words.word import INTEGERS, Numbering, Word, constant, join, logic, select, sum_of, variable
@@ -150,7 +150,7 @@ def test_c_agrees() -> None:
     text = c_text(lambda word: str(word.data))
     cases = "\n".join(f"case {i}: return {text(case.word)};" for i, case in enumerate(CASES.values()))
     kind = c_type(SIZE)
-    library = compiled(f"#include <stdint.h>\nuint64_t run(int number, {kind} x, {kind} y, {kind} c)\n"
+    library = compile_library(f"#include <stdint.h>\nuint64_t run(int number, {kind} x, {kind} y, {kind} c)\n"
                        f"{{ switch (number) {{\n{cases}\n}} return 0; }}\n")
     library.run.restype = ctypes.c_uint64
     for i, (name, case) in enumerate(CASES.items()):

@@ -21,7 +21,7 @@ from punchcard.machines.base import AnyMachine
 from punchcard.sweep.chunk import run_job
 from punchcard.sweep.plan import Sweep
 from punchcard.sweep.results import row_of
-from punchcard.sweep.trial import built, measure
+from punchcard.sweep.trial import build_machine, measure
 from punchcard.transformer.exactness import loop_sums
 from punchcard.transformer.sums import LayerSums
 
@@ -75,7 +75,7 @@ def measured(quick: bool, say: Say) -> Figures:
     for job in Sweep.load(FILES / "noise.toml").jobs:
         label = json.dumps(dict(job.setup.options))
         if label not in limits and not (quick and limits):
-            machine = built(job.setup)[0]
+            machine = build_machine(job.setup)[0]
             limits[label] = [margin(machine), gain(machine)]
     found["limits"] = limits
     return found

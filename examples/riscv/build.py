@@ -58,7 +58,7 @@ def main() -> None:
     build_kernel(HERE / "kernel")
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     for source in sorted(HERE.glob("*.c")):
-        elf = c.built(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE, stack=STACK)
+        elf = c.build_elf(tools, source.read_text(), source.name, flags=SMALL.split(), folder=HERE, stack=STACK)
         write_atomic(HERE / "bin" / f"{source.stem}.elf", elf)
         write_atomic(HERE / "expected" / f"{source.stem}.txt", native_output(source))
         print(f"{source.stem}: {len(elf)} bytes")

@@ -27,13 +27,13 @@ from typing import Any, ClassVar
 import numpy as np
 from turing import MOVES, Configuration, TuringProgram
 
-from punchcard.card.formats import AnyArray
 from punchcard.language_models.stock.decoder import (
     UNIT,
     ContextHead,
     DecoderLayer,
     Follower,
     StockDecoder,
+    Tokens,
     embedding,
     families,
     number_bits,
@@ -184,17 +184,13 @@ def _decoder(sizes: TuringText, positions: Positions) -> StockDecoder:
                 (x("below"), holds(label, move[0], false=(move[1],))), (x("above"), holds(label, move[1], false=(move[0],))),
                 (x("place"), holds(label, false=(move[0], move[1])))))),
     ]
-    words = sizes.vocabulary()
-    return StockDecoder(layout, words, len(words) - 1, _embedding(sizes, layout, positions, n), tuple(layers),
-                        _readout(sizes, layout, n))
+    tokens = families([len(some) for some in sizes.words().values()])
+    return StockDecoder(layout, sizes.vocabulary(), len(tokens.family) - 1, _embedding(layout, positions, n, tokens),
+                   tuple(layers), _readout(layout, n, tokens))
 
 
-def _families(sizes: TuringText) -> tuple[AnyArray, AnyArray]:
-    return families([len(some) for some in sizes.words().values()])
-
-
-def _embedding(sizes: TuringText, layout: kit.Layout, positions: Positions, n: int) -> Any:
-    family, number = _families(sizes)
+def _embedding(layout: kit.Layout, positions: Positions, n: int, tokens: Tokens) -> Any:
+    family, number = tokens
     moves = family == FAMILIES.index("move")
     return embedding(layout, positions.blocks(), {
         **{name: family == i for i, name in enumerate(FAMILIES)},
@@ -203,9 +199,9 @@ def _embedding(sizes: TuringText, layout: kit.Layout, positions: Positions, n: i
         "left": moves & (number == 0), "right": moves & (number == 2)})
 
 
-def _readout(sizes: TuringText, layout: kit.Layout, n: int) -> Any:
+def _readout(layout: kit.Layout, n: int, tokens: Tokens) -> Any:
     """After a square a symbol, or `halt` where the rule says so; after a symbol a state; after a state a square."""
-    lead, tokens = 4 * n + 8, _families(sizes)
+    lead = 4 * n + 8
     found = readout(layout, tokens, 2 * n + 2, [
         Follower("symbol", lead, n), Follower("label", lead, n), Follower("address", lead, n, {"stop": -1}),
         Follower("one", -lead, n), Follower("one", -lead, n), Follower("address", lead, 0, {"stop": 1})])

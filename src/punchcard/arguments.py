@@ -1,4 +1,4 @@
-"""What a public call is given, checked at its door against the types that its signature declares.
+"""The arguments of public calls, checked against the types that the signature declares.
 
     @checked
     def run(program: Any, *, max_steps: int | None = None) -> Report: ...
@@ -206,9 +206,11 @@ def _is_float(value: object) -> bool:
 
 def _union_test(hint: Any) -> Callable[[Any], bool]:
     members, array = _members(hint)
-    plain = tuple(member for member in members if member is not float)  # what is of such a type itself fits; NaN does not
+    plain, has_float = tuple(member for member in members if member is not float), float in members
     tests = [_test_of(member) for member in members]
-    return lambda value: type(value) in plain or any(test(value) for test in tests) or (array and _is_array(value))
+    return lambda value: (  # what is of such a type itself fits, but for NaN, which is not equal to itself
+        type(value) in plain or (has_float and type(value) is float and value == value)
+        or any(test(value) for test in tests) or (array and _is_array(value)))
 
 
 def _container_test(kind: Any, origin: Any, inside: tuple[Any, ...]) -> Callable[[Any], bool]:

@@ -1,4 +1,4 @@
-"""The budget: how much memory may be used. What sizes ask for is estimated from them alone, before anything is made.
+"""The memory budget: the limit, and estimates from sizes alone, before anything is built.
 
     with punchcard.max_memory("16G"):
         punchcard.run(program, memory=1_000_000)

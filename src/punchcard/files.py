@@ -1,4 +1,4 @@
-"""The one way to write a file, whole or not at all, and the one way to read one that somebody else made.
+"""Reading and writing files: writes are atomic, and files that others made are read up to a limit.
 
 Bytes are written beside their place under another name, brought to the disk, and only then given the name: even when the
 machine goes down there is the old file or the new one. A link is followed. What is not a regular file, such as a pipe or

@@ -1,4 +1,4 @@
-"""The one way to write a folder that others open: whole or not at all, and never over somebody else's files.
+"""Writing folders for others: atomically, and never over other files.
 
 The files are written to a folder beside its place, which gets the name when all of them are there. A folder that is there
 already is filled only if it is empty, if an earlier export made it, or if the caller says so; then files of the same name

@@ -1,4 +1,4 @@
-"""Watching a model at work: the card after each layer, by row and region name, and what attention moved where.
+"""Recording a model: the card after each layer, by row and region name, and what attention moved where.
 
     with observe(machine.model, machine.layout) as seen:
         machine.run(program)

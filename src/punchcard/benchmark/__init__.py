@@ -1,4 +1,4 @@
-"""How fast this machine's engines are: steps a second, beside the equation itself and beside ordinary interpreters.
+"""Measures engines on this computer: steps per second, beside the equation itself and beside ordinary interpreters.
 
-`punchcard bench` shows what `measurements.measure` gives. All ratios are of figures measured in turn, in one run.
+`punchcard bench` prints what `measurements.measure` returns. All ratios are of figures measured alternately, in one run.
 """

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from punchcard.benchmark.sparse import SparseModel
-from punchcard.benchmark.timing import Contender, Program, State, interpreted, interpreters, rates
+from punchcard.benchmark.timing import Contender, Program, State, interpreter_seconds, interpreters, rates
 from punchcard.budget import attending, require
 from punchcard.engines import ENGINES, BatchRunner, Controls, Run, Runner, check_engine, prepare, prepare_batch
 from punchcard.engines.controls import HOT_SECONDS
@@ -182,7 +182,7 @@ def measure(
     """The records, a group at a time; `say` hears what is being measured, `remark` what is left out."""
     remark = cache(remark)  # each remark is shown once
     with one_thread(), threads(1), torch.no_grad():
-        for kind, timing in timed(registry or built_in(), options):
+        for kind, timing in timed_kinds(registry or built_in(), options):
             for workload in _workloads(kind, timing, options):
                 if isinstance(workload, str):
                     remark(workload)
@@ -196,7 +196,7 @@ def measure(
                 yield _measured(bench, options, remark)
 
 
-def timed(registry: Registry, options: BenchOptions) -> list[tuple[Kind, Timing]]:
+def timed_kinds(registry: Registry, options: BenchOptions) -> list[tuple[Kind, Timing]]:
     """The kinds that have something to time by themselves."""
     kinds = registry if options.machine is None else [registry.kind(options.machine)]
     return [(kind, kind.timing) for kind in kinds if kind.timing is not None]
@@ -240,7 +240,7 @@ def _measured(bench: TimedProgram, options: BenchOptions, remark: Say) -> list[R
         contenders += [bench.sparse()] if bench.workload.sparse else []
     except SizeError as why:
         remark(f"{bench.title}: csr is left out: {why}")
-    rivals = [Contender(name, partial(interpreted, make)) for name, make in interpreters(
+    rivals = [Contender(name, partial(interpreter_seconds, make)) for name, make in interpreters(
         bench.machine, bench.workload.program, bench.rival, remark).items()]
     found = rates([*contenders, *rivals], options.seconds, options.repeats)
     for runs in engines.values():
@@ -301,7 +301,7 @@ def measure_program(
         rival = machine.kind.timing.rival if machine.kind.timing is not None else "python"
         rivals = interpreters(machine, program, rival, remark)
         for other, make in rivals.items():
-            seconds = min(interpreted(make, steps) for _ in range(options.repeats))
+            seconds = min(interpreter_seconds(make, steps) for _ in range(options.repeats))
             records.append({"engine": other, "steps_per_second": steps / max(seconds, 1e-9), "notes": [],
                             "compile_seconds": None, "traced": None})
     about = {"machine": machine.kind.name, "program": name, "design": machine.design.name, "dtype": machine.precision.name,

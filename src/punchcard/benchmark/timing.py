@@ -100,7 +100,7 @@ def interpreters(machine: Machine[Program, State], program: Program, rival: str,
     return found
 
 
-def interpreted(make: Callable[[], Quick[State]], steps: int) -> float:
+def interpreter_seconds(make: Callable[[], Quick[State]], steps: int) -> float:
     """The seconds that an interpreter takes."""
     interpreter = make()
     started = time.perf_counter()

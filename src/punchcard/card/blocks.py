@@ -69,7 +69,7 @@ class RowBlock:
         return self.name, *(f"{self.name}.{part}" for part in self.parts)
 
 
-def kept(
+def persistent_bits(
     name: str, size: int, about: str, parts: Mapping[str, int] | None = None, selects: tuple[str, ...] = (),
 ) -> RowBlock:
     """Bits in the scratchpad that a loop leaves to the next one."""

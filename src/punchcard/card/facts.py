@@ -1,4 +1,4 @@
-"""Facts about a card when a loop begins that say more than which rows hold bits: which numbers are there.
+"""Facts about the numbers on a card when a loop begins, beyond which rows hold bits.
 
 A layout declares them, `Layout.violations` checks them on a card, and a proof assumes them when a loop begins and shows that
 they hold again when it ends. A `Fact` is a predicate over the words of one column, evaluated on cards with NumPy and in

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Union, over
 import numpy as np
 
 from punchcard.budget import require, running
-from punchcard.card.blocks import Content, Pattern, Place, Region, RowBlock, find_place, holding, kept, place_all
+from punchcard.card.blocks import Content, Pattern, Place, Region, RowBlock, find_place, holding, persistent_bits, place_all
 from punchcard.card.encoding import MOST_BITS, Numbers, as_integer, checked_words, decode_bits, unpack_bits
 from punchcard.card.facts import AnyFact, Contents
 from punchcard.card.formats import AnyArray, FormatName, as_array, name_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["Card", "CardHolder", "Cards", "Cell", "Content", "Layout", "Pattern", "Place", "Region", "RowBlock",
-           "WordPattern", "as_tensor", "holding", "kept"]
+           "WordPattern", "as_tensor", "holding", "persistent_bits"]
 
 Card: TypeAlias = Union["Tensor", AnyArray, PackedCard]
 """A card: a tensor or an array (..., rows, columns), or packed. All calls of a layout take any of them."""

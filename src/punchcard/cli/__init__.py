@@ -35,7 +35,7 @@ __all__ = ["command_line", "main"]
 
 
 class Commands(Group):
-    """The commands for all installed machines and some more, put together when they are first asked for."""
+    """The commands for all installed machines and for the given ones, made on first use."""
 
     def __init__(self, machines: tuple[type[AnyMachine], ...]) -> None:
         super().__init__("punchcard", context_settings={"help_option_names": ["-h", "--help"]},

@@ -61,7 +61,7 @@ def boot(
     checkpoint = checkpoint or resume
     saved = saved.planned(engine=engine, max_steps=max_steps, every=every)
     sizes = saved.machine.sizes
-    remark(f"{printed(image, resume)}: a looped transformer of {len(saved.machine.weights.layers)} layers and "
+    remark(f"{title_of(image, resume)}: a looped transformer of {len(saved.machine.weights.layers)} layers and "
            f"{saved.machine.layout.columns:,} columns, {format_bytes(sizes.end - sizes.base)} of memory")
     forgets = checkpoint is None and stats is None and not as_json
     report, has_left = _run(saved, checkpoint, input_=input_, silent=as_json, forgets=forgets)
@@ -69,11 +69,11 @@ def boot(
     from punchcard.cli import display
 
     status = display.show_report(saved.program, saved.machine, report, as_json=as_json, stats=stats, checkpoint=checkpoint,
-                                 name=printed(image, resume))
+                                 name=title_of(image, resume))
     return 0 if has_left else status
 
 
-def printed(image: Path | None, resume: str | None) -> str:
+def title_of(image: Path | None, resume: str | None) -> str:
     """What the command is about, for its remarks."""
     return str(image or resume)
 

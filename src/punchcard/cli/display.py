@@ -217,7 +217,8 @@ def _why_not(program: object, machine: AnyMachine, report: Report[Any]) -> Itera
             yield f"the transformer differs from the interpreter: {report.why}"
             return
         yield from report.differences
-    at = f"after {plural(result.steps, 'instruction')}, at {counter}"
+    place = f"{counter:#x}" if machine.counter_base == 16 and counter is not None else counter
+    at = f"after {plural(result.steps, 'instruction')}, at {place}"
     if result.fault is not None:
         yield f"stopped {at}: {machine.why_stopped(program, result)}"
     elif result.reason == "interrupted":

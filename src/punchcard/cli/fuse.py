@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from punchcard.cli.options import given_flags, memory_option, overwrite_option
-from punchcard.cli.terminal import log, out, remark
+from punchcard.cli.terminal import log, out, remark, warnings_as_remarks
 from punchcard.errors import PunchcardError, printable
 from punchcard.files import check_writable, write_atomic
 from punchcard.folders import check_folder
@@ -18,7 +18,7 @@ from punchcard.formatting import plural
 from punchcard.language_models import MOST_LOOPS
 
 if TYPE_CHECKING:
-    from punchcard.language_models.fusion.writing import TokenWriter, WrittenToken
+    from punchcard.language_models.fusion.generation import TokenWriter, WrittenToken
 
 VIEWED = 16
 """Tokens of a view, unless more are asked for."""
@@ -51,7 +51,7 @@ def fuse(
     from punchcard.language_models.fusion.composition import fuse as fused_with
     from punchcard.language_models.fusion.composition import load_base, save_fused
     from punchcard.language_models.fusion.skill import load_skill
-    from punchcard.language_models.widened.saving import save_widened
+    from punchcard.language_models.widened.checkpoint import save_widened
     from punchcard.language_models.widened.widening import widen
 
     if os.path.exists(output) and os.path.exists(base) and os.path.samefile(output, base):
@@ -93,13 +93,14 @@ def chat(folder: str, prompt: str | None, tokens: int, card: bool, save_card: st
     An answer ends where the model ends it. What the program on the card wrote is underlined on a terminal.
     """
     from punchcard.language_models.fusion.composition import open_fused
-    from punchcard.language_models.fusion.writing import TokenWriter
+    from punchcard.language_models.fusion.generation import TokenWriter
     from punchcard.machines.riscv.languages import elf
 
     if save_card is not None and prompt is None:
         raise PunchcardError(f"--save-card {save_card}: it needs --prompt TEXT, which is put on the card")
     if prompt is not None and not prompt:
         raise PunchcardError("--prompt '': the text is empty, and a model continues one; give at least a letter")
+    click.get_current_context().with_resource(warnings_as_remarks())
     writer = TokenWriter(*open_fused(folder))
     if prompt is not None and save_card is not None:
         write_atomic(save_card, elf.write(writer.program(list(writer.tokenizer.encode(prompt)))))
@@ -141,9 +142,10 @@ def view_fused(folder: Path, *, prompt: str | None, tokens: int | None, html: st
     if html is not None:
         check_writable(html)
     from punchcard.language_models.fusion.composition import open_fused
+    from punchcard.language_models.fusion.generation import SHOWN, TokenWriter
     from punchcard.language_models.fusion.token_view import token_page, token_table
-    from punchcard.language_models.fusion.writing import SHOWN, TokenWriter
 
+    click.get_current_context().with_resource(warnings_as_remarks())
     model, tokenizer = open_fused(folder)
     window = model.card.sizes["tokens"]
     writer = TokenWriter(model, tokenizer, window=SHOWN if html is None else window)

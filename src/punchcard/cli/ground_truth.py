@@ -28,7 +28,7 @@ def ground_truth() -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random choices.")
 @click.option("--pairs", type=click.IntRange(4, 10_000), help="Pairs of a model.  [default: 40, of the full set 200]")
 @click.option("--only", default="", metavar="TEXT", help="Only models whose names have this text.")
-@click.option("--resume", is_flag=True, help="Go on with a set that was stopped: models in DIR are not made again.")
+@click.option("--resume", is_flag=True, help="Continue a set that was stopped: models in DIR are not made again.")
 @workers_option()
 @ray_option
 @memory_option
@@ -52,7 +52,7 @@ def make(
 @ground_truth.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--answers", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The answers, as JSON.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a page too, a file of HTML.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Also write an HTML page.")
 @json_option
 def score(folder: Path, answers: Path, output: Path | None, as_json: bool) -> None:
     """Score answers about the models in DIR.

@@ -113,7 +113,7 @@ def learn(
 def predict(weights: Path, file: Path, range_: float | None, as_json: bool, **given: Any) -> None:
     """Predict a label for each line of a table with a saved model, on a looped transformer. Prints CSV.
 
-    WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns do not count.
+    WEIGHTS is what `punchcard learn --save` wrote, FILE is CSV with the model's features; other columns are ignored.
     """
     from punchcard import learning
     from punchcard.learning.table import read_table

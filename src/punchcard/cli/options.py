@@ -286,9 +286,10 @@ class ProgramCommand(click.Command):
         more = bool(groups[OTHERS]) and ALL not in given
         if more:
             del groups[OTHERS]
+        runs = any(parameter.name == "max_steps" for parameter in self.params)
         for title in (PROGRAM, MACHINE, ASKED, RUN, OUTPUT, OTHERS):
             if groups.get(title):
-                with formatter.section(title):
+                with formatter.section(title if title != RUN or runs else "Options"):
                     formatter.write_dl(groups[title])
         if more:
             what = "other machines and languages" if groups[ASKED] else "some machines and languages"

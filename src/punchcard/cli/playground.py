@@ -12,7 +12,7 @@ from punchcard.files import check_writable
 
 
 @click.command()
-@click.option("--html", metavar="FILE", help="Write the page to this file, and open nothing.  [default: a temporary file]")
+@click.option("--html", metavar="FILE", help="Write the page to this file, and do not open it.  [default: a temporary file]")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 def playground(html: str | None, no_open: bool) -> None:
     """Write programs on a page, and see them run on a transformer.

@@ -55,8 +55,8 @@ def ray_of(given: str | None) -> str | bool | None:
 @sweep.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="The folder of the results.")
-@click.option("--resume", is_flag=True, help="Go on with a sweep that was stopped: jobs in DIR are not made again.")
-@click.option("--dry-run", is_flag=True, help="Say how many jobs there are and about how long they take.")
+@click.option("--resume", is_flag=True, help="Continue a sweep that was stopped: jobs in DIR are not made again.")
+@click.option("--dry-run", is_flag=True, help="Print how many jobs there are and about how long they take.")
 @workers_option()
 @ray_option
 @memory_option

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -113,6 +114,14 @@ def log(text: str) -> None:
 def remark(text: str) -> None:
     """A line of the command about what it does."""
     log(f"punchcard: {text}")
+
+
+@contextmanager
+def warnings_as_remarks() -> Iterator[None]:
+    """Print a warning as a remark, without the line of code that it comes from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *place: remark(printable(str(message)))
+        yield
 
 
 def print_json(data: object) -> None:

@@ -100,12 +100,12 @@ def check_finite(model: Model) -> Weights:
 
 
 def takes_packed(name: str) -> bool:
-    """Whether the named engine can run a packed card as it is: else it is made a tensor."""
+    """Whether the named engine can run a packed card; otherwise the card is converted to a tensor."""
     check_engine(name)
     return bool(getattr(ENGINES[name], "takes_packed", False))
 
 
 def check_engine(name: str) -> None:
-    """Refuse a name that is not an engine's."""
+    """Raise an error for an unknown engine."""
     if name not in ENGINES:
         raise PunchcardError(f"unknown engine {name!r}{did_you_mean(name, ENGINES)}: there are {', '.join(ENGINES)}")

@@ -58,16 +58,16 @@ class TraceReport:
 
 @dataclass(frozen=True)
 class Run(CardHolder):
-    """The card after the last loop, how many loops were made, and why no more.
+    """The result of `Runner.run`: the last card, the number of loops, and why it ended.
 
     reason            a pattern of `until` matched, all loops were made, it was interrupted, a port stopped the run, or
                       the engine declined the next loop: the last note says why, and the card is as it was before it
-    engine            the one that made most of the loops; of no loops, the one that was ready to make them
+    engine            the engine that made most of the loops, or would have made the first
     matched           the pattern that ended the run: one of `until`, or the one whose port stopped the run
-    notes             why a faster engine was not used, or code that was kept
-    compile_seconds   what was spent on compiling in this call; what preparing took is the runner's
+    notes             why a faster engine was not used, or why cached code was not
+    compile_seconds   time for compiling in this call; that for preparing is the runner's
     made              how many loops each engine made
-    traces            what traces did in this call; None of an engine without any
+    traces            what traces did in this call, or None if the engine has none
     """
 
     raw_card: Card = field(repr=False)
@@ -82,11 +82,11 @@ class Run(CardHolder):
 
 
 class Runner(ABC):
-    """A card that is ready to be run: what runs it is known before the first loop.
+    """A card that is ready to run. Its engine is known before the first loop.
 
     engine            the engine that will make the loops
-    notes             why a faster engine is not used, or code that was kept; a run may add to them
-    compile_seconds   what preparing has cost so far, code that was compiled while running included
+    notes             why a faster engine is not used, or why cached code is not; a run may add to them
+    compile_seconds   time for compiling so far, during preparation and runs
     """
 
     engine: str
@@ -100,12 +100,12 @@ class Runner(ABC):
 
     @property
     def raw_card(self) -> Card:
-        """The same card as the engine has it: packed, if it can."""
+        """The same card in the engine's form: packed, if the engine takes packed cards."""
         return self.card
 
     @abstractmethod
     def take(self, card: Card) -> None:
-        """Continue from another card of the same shape, with what was prepared for the first."""
+        """Continue from another card of the same shape. What was prepared is used again."""
 
     @abstractmethod
     def run(self, loops: int, controls: Controls = NO_CONTROLS) -> Run:
@@ -117,9 +117,9 @@ class Runner(ABC):
 
 
 class Engine(Protocol):
-    """Prepares a run of a card, or a batch of cards.
+    """Prepares a run of a card, or of a batch of cards.
 
-    `layout` says what the rows hold and what a loop may change; without it only slow ways are open. `loops` is how many
+    `layout` says what the rows hold and what a loop may change; without it only slow engines apply. `loops` is how many
     are expected, None for many. `cache` holds compiled code for the caller.
 
     The model is a `LoopedTransformer` and the card a tensor. An engine with an attribute `takes_packed` that is true also
@@ -134,14 +134,14 @@ AnyEngine = TypeVar("AnyEngine", bound=Engine)
 
 
 def taking_packed(engine: AnyEngine) -> AnyEngine:
-    """Mark a function as an engine that takes `Weights` and packed cards as they are."""
+    """Mark a function as an engine that takes `Weights` and packed cards."""
     engine.takes_packed = True  # type: ignore[attr-defined]
     return engine
 
 
 @dataclass(frozen=True)
 class Stops:
-    """The patterns of a run, checked: every engine asks it after a loop."""
+    """The patterns at which a run stops, checked against the layout. Engines match them after each loop."""
 
     layout: Layout | None
     until: tuple[Pattern, ...]
@@ -265,8 +265,8 @@ class CompileCount:
 class EngineCache:
     """The compiled models of one machine, in memory: code and tables, each for all cards with the same static rows.
 
-    They belong to the weights and the layout that were compiled. With other ones, also in the same tensors, the cache starts
-    empty.
+    They belong to the weights and the layout that were compiled. With other weights, also in the same tensors, the cache
+    starts empty.
     """
 
     compiled_models: list[CompiledModel] = field(default_factory=list)

@@ -42,7 +42,7 @@ class BatchPorts:
 
 
 class BatchRunner(ABC):
-    """Cards that are ready to be run; what runs them is known before the first loop.
+    """A batch of cards that is ready to run. Its engine is known before the first loop.
 
     engine, notes, compile_seconds   as a runner has them
     threads                          how many threads make the loops

@@ -35,12 +35,12 @@ class OutputBuffer:
 
 @dataclass(frozen=True)
 class Skip:
-    """The answer of a port that knows the cards of the next loops: the run continues, and need not make all of these loops.
+    """The answer of a port that knows the cards of the next loops: the engine may skip these loops.
 
-    loops     how many it knows; no card of theirs has a pattern at which the run ends
-    advance   called with the card and a number of loops, up to that many: changes the card as these loops would
+    loops     how many; none of their cards has a pattern at which the run ends
+    advance   called with the card and a number of loops, at most `loops`: changes the card as these loops would
 
-    A port must know this from the weights. An engine may make the loops all the same, as it does when each is watched.
+    A port must know this from the weights. An engine may still make the loops, as it does when each is watched.
     """
 
     loops: int
@@ -121,7 +121,7 @@ Returned = TypeVar("Returned")
 
 
 class NoCopyWatch:
-    """A watch that keeps nothing of the card. It is called with the engine's own card; no copy is made."""
+    """A watch that keeps no reference to the card. It is called with the engine's own card; no copy is made."""
 
     def __init__(self, look: Watch) -> None:
         self.look = look

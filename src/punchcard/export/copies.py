@@ -1,8 +1,8 @@
 """Idle copies: a part of the machine is there twice, and the second is idle.
 
-Some row blocks are chosen. An idle row stands beside each of their rows and begins with the same number. Every head and
+Some row blocks are chosen. Each of their rows has an idle row, which begins with the same number. Every head and
 hidden unit that writes these rows is there twice: the copy has the same K, Q, V and temperature, or the same row of W1,
-entry of b1 and column of W2, but reads and writes the idle rows instead of the rows that they stand beside. So an idle row
+entry of b1 and column of W2, but reads and writes the idle rows instead of the rows that they copy. So an idle row
 always holds what its row holds, and nothing of the machine reads it.
 
 With copies of all rows that are written, the exchange of rows and idle rows turns real parts into idle ones and the weights
@@ -25,7 +25,7 @@ from punchcard.transformer.weights import NAMES, LayerArrays
 class Copied:
     """Layers with copies: the first parts of each layer are the machine's own.
 
-    shadowed   for each idle row the row that it stands beside
+    shadowed   for each idle row the row that it copies
     heads      for each layer the heads that were copied, in the order of the copies
     units      for each layer the hidden units that were copied
     """
@@ -88,7 +88,7 @@ def padded(layer: LayerArrays, idle: int) -> LayerArrays:
 
 
 def _beside(matrices: AnyArray, rows: AnyArray) -> AnyArray:
-    """Matrices that read the idle rows, which are the last, instead of the rows that they stand beside."""
+    """Matrices that read the idle rows, which are the last, instead of the rows that they copy."""
     found = matrices.copy()
     found[..., found.shape[-1] - len(rows) :], found[..., rows] = matrices[..., rows], 0.0
     return found

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from punchcard.errors import PunchcardError
-from punchcard.transformer.guarded import GuardedLayer
+from punchcard.transformer.guarded_model import GuardedLayer
 from punchcard.transformer.model import LoopedTransformer, TransformerLayer
 from punchcard.transformer.torch_settings import computes_equation, equation_settings
 

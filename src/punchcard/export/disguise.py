@@ -5,7 +5,7 @@ With an orthogonal R, rows x become x' = R x, and the same equation holds for th
     K' = K R^T    Q' = Q R^T    V' = R V R^T    W1' = W1 R^T    b1' = b1    W2' = R W2    b2' = R b2
 
 Scores, hidden units and all that the model computes stay as they were: only the basis of the rows is another. A card goes
-in by `readin`: R after its idle rows are added, which begin as 0, or those of copies as the rows that they stand beside. It
+in by `readin`: R after its idle rows are added, which begin as 0, or those of copies as the rows that they copy. It
 comes out by `readout`: the machine's rows of R^T. R is
 
     permuted rows in another order and with other signs. No number is rounded, for any card.
@@ -32,7 +32,7 @@ from punchcard.card.formats import AnyArray, name_of
 from punchcard.errors import DisguiseError, PunchcardError, SizeError
 from punchcard.export.copies import padded, with_copies
 from punchcard.export.disguise_options import DISGUISE, Rotation
-from punchcard.export.lockstep import interpreted
+from punchcard.export.lockstep import interpreter_cards
 from punchcard.machines.base import Machine
 from punchcard.machines.interpreter import Interpreter
 from punchcard.transformer.build import assign, compile_layer
@@ -177,7 +177,7 @@ class Disguised:
             for program in programs:
                 own = machine.punch(program)
                 card, own = self.enter(own), own.to(machine.model.dtype)
-                for number, (oracle,) in interpreted(machine, [program], loops):
+                for number, (oracle,) in interpreter_cards(machine, [program], loops):
                     card, own = self.model(card), machine.model(own)
                     back = self.leave(card)
                     drifts[number - 1] = max(drifts[number - 1], float((back - own).abs().max()))

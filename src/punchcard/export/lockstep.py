@@ -10,7 +10,7 @@ from punchcard.machines.interpreter import Interpreter
 from punchcard.machines.streams import reader
 
 
-def interpreted(
+def interpreter_cards(
     machine: Machine[Any, Any], programs: Sequence[Any], loops: int
 ) -> Iterator[tuple[int, list[Interpreter[Any]]]]:
     """Interpreters of programs after each of so many loops, until all have halted, or one has a fault or needs a port."""

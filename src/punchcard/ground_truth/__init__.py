@@ -1,4 +1,4 @@
-"""A set of models whose mechanism is known, to score methods of interpretability on. See docs/ground-truth-set.md.
+"""A set of models whose mechanism is known, to score methods of interpretability. See docs/ground-truth-set.md.
 
     punchcard.ground_truth.make_set("small", "folder")
 """

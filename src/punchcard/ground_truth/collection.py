@@ -1,7 +1,7 @@
 """The whole set in a folder: every model by a worker, then the manifest, the page and the scoring program.
 
     manifest.json     versions; of every model its machine, split and digests
-    models/NAME/      a model: see `making.py`
+    models/NAME/      a model: see `model_builder.py`
     test-truth/       the truth about the models of the test split
     score.py          scores an answer, without Punchcard
     README.md         what this is
@@ -28,7 +28,7 @@ from punchcard.folders import alone_in, naming
 from punchcard.formatting import plural
 from punchcard.ground_truth import score
 from punchcard.ground_truth.contents import SCORE
-from punchcard.ground_truth.making import MADE, TEST_TRUTH, is_made, record_of
+from punchcard.ground_truth.model_builder import MADE, TEST_TRUTH, is_made, record_of
 from punchcard.ground_truth.models import ModelSpec, specs
 from punchcard.sweep.dispatch import SweepProgress, dispatch
 from punchcard.workers.executor import worker_count, workers_of
@@ -37,7 +37,7 @@ SETS = ("small", "full")
 MANIFEST, PAGE, BEGUN = "manifest.json", "README.md", "set.json"
 WHAT = "part of a set"
 LIMIT = 3600.0
-MAKE = "punchcard.ground_truth.making:make_model"
+MAKE = "punchcard.ground_truth.model_builder:make_model"
 
 
 def make_set(
@@ -100,7 +100,7 @@ def _complete(
 def _check_same(place: Path, asked: Mapping[str, Any], jobs: Sequence[ModelSpec], resume: bool) -> None:
     """Refuse a folder with a set that is whole, unless it is the one that is asked for, and is to be completed."""
     if not resume:
-        raise PunchcardError(f"{str(place)!r} has a set already: go on with --resume, which mends it, or choose another "
+        raise PunchcardError(f"{str(place)!r} has a set already: continue with --resume, which mends it, or choose another "
                              "folder")
     manifest = read_json(place / MANIFEST, WHAT)
     if any(manifest.get(name) != value for name, value in asked.items()) or not isinstance(

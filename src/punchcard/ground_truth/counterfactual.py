@@ -14,7 +14,7 @@ import numpy as np
 from punchcard.card.formats import AnyArray, as_array
 from punchcard.errors import CircuitError, ProgramError
 from punchcard.export.evaluator import Evaluation, Evaluator
-from punchcard.export.lockstep import interpreted
+from punchcard.export.lockstep import interpreter_cards
 from punchcard.ground_truth.pairs import collected
 from punchcard.machines.base import AnyMachine
 from punchcard.machines.variation import ChangedProgram, variation_of
@@ -69,7 +69,7 @@ class RunMaker:
 
         generator = np.random.default_rng(seed)
         variation = variation_of(self.machine, generator)
-        states = [oracle.state for _, (oracle,) in interpreted(self.machine, [self.program], self.loops)]
+        states = [oracle.state for _, (oracle,) in interpreter_cards(self.machine, [self.program], self.loops)]
         made = {as_array(self.machine.punch(self.program)).tobytes()}
 
         def make(kind: str) -> CounterfactualRun | None:
@@ -96,7 +96,7 @@ class RunMaker:
     def _matters(self, other: object) -> bool:
         """Whether the runs can be compared for a loop or more, and end with other named values, by the interpreter."""
         last = None
-        for loop, oracles in interpreted(self.machine, (self.program, other), self.loops):
+        for loop, oracles in interpreter_cards(self.machine, (self.program, other), self.loops):
             last = self._compared(loop, *(self._named(oracle.state) for oracle in oracles))
         return last is not None and bool(last.must_change)
 
@@ -124,7 +124,7 @@ class RunMaker:
         unreached = [node.id for node in self.evaluator.circuit.of_kind("rows") if node.id not in reached]
         found = CounterfactualRun(changed.kind, changed.about, *programs, rows, unreached)
         cards, ours = start, list(as_array(start))
-        for loop, oracles in interpreted(machine, programs, self.loops):
+        for loop, oracles in interpreter_cards(machine, programs, self.loops):
             with torch.no_grad():
                 cards = machine.model(cards)
             seen = [self.evaluator.loop(card) for card in ours]

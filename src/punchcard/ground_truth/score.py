@@ -252,7 +252,7 @@ def parsed(text: str | bytes) -> Any:
 def score(place: Path, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All rows of an answer about the models of a set; the truth of a model is in its folder, or in `test-truth`."""
     rows = []
-    for folder, answer in asked(place, answers).items():
+    for folder, answer in match_answers(place, answers).items():
         truths = folder / "truth.json", folder.resolve().parent.parent / "test-truth" / f"{folder.resolve().name}.json"
         files = [file for file in truths if file.is_file()]
         if not files:
@@ -272,7 +272,7 @@ def _undamaged(folder: Path) -> Iterator[None]:
         raise DamagedModel(f"the model in {str(folder)!r} is damaged: {type(error).__name__}: {error}") from None
 
 
-def asked(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
+def match_answers(place: Path, answers: Mapping[str, Any]) -> dict[Path, Any]:
     """The folders of models with the answers about them: of a set, or of one model."""
     public = place / "model.json"
     if not public.exists():

@@ -1,5 +1,5 @@
-"""Computers and language models: any program inside a pretrained one, stock checkpoints whose prompt is a program,
-and a stock model that is a pretrained one and adds.
+"""Programs and language models: any program inside a pretrained model, stock checkpoints whose prompt is a program,
+and a pretrained model made wider so that it adds.
 
     fused = punchcard.fuse(model, tokenizer, "sums")
 

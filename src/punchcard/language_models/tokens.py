@@ -1,4 +1,4 @@
-"""The bytes of tokens: what each row of a vocabulary stands for in a text.
+"""The bytes of tokens: what each row of a vocabulary is in a text.
 
 Three schemes are in use. Byte-level vocabularies write every byte as one printable character. SentencePiece writes a space
 as ▁ and a byte as <0x0A>. Others have plain text. Which one it is, a round trip shows: the bytes of the tokens of some

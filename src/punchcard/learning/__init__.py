@@ -1,4 +1,4 @@
-"""Learning on the FLEQ machine: gradient descent and backpropagation run on the transformer; predictions too."""
+"""Machine learning on the FLEQ machine: gradient descent, backpropagation and predictions run on the transformer."""
 
 from punchcard.learning.model import Model, Scaling
 from punchcard.learning.planning import LearningPlan, plan

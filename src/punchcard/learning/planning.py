@@ -58,7 +58,7 @@ class Task(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class LearningPlan:
-    """All that a run needs but a machine. `x` and `y` have a row for each point, scaled."""
+    """All that a training run needs, except a machine. `x` and `y` have a row for each point, scaled."""
 
     network: Network
     x: Array = field(repr=False)
@@ -79,9 +79,9 @@ class LearningPlan:
 def plan(
     features: ArrayLike, labels: ArrayLike, *, rehearsing: Callable[[int], None] | None = None, **task: Unpack[Task]
 ) -> LearningPlan:
-    """The program that learns from these points; `plan(...).program` is it.
+    """Plan a training run: write the program that learns from these points, which is `plan(...).program`.
 
-    `rehearsing` is called now and then with the number of epochs that NumPy has finished.
+    `rehearsing` is called from time to time with the number of epochs that NumPy has finished.
     """
     x, y = as_matrix(features, "features"), as_matrix(labels, "labels")
     loss = named("loss", task.get("loss", "squared"), LOSSES)

@@ -17,7 +17,7 @@ from punchcard.machines.fleq.blocks.block import Block, Elementwise, EntrywisePr
 from punchcard.machines.fleq.blocks.fit import fit, fit_with_kinks
 from punchcard.machines.fleq.blocks.sigmoids import SigmoidSum
 from punchcard.machines.fleq.functions import HADAMARD, MUL, RELU, Function
-from punchcard.machines.fleq.guard import unexplained
+from punchcard.machines.fleq.guard import unexplained_error
 from punchcard.machines.fleq.isa import Array, FleqProgram, FleqState
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.oracle import range_above
@@ -63,7 +63,7 @@ def range_for(largest: float, declared: float | None) -> float:
 
 def machine_for(program: FleqProgram, network: Network, options: RunOptions) -> FleqMachine:
     """The given machine, or one built to the program's sizes."""
-    sizes = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
+    sizes: dict[str, Any] = {name: options.get(name) for name in ("heads", "precision", "design", "size")}
     machine = options.get("machine")
     if machine is not None:
         refuse_options(name for name, value in sizes.items() if value is not None)
@@ -89,7 +89,7 @@ def blocks_of(network: Network, limit: float, *, unit: float, heads: int, terms:
         blocks += [_formula_block(function, limit, unit) for function in activation.formulas]
     for rule in (activation, network.loss):
         if rule is not None and rule.entrywise is not None:
-            blocks.append(FittedFunction(rule.entrywise.function(limit), fitted(rule.entrywise, limit, unit, terms)))
+            blocks.append(FittedFunction(rule.entrywise.function(limit), fit_sum(rule.entrywise, limit, unit, terms)))
     return blocks
 
 
@@ -107,7 +107,7 @@ def _formula_block(function: Function, limit: float, unit: float) -> Block:
 
 
 @lru_cache(maxsize=64)
-def fitted(rule: Entrywise, limit: float, unit: float, terms: int | None = None) -> SigmoidSum:
+def fit_sum(rule: Entrywise, limit: float, unit: float, terms: int | None = None) -> SigmoidSum:
     """A scalar function as a sum of sigmoids on ±limit: of `terms`, or of as few as are near enough."""
     result = None
     for count in TERMS if terms is None else (terms,):
@@ -150,5 +150,6 @@ def run_complete(
     if not result.interrupted and result.loops != written.loops:
         # A turn that no look between the parts of the run has seen: loop by loop the guard names the instruction.
         machine.run(program, controls=Controls(watch=lambda loop, card: None), **how | {"engine": result.engine})
-        raise unexplained(f"the program ended after {result.loops:,} loops in place of {written.loops:,}", result.engine)
+        raise unexplained_error(f"the program ended after {result.loops:,} loops in place of {written.loops:,}",
+                                result.engine)
     return result

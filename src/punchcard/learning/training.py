@@ -28,7 +28,7 @@ from punchcard.machines.result import Result
 
 @dataclass(frozen=True)
 class Stage:
-    """How far a run has come: loops made and in all, epochs finished and in all, and the loss after the last one."""
+    """The progress of a run: loops made and in all, epochs finished and in all, and the loss after the last epoch."""
 
     loops: int
     all_loops: int

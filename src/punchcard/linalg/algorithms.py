@@ -43,12 +43,12 @@ SETTLED = 1e-14
 """A sweep that changes x by less than this, relatively, is the last."""
 
 
-def compiled(function: Callable[..., Any]) -> ArrayProgram:
+def compile_algorithm(function: Callable[..., Any]) -> ArrayProgram:
     """A function as a program; `plain` runs it in NumPy."""
     return ArrayProgram(FunctionSource.of(function), function)
 
 
-@compiled
+@compile_algorithm
 def newton(A: Array, E: Array, rounds: int) -> Array:
     """The inverse by Newton's iteration, X = X (2 I - A X), from X = A^T E with E = eps I.
 
@@ -61,7 +61,7 @@ def newton(A: Array, E: Array, rounds: int) -> Array:
     return X
 
 
-@compiled
+@compile_algorithm
 def pseudo_inverse(A: Array, E: Array, b: Array, rounds: int) -> tuple[Array, Array]:
     """x = A^+ b, which minimises ||A x - b||, and Z, the transpose of A^+, from Z = A E with E = eps I.
 
@@ -75,7 +75,7 @@ def pseudo_inverse(A: Array, E: Array, b: Array, rounds: int) -> tuple[Array, Ar
     return b @ Z, Z
 
 
-@compiled
+@compile_algorithm
 def gauss_seidel(A: Array, V: Array, b: Array, sweeps: int, steps: int, order: tuple[int, ...]) -> Array:
     """A x = b: each unknown in turn is chosen so that its equation holds, x_i = (b_i - sum of the other a_ij x_j) / a_ii.
 
@@ -97,7 +97,7 @@ def gauss_seidel(A: Array, V: Array, b: Array, sweeps: int, steps: int, order: t
     return x
 
 
-@compiled
+@compile_algorithm
 def power(A: Array, U: Array, rounds: int, steps: int) -> tuple[Array, Array]:
     """The leading eigenvector from U, a column, and its Rayleigh quotient, for ||A|| <= 1.
 
@@ -118,7 +118,7 @@ def power(A: Array, U: Array, rounds: int, steps: int) -> tuple[Array, Array]:
     return b, b.T @ (A @ b)
 
 
-@compiled
+@compile_algorithm
 def orthogonal(Q: Array, U: Array, rounds: int) -> Array:
     """U, freed of its components along the columns of Q and normalised, and both again but for the last step, `unit`.
 
@@ -135,13 +135,13 @@ def orthogonal(Q: Array, U: Array, rounds: int) -> Array:
     return U
 
 
-@compiled
+@compile_algorithm
 def unit(U: Array) -> Array:
     """The last step of a normalisation, to the norm 1, as a vector."""
     return (U @ (1.5 * SHORTEN - HALF * SHORTEN * (U.T @ U)))[:, 0]
 
 
-@compiled
+@compile_algorithm
 def gram_schmidt(A: Array, rounds: int) -> tuple[Array, Array]:
     """A = Q R: Q with orthonormal columns, R upper triangular, for columns no longer than 1."""
     Q = np.zeros(A.shape)
@@ -150,7 +150,7 @@ def gram_schmidt(A: Array, rounds: int) -> tuple[Array, Array]:
     return Q, Q.T @ A
 
 
-@compiled
+@compile_algorithm
 def krylov(A: Array, U: Array, dimension: int, rounds: int) -> tuple[Array, Array]:
     """An orthonormal basis Q of span(U, A U, A^2 U, ...), and A restricted to it, H = Q^T A Q, for ||A|| <= 1.
 
@@ -207,7 +207,7 @@ def arnoldi_program(matrix: Array, dimension: int, steps: int, start: ArrayLike 
 
 
 def _column(matrix: Array, start: ArrayLike | None) -> Array:
-    """A first vector, as a matrix of one column with the norm at which vectors are held."""
+    """A first vector, as a matrix of one column with the norm that all vectors have."""
     first = np.ones((len(matrix), 1)) if start is None else np.reshape(np.asarray(start, dtype=np.float64), (-1, 1))
     return np.asarray(LENGTH * first / np.linalg.norm(first))
 

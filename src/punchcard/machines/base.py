@@ -205,7 +205,7 @@ class Machine(ABC, Generic[Program, State]):
         return self.design.layers(self.sizes, self.layout, self.precision)
 
     def advice(self) -> str:
-        """The end of the error message for a number format that is too narrow: what to do."""
+        """What to do about a number format that is too narrow, as the end of the error message."""
         return "use a wider number format, or a smaller machine"
 
     @classmethod

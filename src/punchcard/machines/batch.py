@@ -22,7 +22,16 @@ from punchcard.garbage import no_garbage_collection
 from punchcard.machines.base import AnyMachine, Machine
 from punchcard.machines.ports import Host
 from punchcard.machines.result import Batch, Readout, Result
-from punchcard.machines.running import Mark, PeriodicAction, RunOutcome, declined, mark_after, part_of, repeat, result_of
+from punchcard.machines.running import (
+    Mark,
+    PeriodicAction,
+    RunOutcome,
+    declined_error,
+    mark_after,
+    part_of,
+    repeat,
+    result_of,
+)
 from punchcard.machines.streams import Input, reader, writer
 
 
@@ -61,7 +70,7 @@ class BatchEntry:
         for engine, loops in ran.made.items():
             self.made[engine] = self.made.get(engine, 0) + loops
         if ran.reason == "declined":
-            self.error = declined(self.mark, ran)
+            self.error = declined_error(self.mark, ran)
         self.mark = mark_after(self.mark, ran, self.made, self.host)
         if ran.reason == "loops":
             self.reason = "stopped" if self.mark.ended else None

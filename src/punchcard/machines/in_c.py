@@ -31,7 +31,7 @@ def compiler() -> list[str] | None:
 
 
 @cache
-def compiled(source: str) -> ctypes.CDLL:
+def compile_library(source: str) -> ctypes.CDLL:
     """A library from C text; a text is compiled once."""
     found = compiler()
     if found is None:
@@ -53,7 +53,7 @@ class CFunction:
     """The function `run` of C text. Arrays go to it as pointers and numbers as 64 bits; its result is a signed number."""
 
     def __init__(self, source: str) -> None:
-        self._run = compiled(source).run
+        self._run = compile_library(source).run
         self._run.restype = ctypes.c_int64
 
     def __call__(self, *arguments: array[int] | int) -> int:

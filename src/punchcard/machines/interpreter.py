@@ -41,7 +41,7 @@ class Interpreter(ABC, Generic[State]):
         """Execute the next instruction; once halted, nothing changes."""
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until it halts, or until `max_steps` instructions have been executed in all."""
+        """Continue until it halts, or until `max_steps` instructions have been executed in all."""
         while not self.halted and (max_steps is None or self.steps < max_steps):
             self.step()
 

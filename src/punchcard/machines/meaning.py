@@ -257,7 +257,7 @@ class ErrorClaim:
     rows      where the result is
     columns   the columns that give it
     about     the error in words, by how far the result was found to be rounded. Default: as far as the design's own weights
-              round it. And whether the weights were shown to compute `exact`
+              round it. And whether the weights were proven to compute `exact`
     exact     the result in exact arithmetic; nothing where it is an approximation
     fits      whether the operands fit the function: a counterexample is a call that does
     """
@@ -293,10 +293,10 @@ class Stage:
 
     layers    the first, and the one after the last
     begin     the layout when it begins, with the facts that are assumed
-    end       the layout when it ends, with the facts that are shown
+    end       the layout when it ends, with the facts that are proven
     meaning   says what the stage does, as `Machine.meaning` does for a loop
-    cases     each is shown by itself. Empty: all cards are shown at once
-    by_case   blocks of the cases' region that depend on the case. Empty: all of them. All else is shown once
+    cases     each is proven by itself. Empty: all cards are proven at once
+    by_case   blocks of the cases' region that depend on the case. Empty: all of them. All else is proven once
     """
 
     name: str

@@ -77,7 +77,7 @@ class StreamHost(Host):
 
     The card says with the rows `event` of its scratchpad what there is to do. `last` is the last loop of the run; an
     instruction that will not be executed is not served, and the traffic says that it waits. A `read` that raises
-    KeyboardInterrupt, as it does when somebody gives up waiting, ends the run and leaves the card as it was. A run that goes
+    KeyboardInterrupt, as it does when a wait is given up, ends the run and leaves the card as it was. A run that goes
     on from a mark at which an instruction waited serves it first.
     """
 

@@ -94,7 +94,7 @@ class Registry:
         """The kind with this name. Raises `PunchcardError` if there is none."""
         if name not in self._kinds:
             raise PunchcardError(f"unknown machine {name!r}{did_you_mean(name, self._kinds)}: there are "
-                                 f"{', '.join(self._kinds)}")
+                                 f"{', '.join(self._kinds)}; one of your own is known to the file that defines it")
         return self._kinds[name]
 
     def kind_of(self, program: object) -> Kind:

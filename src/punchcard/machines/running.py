@@ -92,7 +92,7 @@ def run_parts(
         made.update(ran.made)
         traces = TraceReport.total(traces, ran.traces)
         if ran.reason == "declined":
-            raise declined(mark, ran)
+            raise declined_error(mark, ran)
         mark, reason = mark_after(mark, ran, made, host), ran.reason
         if reason == "loops" and mark.ended:
             reason = "stopped"
@@ -116,7 +116,7 @@ def mark_after(mark: Mark, ran: Run, made: Mapping[str, int], host: Host | None)
                 NO_TRAFFIC if host is None else host.traffic)
 
 
-def declined(mark: Mark, ran: Run) -> LoweringError:
+def declined_error(mark: Mark, ran: Run) -> LoweringError:
     """The error of a run whose engine declined a loop after a mark."""
     return LoweringError(f"loop {mark.loops + ran.loops + 1}: {'; '.join(ran.notes)}; the engine 'auto' continues with a "
                          "slower one")

@@ -38,7 +38,7 @@ def read(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, 
 
     Then `via` is cleared. Hidden units: 4 for each row read.
     """
-    return _averaged(pointer + position, source, into, via, 1 - inside, gate)
+    return _averaged(pointer, position, source, into, via, inside, gate, opens_inside=True)
 
 
 def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, inside: Rows, gate: float) -> Part:
@@ -53,14 +53,16 @@ def write(*, pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows,
     The print has a plus before the second ReLU; with 3 stored and -2 to write it gives 8. It is a minus:
     v += relu(-C b + 2 via - 2 v) - relu(-C b - 2 via + 2 v). Hidden units: 4 for each row written.
     """
-    return _averaged(pointer + position, source, into, via, inside, gate)
+    return _averaged(pointer, position, source, into, via, inside, gate, opens_inside=False)
 
 
-def _averaged(address: Expression, source: Rows, into: Rows, via: Rows, closed: Expression, gate: float) -> Part:
+def _averaged(pointer: Rows, position: Rows, source: Rows, into: Rows, via: Rows, inside: Rows, gate: float, *,
+              opens_inside: bool) -> Part:
     """The mean of two columns goes to `via`, and from there into `into` where the gate is open."""
+    address = pointer + position
     return (
         attend(query=address, key=address, value=source + into, into=via, gap=ADDRESS_GAP, winners=2)
-        + assign(into, into + gated(2 * via - 2 * into, closed, gate))
+        + assign(into, into + gated(2 * via - 2 * into, 1 - inside if opens_inside else inside, gate))
         + clear(via)
     )
 

@@ -1,8 +1,8 @@
 """Lemmas on integers, for all of them: what products and quotients have to do with their digits.
 
 A solver of words cannot tell that a sum of 256 bits is a product. So a proof speaks of products and quotients as words of
-which it knows just what these lemmas say (`products`). Each is shown once, by a solver of integers, in steps that are linear
-or nearly so. Induction over the bits or digits of a number is written out as its beginning and its step.
+which it knows just what these lemmas say (`products`). Each is proven once, by a solver of integers, in steps that are
+linear or nearly so. Induction over the bits or digits of a number is written out as its beginning and its step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BASE = 16
 """Long division is by digits of four bits."""
 
 Steps = Iterator[tuple[str, list[Term], Term]]
-"""What is shown, what is given, and what follows."""
+"""What is proven, what is given, and what follows."""
 
 
 class Lemma(NamedTuple):
@@ -93,7 +93,7 @@ LEMMAS = {
 
 
 def show_lemma(name: str) -> int:
-    """Show a lemma, step by step; how many there were. Raises `Failed` where one does not hold."""
+    """Prove a lemma, step by step; how many there were. Raises `Failed` where one does not hold."""
     count = 0
     for about, given, then in LEMMAS[name].steps():
         solver = z3.Solver()

@@ -2,7 +2,7 @@
 
 A head's losers have the weight exactly 0 once they lose by its lead (`transformer.softmax`). So a column takes the mean of
 those columns that lead all others by that much, case by case. Where none does, or real numbers decide, it takes something
-between the least and the greatest that any column gives; a card of bits has no room for that, so there it is shown that
+between the least and the greatest that any column gives; a card of bits has no room for that, so there it is proven that
 some column always leads.
 """
 

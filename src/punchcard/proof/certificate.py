@@ -1,4 +1,4 @@
-"""Claims, what was shown of a machine and how long it took; and all of them as a file that anybody can check again."""
+"""Claims, what was proven of a machine and how long it took; and all of them as a file that can be checked again."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ class Claim:
 
 
 class Claims:
-    """The claims shown so far."""
+    """The claims proven so far."""
 
     def __init__(self, solver: Solver, progress: Progress | None = None) -> None:
-        self.shown: list[Claim] = []
+        self.proven: list[Claim] = []
         self.solver, self._progress = solver, progress
 
     def lemma(self, name: str) -> None:
-        """Show a lemma on integers, where it was not shown before."""
-        if all(claim.name != f"lemma: {name}" for claim in self.shown):
+        """Prove a lemma on integers, where it was not proven before."""
+        if all(claim.name != f"lemma: {name}" for claim in self.proven):
             with self.claim(f"lemma: {name}", LEMMAS[name].about):
                 self.solver.questions += show_lemma(name)
 
     def add(self, claims: Iterable[Claim], questions: int) -> None:
-        """Note claims that were shown elsewhere, by so many questions."""
+        """Note claims that were proven elsewhere, by so many questions."""
         self.solver.questions += questions
         for claim in claims:
             if self._progress is not None:
                 self._progress(claim.name, self.solver.questions)
-            self.shown.append(claim)
+            self.proven.append(claim)
 
     @contextmanager
     def claim(self, name: str, about: str | Callable[[], str]) -> Iterator[None]:
@@ -73,7 +73,7 @@ class Claims:
         begin, asked = time.perf_counter(), self.solver.questions
         yield
         told = about() if callable(about) else about
-        self.shown.append(Claim(name, told, self.solver.questions - asked, time.perf_counter() - begin))
+        self.proven.append(Claim(name, told, self.solver.questions - asked, time.perf_counter() - begin))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Certificate:
 
     machine   which machine: what `machine.describe()` says
     digest    SHA-256 of its weights
-    facts     what is taken for granted when a loop begins, and shown again when it ends
+    facts     what is taken for granted when a loop begins, and proven again when it ends
     promises  what is taken for granted in every loop, since a program promises it; a run checks it
     failed    the claim that did not hold, with a card on which it does not, or None
     """
@@ -100,7 +100,7 @@ class Certificate:
 
     @property
     def proven(self) -> bool:
-        """Whether every claim was shown."""
+        """Whether every claim was proven."""
         return self.failed is None
 
     def __repr__(self) -> str:

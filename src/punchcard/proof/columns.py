@@ -1,6 +1,6 @@
 """Columns of an unknown card: their rows are bits of unknown words, of which only the declared facts are known.
 
-One column represents every column of its region: its number is unknown too. So what is shown for it holds for any number of
+One column represents every column of its region: its number is unknown too. So what is proven for it holds for any number of
 columns, and the size of a card costs nothing but longer pointers. The columns of a region with constants of their own, as a
 scratchpad's, are looked at one by one. Real numbers are constants, or numbers of which only the limits are known.
 """
@@ -98,7 +98,7 @@ class Columns:
         return self.at(region, place, name)
 
     def at(self, region: str, place: Term, name: str | None = None) -> Column:
-        """The column of a region with this number. Who asks for it has shown, or supposes, that it is one, or says when."""
+        """The column of a region with this number. Who asks for it has proven, or supposes, that it is one, or says when."""
         place = z3.simplify(place)
         for column in self.found[region]:
             if column.place.eq(place) or (name is None and self._is_same(column, place)):

@@ -1,8 +1,8 @@
-"""A card on which a claim fails: made from the solver's answer, complete, and run by the model itself.
+"""A card on which a claim fails, made from the solver's answer, complete, and run by the model itself.
 
-Of a few such cards that is shown on which the claim matters. For a stage that begins in the middle of a loop, a card on
+Of a few such cards, one is chosen on which the claim matters. For a stage that begins in the middle of a loop, a card on
 which a loop begins is looked for as well: it has the numbers of the solver's answer, as far as they can be there, and is
-shown where the loop departs from the machine's step. Where none is found, it is a card of the stage's own layout.
+compared where the loop departs from the machine's step. Where none is found, it is a card of the stage's own layout.
 """
 
 from __future__ import annotations

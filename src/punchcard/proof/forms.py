@@ -54,7 +54,7 @@ class Bits:
         self._compared: dict[object, Term] = {}
 
     def compare(self, form: Form, term: Term) -> None:
-        """Tell that a form is 0 or more where a term holds: it was shown elsewhere."""
+        """Tell that a form is 0 or more where a term holds: it was proven elsewhere."""
         self._compared[(form * (1 / unit([form]))).key] = term
 
     def compared(self, form: Form) -> Term | None:

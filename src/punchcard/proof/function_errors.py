@@ -37,7 +37,7 @@ Found = tuple[float | None, bool]
 
 
 class FunctionErrors:
-    """The error claims of one case. All its other claims were shown before, that no sum of bits is rounded among them."""
+    """The error claims of one case. All its other claims were proven before, that no sum of bits is rounded among them."""
 
     def __init__(self, obligation: Obligation, sums: BitSums, weights: Weights, own: Weights) -> None:
         assert obligation.reals is not None
@@ -47,7 +47,7 @@ class FunctionErrors:
         self._columns = [column for each in obligation.any.values() for column in each]
 
     def show(self) -> None:
-        """Show the claims, or raise `Failed`."""
+        """Prove the claims, or raise `Failed`."""
         name, about = self._of.claim_name("moves"), "real numbers are moved by the design's own weights, bit for bit"
         with self._of.claims.claim(name, about):
             changed = next(self._other_moves(), None)
@@ -189,7 +189,7 @@ class FunctionErrors:
                     yield f"{block.name} in {column.region} may differ from its value under the design's weights"
 
     def _should_be(self, claim: ErrorClaim, rows: str, column: Column) -> list[Form]:
-        """The entries of a block that the latest claim has shown; where there is none, those when the loop begins."""
+        """The entries of a block that the latest claim has proven; where there is none, those when the loop begins."""
         place, found = self._of.begin.rows(rows), None
         for midway in self._of.meaning.expected_midway:
             if (midway.rows, midway.region) == (rows, column.region) and (

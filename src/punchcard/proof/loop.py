@@ -107,7 +107,7 @@ class PromisedInteger:
 class SymbolicLoop:
     """Layers of a loop, on columns of unknown bits, evaluated on demand.
 
-    It was shown before that columns of the regions `still` stay as they are.
+    It was proven before that columns of the regions `still` stay as they are.
     """
 
     def __init__(self, layers: Sequence[Layer], columns: Columns, still: Collection[str] = ()) -> None:
@@ -193,7 +193,7 @@ class SymbolicLoop:
     # Hints
 
     def _by_lemma(self, layer: int, column: Column, place: int, found: Form) -> Form:
-        """A row, with the bit of a lemma in place of what was computed, once the two are shown to be the same.
+        """A row, with the bit of a lemma in place of what was computed, once the two are proven to be the same.
 
         A lemma that does not hold is not used: it is there to make later questions shorter, and nothing depends on it.
         """
@@ -214,6 +214,6 @@ class SymbolicLoop:
         return found
 
     def _if_equal(self, found: Form, wanted: Form) -> Form:
-        """Another form for what was found, once the two are shown to be the same."""
+        """Another form for what was found, once the two are proven to be the same."""
         same = found.key == wanted.key or self.solver.holds(equal(found - wanted, self.bits))
         return wanted if same else found

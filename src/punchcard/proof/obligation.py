@@ -1,7 +1,7 @@
 """A part of a proof: the layers of one stage, for all cards or for one case of them.
 
 Columns of a region are alike: one of them, with an unknown number, represents all. Where a stage has cases, what depends on
-them is shown for each, and all else once: see `punchcard.machines.meaning`.
+them is proven for each, and all else once: see `punchcard.machines.meaning`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from punchcard.proof.steps import equal
 
 
 class Obligation:
-    """What is shown of a stage without its cases, or of one case."""
+    """What is proven of a stage without its cases, or of one case."""
 
     def __init__(self, stage: Stage, layers: Sequence[Layer], claims: Claims, seconds: float | None = None,
                  case: Case | str | None = None) -> None:
@@ -55,7 +55,7 @@ class Obligation:
         self.any = {name: self.columns.pool(name) if listed(name) else [fresh(name, f"any {name}")] for name in names}
 
     def run(self) -> None:
-        """Show all claims of this part."""
+        """Prove all claims of this part."""
         if self.reals is None:
             self._begin()
         self.stage.meaning(self.meaning)
@@ -99,7 +99,7 @@ class Obligation:
             self.solver.never(self.claim_name("the cases are all"), z3.Not(z3.Or(*held)))
 
     def _stand_alone(self) -> None:
-        """A case is about one column: what is shown of a region with several would be about one of them alone."""
+        """A case is about one column: what is proven of a region with several would be about one of them alone."""
         for name in self._own:
             span = self.begin.region(name)
             if span.stop != span.start + 1:
@@ -154,7 +154,7 @@ class Obligation:
                     self._check_entry(form, block, column, self.stage.layers[0] + layer)
 
     def _is_here(self, block: RowBlock, region: str) -> bool:
-        """Whether a block after the last layer is shown in this part."""
+        """Whether a block after the last layer is proven in this part."""
         by_case = region in self._own and (not self.stage.by_case or block.name in self.stage.by_case)
         return by_case == (self.case is not None)
 
@@ -182,7 +182,7 @@ class Obligation:
                     self._show(block, name)
 
     def _show(self, block: RowBlock, region: str) -> None:
-        """Show what a block holds in the columns of a region, and keep its words."""
+        """Prove what a block holds in the columns of a region, and keep its words."""
         place, content = self.end.rows(block.name), block.holds.get(region)
         columns = [(column, self.loop.after(column, len(self.loop.layers))[place]) for column in self.any[region]]
         claim = self.claim_name(f"step: {block.name} in {region}")

@@ -1,7 +1,7 @@
-"""The parts of a proof on many workers: a stage, or a case of one, is shown without the others.
+"""The parts of a proof on many workers: a stage, or a case of one, is proven without the others.
 
-A worker builds the machine again from its description and shows a part. What it has shown is put together in the order of
-the proof, so the certificate is that of one process, but for times. A part that fails is shown again here, for its
+A worker builds the machine again from its description and proves a part. What it has proven is put together in the order of
+the proof, so the certificate is that of one process, but for times. A part that fails is proven again here, for its
 counterexample.
 """
 
@@ -49,7 +49,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class PartResult:
-    """What a worker has shown of a part. `failed`, `undecided`: why it stopped; `more`: cases that the part has found."""
+    """What a worker has proven of a part. `failed`, `undecided`: why it stopped; `more`: cases that the part has found."""
 
     claims: tuple[Claim, ...]
     questions: int
@@ -71,9 +71,9 @@ def _proof(subject: Subject) -> Proof:
 
 
 def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> PartResult:
-    """Show a part in a worker. `stated`: the case is one that the stage states, and not one that its meaning found."""
+    """Prove a part in a worker. `stated`: the case is one that the stage states, and not one that its meaning found."""
     proof = _proof(subject)
-    before, asked = len(proof.claims.shown), proof.claims.solver.questions
+    before, asked = len(proof.claims.proven), proof.claims.solver.questions
     failed, undecided, more = False, "", tuple[str, ...]()
     part = proof.stages[stage]
     try:
@@ -83,8 +83,8 @@ def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> P
         failed = True
     except Undecided as reason:
         undecided = str(reason) or "no answer"
-    claims = proof.claims.shown[before:]
-    del proof.claims.shown[before:]  # so that a lemma is shown in each part that uses it
+    claims = proof.claims.proven[before:]
+    del proof.claims.proven[before:]  # so that a lemma is proven in each part that uses it
     return PartResult(tuple(claims), proof.claims.solver.questions - asked, [list(each) for each in proof.shares], more,
                       failed, undecided)
 
@@ -101,7 +101,7 @@ class ParallelProof:
         self.subject = Subject(type(machine), machine.describe(), digest, sent, proof.seconds)
 
     def run(self) -> None:
-        """Show all parts; they are noted in the order of the proof."""
+        """Prove all parts; they are noted in the order of the proof."""
         proof = self.proof
         stages = [(number, stage) for number, stage in enumerate(proof.stages)]
         first = [self._submit(number, None) for number, _ in stages]
@@ -123,14 +123,14 @@ class ParallelProof:
         return self.executor.submit(show_part, self.subject, stage, name, isinstance(case, Case))
 
     def _note(self, future: Future[PartResult], stage: Stage, case: Case | str | None) -> Sequence[str]:
-        shown, proof = future.result(), self.proof
-        if shown.failed:
+        part, proof = future.result(), self.proof
+        if part.failed:
             proof.show_part(stage, case)
             raise ProofError(f"{proof.machine.title()}: a worker refutes a claim that holds here")
-        known = {claim.name for claim in proof.claims.shown if claim.name.startswith(LEMMA)}
-        proof.claims.add([claim for claim in shown.claims if claim.name not in known], shown.questions)
-        if shown.undecided:
-            raise Undecided(shown.undecided)
+        known = {claim.name for claim in proof.claims.proven if claim.name.startswith(LEMMA)}
+        proof.claims.add([claim for claim in part.claims if claim.name not in known], part.questions)
+        if part.undecided:
+            raise Undecided(part.undecided)
         proof.shares = [[max(pair) for pair in zip(*both, strict=True)]
-                        for both in zip(proof.shares, shown.shares, strict=True)]
-        return shown.more
+                        for both in zip(proof.shares, part.shares, strict=True)]
+        return part.more

@@ -47,7 +47,7 @@ from punchcard.transformer.weights import Weights
 class Proof:
     """The claims about one machine. `run` raises `Failed` at the first that does not hold; `part` says how far it is.
 
-    `only` names cases: then the others are left out, and what is shown holds for cards of these cases.
+    `only` names cases: then the others are left out, and what is proven holds for cards of these cases.
     """
 
     def __init__(self, machine: Machine[Any, Any], weights: Weights | None = None, *, seconds: float | None = None,
@@ -102,7 +102,7 @@ class Proof:
         return Obligation(stage, self.layers[slice(*stage.layers)], self.claims, self.seconds, case)
 
     def show(self, stage: str, case: str | None = None) -> None:
-        """Show the claims of one part: a stage without its cases, or one case of it."""
+        """Prove the claims of one part: a stage without its cases, or one case of it."""
         for each in self.stages:
             for one in (None, *each.cases):
                 if each.name == stage and (one.name if one is not None else None) == case:
@@ -111,11 +111,11 @@ class Proof:
         raise ProofError(f"there is no stage {stage!r}" + (f" with a case {case!r}" if case else ""))
 
     def wants(self, case: str) -> bool:
-        """Whether a case is to be shown."""
+        """Whether a case is to be proven."""
         return self._only is None or case in self._only
 
     def run(self, executor: Executor | None = None) -> None:
-        """Show all claims; with an executor its workers show the parts, unless there are real numbers."""
+        """Prove all claims; with an executor its workers show the parts, unless there are real numbers."""
         if executor is not None and not self.has_reals:
             ParallelProof(self, executor).run()
         else:
@@ -130,7 +130,7 @@ class Proof:
             self.check_sums()
 
     def show_part(self, stage: Stage, case: Case | str | None = None) -> None:
-        """Show the claims of a stage without its cases, or of one case."""
+        """Prove the claims of a stage without its cases, or of one case."""
         self.obligation = self._obligation(stage, case)
         self.obligation.run()
         for layer, shares in enumerate(self.obligation.loop.heads.shares, start=stage.layers[0]):
@@ -147,7 +147,7 @@ class Proof:
     # The sums
 
     def _layer_sums(self) -> list[LayerSums]:
-        """The sums of all layers, by what was shown of the heads so far."""
+        """The sums of all layers, by what was proven of the heads so far."""
         return [LayerSums(arrays, number, shares)
                 for number, (arrays, shares) in enumerate(zip(self.weights.layers, self.shares, strict=True), start=1)]
 
@@ -167,7 +167,7 @@ class Proof:
         return self.machine.designed_weights()
 
     def check_sums(self) -> None:
-        """Show that no sum leaves the number format, and that none is rounded, by what was shown of the heads."""
+        """Prove that no sum leaves the number format, and that none is rounded, by what was proven of the heads."""
         limits, layers = self.weights.format, self._layer_sums()
         sums = [each for stage in self.stages for each in loop_sums(layers[slice(*stage.layers)], stage.begin)]
         self._check_range("overflow", sums)
@@ -178,7 +178,7 @@ class Proof:
                 raise Failed(f"bits: {about}", None)
 
     def _check_range(self, name: str, sums: Iterable[Sums]) -> None:
-        """Show that nothing overflows or underflows."""
+        """Prove that nothing overflows or underflows."""
         limits, reach, finest = self.weights.format, 0.0, math.inf
 
         def about() -> str:

@@ -73,10 +73,10 @@ def prove(
         raise ProofError(f"{machine.title()}: facts or meaning have words of lengths that do not fit: {error}") from None
     except Undecided as undecided:
         raise ProofError(f"{machine.title()}: the solver did not decide within the time it was given ({undecided}); "
-                         f"{len(proof.claims.shown)} claims were proven: give it more, or take smaller sizes") from None
+                         f"{len(proof.claims.proven)} claims were proven: give it more, or take smaller sizes") from None
     return Certificate(
         machine.describe(), machine.title(), proof.weights.digest().hex(), f"z3 {z3.get_version_string()}",
-        tuple(fact.about for fact in machine.layout.facts), tuple(proof.promises), tuple(proof.claims.shown),
+        tuple(fact.about for fact in machine.layout.facts), tuple(proof.promises), tuple(proof.claims.proven),
         time.perf_counter() - begin, failed, example)
 
 

@@ -38,7 +38,7 @@ class RealClaims:
         self._claims, self._solver, self._named = obligation.claims, obligation.solver, obligation.claim_name
 
     def split(self) -> None:
-        """Show that an instruction is one of the cases."""
+        """Prove that an instruction is one of the cases."""
         cases = self.meaning.cases
         with self._claims.claim("cases", f"an instruction is one of {len(cases)} cases: {', '.join(cases)}"):
             model = self._solver.refutes(*self.meaning.excluded)
@@ -53,13 +53,13 @@ class RealClaims:
                 for term in self._loop.relus.same(one, other)]
 
     def refute(self, claim: str, wrong: Sequence[Term]) -> None:
-        """Show that none of these holds."""
+        """Prove that none of these holds."""
         different = {term.get_id(): term for term in (z3.simplify(term) for term in wrong) if not z3.is_false(term)}
         if different:
             self._solver.never(claim, z3.Or(*different.values()))
 
     def show_equal(self, claim: str, pairs: Sequence[tuple[Sequence[Form], Sequence[Form]]]) -> None:
-        """Show that entries are what is wanted, in all columns at once."""
+        """Prove that entries are what is wanted, in all columns at once."""
         self.refute(claim, [term for found, wanted in pairs for term in self.differ(found, wanted)])
 
     # The middle of a loop
@@ -97,7 +97,7 @@ class RealClaims:
     # Contents
 
     def contents(self) -> None:
-        """Show that contents stay, or are replaced."""
+        """Prove that contents stay, or are replaced."""
         for kept in self.meaning.kept:
             self._kept(kept)
 
@@ -124,7 +124,7 @@ class RealClaims:
     # The facts
 
     def facts(self, after: Words) -> None:
-        """Show that the facts hold again, but for what a program promises."""
+        """Prove that the facts hold again, but for what a program promises."""
         changed = {kept.region: kept for kept in self.meaning.kept}
         for fact in self._layout.facts:
             name, columns = self._named(f"again: {fact.about}"), self._of.any[fact.region]

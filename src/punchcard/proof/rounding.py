@@ -36,7 +36,7 @@ MARGIN = 1 / 64
 
 
 class BitSums:
-    """The sums of a loop, case by case of what was shown of its columns."""
+    """The sums of a loop, case by case of what was proven of its columns."""
 
     def __init__(self, loop: SymbolicLoop, layers: Sequence[LayerArrays], sums: Sequence[LayerSums], limits: NumberFormat,
                  name: str) -> None:
@@ -70,7 +70,7 @@ class BitSums:
         raise Failed(f"{self.name}: bits: {where} is exact, with {self.limits.significand} significand bits", None)
 
     def _exact(self, totals: Array, grids: Array, where: str, of: Flags) -> None:
-        """Show that sums with these absolute totals are exact."""
+        """Prove that sums with these absolute totals are exact."""
         used = of & (totals > 0)
         self.needed = max(self.needed, bits_for(totals[used], grids[used]))
         if self.needed > self.limits.significand:
@@ -231,7 +231,7 @@ class BitSums:
     def _cancels(self, row: int, weights: Array, w1: Array, b1: Array, rows: Bounds) -> bool:
         """Whether all terms of a sum are w relu(x) and w relu(-x), of one x, and come in pairs: two at most, of one size.
 
-        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x wherever it stands. All
+        Then every partial sum is w x or 2 w x. A sum of two terms is rounded once, so it is one x at any place. All
         weights are powers of two: by others a product is rounded, but not where a library adds to it in one operation.
         """
         terms: dict[object, dict[bool, list[float]]] = {}

@@ -94,7 +94,7 @@ class Solver:
         return bool(answer == z3.sat)
 
     def never(self, claim: str, *terms: Term) -> None:
-        """Show a claim: that these do not hold together."""
+        """Prove a claim: that these do not hold together."""
         model = self.refutes(*terms)
         if model is not None:
             raise Failed(claim, model, *terms)

@@ -1,1 +1,1 @@
-"""Python in: functions that run on a transformer. `program` is the decorator."""
+"""Python functions that run on a transformer. `program` is the decorator."""

@@ -62,17 +62,17 @@ def run_job(function: Callable[[Job], dict[str, Any]], job: Job, limit: float) -
         with time_limit(limit):
             row = {"status": "ok", **function(job)}
     except TooLong:
-        row = failed("timeout", f"more than {limit:g} seconds")
+        row = failed_row("timeout", f"more than {limit:g} seconds")
     except MemoryError as error:
-        row = failed("memory", str(error) or "no memory is left")
+        row = failed_row("memory", str(error) or "no memory is left")
     except PunchcardError as error:
-        row = failed("refused", str(error))
+        row = failed_row("refused", str(error))
     except Exception as error:
         short = "can't allocate memory" in str(error) or "Cannot allocate memory" in str(error)
-        row = failed("memory" if short else "error", f"{type(error).__name__}: {error}")
+        row = failed_row("memory" if short else "error", f"{type(error).__name__}: {error}")
     return {**row, "wall": time.perf_counter() - began}
 
 
-def failed(status: str, message: str) -> dict[str, Any]:
+def failed_row(status: str, message: str) -> dict[str, Any]:
     """The row of a job that was not measured."""
     return {"status": status, "message": printable(message)[:MOST_TEXT]}

@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from punchcard.sweep.chunk import failed, run_chunk
+from punchcard.sweep.chunk import failed_row, run_chunk
 from punchcard.workers.lanes import LaneExecutor, WorkerDied, WorkerTimeout
 
 CHUNK = 2.0
@@ -127,6 +127,6 @@ def _after_death(chunk: _Chunk, error: Exception, again: deque[_Chunk]) -> list[
     """Jobs whose worker ended go again, alone; one that has had its tries gets a row."""
     if len(chunk.jobs) == 1 and chunk.tries + 1 >= TRIES:
         status = "timeout" if isinstance(error, WorkerTimeout) else "died"
-        return [{**failed(status, str(error)), "worker": ""}]
+        return [{**failed_row(status, str(error)), "worker": ""}]
     again.extend(_Chunk([job], chunk.tries + 1) for job in chunk.jobs)
     return []

@@ -61,7 +61,7 @@ class SweepReport:
         """How many jobs ended in which way."""
         found = self.frame.status.value_counts()
         lines = [[status, count, self._example(str(status))] for status, count in found.items()]
-        return (f"{len(self.frame):,} of {plural(self.results.jobs, 'job')}, {self.frame.seconds.sum():,.0f} CPU seconds of "
+        return (f"{len(self.frame):,} of {plural(self.results.jobs, 'job')}, {self.frame.seconds.sum():,.1f} CPU seconds of "
                 f"runs.\n\n" + table(["status", "jobs", "message of one"], lines))
 
     def _example(self, status: str) -> str:

@@ -77,7 +77,7 @@ def _class(place: str) -> type[AnyMachine]:
 
 
 @lru_cache(maxsize=KEPT_SETUPS)
-def built(setup: Setup) -> tuple[AnyMachine, Any]:
+def build_machine(setup: Setup) -> tuple[AnyMachine, Any]:
     """The machine of a setup, unchanged, and the program."""
     registry = registry_of(setup.machines)
     given = dict(setup.options)
@@ -100,7 +100,7 @@ def built(setup: Setup) -> tuple[AnyMachine, Any]:
 @lru_cache(maxsize=KEPT_SETUPS)
 def right_run(setup: Setup, loops: int) -> RightRun:
     """The right run of a setup, with the temperature and the gate that the machine chooses by itself."""
-    machine, program = built(replace(setup, temperature=None, gate=None))
+    machine, program = build_machine(replace(setup, temperature=None, gate=None))
     cards: list[AnyArray] = []
 
     def keep(loop: int, card: Card) -> None:
@@ -159,7 +159,7 @@ def measure(job: SweepJob) -> dict[str, Any]:
     """Make the run of a job. The row of it, without what every job has."""
     began = time.process_time()
     right = right_run(job.setup, job.loops)
-    machine, program = built(job.setup)
+    machine, program = build_machine(job.setup)
     prepared = time.process_time()
     generator = np.random.default_rng(int(job.key, 16))
     made, told = changed(machine, job.change, generator)

@@ -1,4 +1,4 @@
-"""The transformer of equation (TF), and the way from formulas to its weights. What needs no torch is imported as a whole."""
+"""The transformer of equation (TF), and the compiler from formulas to its weights."""
 
 from punchcard.transformer import build, exactness, expression, precision, relu_steps, softmax, weights
 

@@ -172,7 +172,7 @@ class LayerSums:
         yield from self.feed_forward(self.attended(card))
 
     def attention(self, card: Bounds) -> Iterator[Sums]:
-        """Keys, queries, scores, values and what comes of the residual connection."""
+        """Keys, queries, scores, values and the result of the residual connection."""
         total = card.size.max(axis=1)
         for number, head in enumerate(self.heads, start=1):
             where = f"{self.where}, head {number}"

@@ -110,7 +110,7 @@ class Weights:
         """The model as an `nn.Module`; from now on it holds the weights."""
         import torch
 
-        from punchcard.transformer.guarded import GuardedTransformer
+        from punchcard.transformer.guarded_model import GuardedTransformer
         from punchcard.transformer.model import LayerShape
 
         shapes = [LayerShape(layer.heads, layer.key_size, layer.hidden) for layer in self._layers]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import math
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def write_html(path: str | Path, session: Session, *, first: int = 0, last: int 
 
 @checked
 def recorded_loops(session: Session, first: int = 0, last: int | None = None, *, model: bool = False) -> str:
-    """Which loops of a run its file holds, in words."""
+    """Which loops of a run are in its file, in words."""
     end = session.timeline.end
     if model and last is None:
         return "all loops" if end is None else f"all {end.loops:,} loops"
@@ -116,6 +115,8 @@ def recorded_data(session: Session, first: int, last: int) -> dict[str, Any]:
     states: list[dict[str, Any]] = []
     before: tuple[list[int], AnyArray] | None = None
     names: dict[int, str] = {}
+    heads = [(layer, head) for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)]
+    attention = {}
     for moment in range(first * session.per_loop, last * session.per_loop + 1):
         state: dict[str, Any] = dict(session.state(moment))
         names |= state.pop("names")
@@ -127,13 +128,12 @@ def recorded_data(session: Session, first: int, last: int) -> dict[str, Any]:
         if same:
             del state["columns"]
         states.append(state)
-    heads = [(layer, head) for layer, arrays in enumerate(session.machine.weights.layers) for head in range(arrays.heads)]
-    attention = {}
-    for loop, (layer, head) in product(range(first, last), heads):
-        reply: dict[str, Any] = dict(session.attention(loop, layer, head))
-        if session.layout.columns > MATRIX_COLUMNS:
-            reply["matrix"] = None
-        attention[f"{loop}/{layer}/{head}"] = reply
+        loop, stage = divmod(moment, session.per_loop)
+        for layer, head in heads if stage == 0 and loop < last else ():  # while what a loop computes is kept
+            reply: dict[str, Any] = dict(session.attention(loop, layer, head))
+            if session.layout.columns > MATRIX_COLUMNS:
+                reply["matrix"] = None
+            attention[f"{loop}/{layer}/{head}"] = reply
     weights = {f"{layer}/{head}/": session.weights(layer, head=head) for layer, head in heads}
     session.explore(SECONDS)
     about, formulas = _constant(session, last)

@@ -140,7 +140,7 @@ class Timeline:
     # Running
 
     def _run(self, begin: Mark, loops: int, **options: Any) -> Result[Any]:
-        """Go on from a mark until so many loops are made, with these options of `Machine.run`."""
+        """Continue from a mark until so many loops are made, with these options of `Machine.run`."""
         return self.machine.run(self.program, max_steps=self._steps(loops), input=self.given, begin=begin, **options)
 
     def _steps(self, loops: int) -> int | None:
@@ -154,7 +154,7 @@ class Timeline:
         return self._marks[found] if found >= recent else self._recent[recent]
 
     def _advance(self, begin: Mark, target: int, deadline: float | None = None) -> Mark:
-        """Go on from a mark to a loop; the mark that was reached."""
+        """Continue from a mark to a loop; the mark that was reached."""
         reached, steps = begin, self._steps(target)
         if begin.ended or (steps is not None and steps < 0):
             return reached

@@ -1,4 +1,4 @@
-"""Numbers of a fixed count of bits as values, and their renderers: integers, arrays, Python, C, z3 and LLVM."""
+"""Expressions over words of a fixed number of bits, and their renderers: integers, arrays, Python, C, z3 and LLVM."""
 
 from punchcard.words import renderer, word
 

@@ -10,8 +10,12 @@ from punchcard.words.renderer import Renderer
 from punchcard.words.word import Word, as_signed
 
 
-def llvm_code(builder: ir.IRBuilder, leaf: Callable[[Word], ir.Value]) -> Renderer[ir.Value]:
-    """Writes words into a basic block, each once. `leaf` writes a variable, as an integer of its size."""
+def llvm_code(builder: ir.IRBuilder, leaf: Callable[[Word], ir.Value],
+              rewrite: Callable[[Word], Word | None] = lambda word: None) -> Renderer[ir.Value]:
+    """Writes words into a basic block, each once. `leaf` writes a variable, as an integer of its size.
+
+    `rewrite` gives another form of a word that is better to compile, or None.
+    """
     b = builder
 
     def divide(w: Word, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -48,7 +52,7 @@ def llvm_code(builder: ir.IRBuilder, leaf: Callable[[Word], ir.Value]) -> Render
         "bits": bits,
         "join": join,
         "extend": lambda w, x: (b.sext if w.data else b.zext)(x, ir.IntType(w.size)),
-    }, leaf)
+    }, leaf, rewrite)
 
 
 def number(value: int, size: int) -> ir.Constant:

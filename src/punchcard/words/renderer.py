@@ -19,10 +19,14 @@ Value = TypeVar("Value")
 
 
 class Renderer(Generic[Value]):
-    """`table` has a function for each op, of the word and what its arguments became. `leaf` renders a variable."""
+    """`table` has a function for each op, of the word and what its arguments became. `leaf` renders a variable.
 
-    def __init__(self, table: Mapping[str, Callable[..., Value]], leaf: Callable[[Word], Value]) -> None:
-        self._table = {**table, "variable": leaf}
+    `rewrite` gives a word that is the same number and to be rendered instead, or None.
+    """
+
+    def __init__(self, table: Mapping[str, Callable[..., Value]], leaf: Callable[[Word], Value],
+                 rewrite: Callable[[Word], Word | None] = lambda word: None) -> None:
+        self._table, self._rewrite = {**table, "variable": leaf}, rewrite
         self.rendered: dict[Word, Value] = {}
         """What words have become, arguments first."""
 
@@ -34,14 +38,15 @@ class Renderer(Generic[Value]):
                 pending.pop()
                 continue
             known = self._table.get(top.op)
-            parts = top.arguments if known else (written_out(top),)
+            other = self._rewrite(top) if known else written_out(top)
+            parts = top.arguments if other is None else (other,)
             missing = [part for part in parts if part not in done]
             if missing:
                 pending += missing
                 continue
             pending.pop()
             values = [done[part] for part in parts]
-            done[top] = known(top, *values) if known else values[0]
+            done[top] = known(top, *values) if known and other is None else values[0]
         return done[word]
 
 

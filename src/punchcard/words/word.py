@@ -1,4 +1,4 @@
-"""Words: expressions over numbers of a fixed count of bits, as values.
+"""Words: expressions over numbers of a fixed number of bits, as values.
 
 A word of `size` bits is a number from 0 to 2^size - 1; all arithmetic is modulo 2^size. A truth is a word of one bit. Equal
 words are one object, so `==` compares expressions; `x.equals(y)` is the truth that two words are the same number.

@@ -1,1 +1,1 @@
-"""Workers for what can be done apart: processes of this computer, or actors of a Ray cluster, as one kind of executor."""
+"""Workers for parallel work: processes of this computer, or actors of a Ray cluster, as one kind of executor."""

@@ -1,4 +1,4 @@
-"""Where work is done that can be done apart: processes of this computer, or a Ray cluster."""
+"""Executors for parallel work: processes of this computer, or a Ray cluster."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class CardState:
         return self.show().tensor() if self.unpacked is None else as_tensor(self.unpacked)
 
     def resume(self, changed: Card | None) -> None:
-        """Go on after a port, which may have changed the card, in place or as another one.
+        """Continue after a port, which may have changed the card, in place or as another one.
 
         Where a change in place can break a requirement, active columns are checked every time, and the whole card now and
         then. At the end it is checked in any case.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from punchcard.card.layout import Pattern
 from punchcard.engines.controls import InputBuffer, NumbersAhead
 from punchcard.engines.lowered.codegen.input_places import StreamPlace
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
-from punchcard.words.word import as_signed
 
 MOST_AHEAD = 1 << 14
 """Numbers that are put ready at a time."""
@@ -74,10 +73,10 @@ class InputTable:
             return False
         (at, mask, shift), *others = [put for put in puts if put is not None]
         stream = self._streams.setdefault(id(buffer.numbers), InputStream(buffer.numbers, buffer.at_end))
-        table = [stream.address, buffer.sign, at, as_signed(mask << shift, 64), shift, len(others)]
+        table = [stream.address, buffer.sign, at, mask << shift, shift, len(others)]
         for (at, mask, shift), (_, _, value) in zip(others, buffer.others, strict=True):
-            table += [at, as_signed(mask << shift, 64), as_signed((value & mask) << shift, 64)]
-        self._buffers[number] = np.array(table, dtype=np.int64)
+            table += [at, mask << shift, (value & mask) << shift]
+        self._buffers[number] = table_of(table)
         return True
 
     @property
@@ -98,6 +97,11 @@ class InputTable:
     def fill(self) -> None:
         for stream in self._streams.values():
             stream.fill()
+
+
+def table_of(words: Sequence[int]) -> Pointers:
+    """Numbers as the generated code reads them: 64 bits each, whether they are masks or numbers with a sign."""
+    return np.array([word % (1 << 64) for word in words], dtype=np.uint64).view(np.int64)
 
 
 def word_place(model: CompiledModel, rows: str, column: int) -> tuple[int, int, int] | None:

@@ -16,8 +16,7 @@ from punchcard.engines.lowered.analysis.buffer_layout import CHUNK, BufferLayout
 from punchcard.engines.lowered.analysis.columns import StateSlot
 from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.compiled_model import CompiledModel, Pointers
-from punchcard.engines.lowered.input_table import InputTable, word_place
-from punchcard.words.word import as_signed
+from punchcard.engines.lowered.input_table import InputTable, table_of, word_place
 
 NOTHING = np.zeros(4, dtype=np.int64)
 """The table of no patterns."""
@@ -88,7 +87,7 @@ def buffer_place(compiled_model: CompiledModel, buffer: OutputBuffer) -> tuple[i
     if found is None:
         return NO_BUFFER
     at, mask, shift = found
-    return at, as_signed(mask << shift, 64), as_signed((buffer.then & mask) << shift, 64)
+    return at, mask << shift, (buffer.then & mask) << shift
 
 
 @dataclass(frozen=True)
@@ -153,9 +152,9 @@ def pattern_table(
     for number, own in enumerate(terms):
         words, numbers = [term for term in own if term.mask], [term for term in own if not term.mask]
         table += [len(words), len(numbers), *(buffers or {}).get(number, NO_BUFFER), addresses.get(number, 0)]
-        table += [as_signed(part, 64) for term in words for part in (term.offset(places), term.mask, term.wanted)]
+        table += [part for term in words for part in (term.offset(places), term.mask, term.wanted)]
         table += [part for term in numbers for part in (term.offset(places), term.wanted)]
-    return np.array([len(terms), log, *_common(places, terms), *table], dtype=np.int64)
+    return table_of([len(terms), log, *_common(places, terms), *table])
 
 
 def _all_terms(compiled_model: CompiledModel, patterns: Iterable[Pattern],

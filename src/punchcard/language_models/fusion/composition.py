@@ -48,8 +48,8 @@ def fuse(
     model       a decoder of `transformers`, such as `AutoModelForCausalLM` loads
     tokenizer   its tokenizer
     program     a skill: the name of a shipped one (sums, letters, dates, computer), a file (.c, .py, .s, .elf) or a program
-                that keeps the contract of skill.h. Several are asked in their order, and the first with an opinion is heard
-    max_loops   loops after which a program that has not ended has no opinion
+                that keeps the contract of skill.h. Several are tried in order, and the first with an opinion is used
+    max_loops   loops per token after which a program that has not ended has no opinion
 
     Returns a model of `transformers`: `generate`, `save_pretrained` and pipelines work as with any other.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from punchcard.language_models.fusion.writing import WrittenToken
+from punchcard.language_models.fusion.generation import WrittenToken
 
 BAR = 120
 """Pixels of the longest run's bar."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.byte_language import BYTE, SubleqByteText
 from punchcard.language_models.stock.decoder import (
@@ -24,6 +23,7 @@ from punchcard.language_models.stock.decoder import (
     DecoderLayer,
     Follower,
     StockDecoder,
+    Tokens,
     embedding,
     families,
     number_bits,
@@ -87,9 +87,9 @@ def decoder(sizes: SubleqByteText, positions: Positions) -> StockDecoder:
                      + step_where(total - HALF * one, holds(middle), one, 2 * (1 << BYTE)))),
         DecoderLayer(formulas=answer + set_bits(out[BYTE:], chosen[BYTE:]) if n > BYTE else answer),
     ]
-    words = sizes.vocabulary()
-    return StockDecoder(layout, words, len(words) - 1, _embedding(sizes, layout, positions, n, m), tuple(layers),
-                        _readout(sizes, layout, n))
+    tokens = families((sizes.instructions, sizes.memory, sizes.operands, *[1 << BYTE] * k, 1))
+    return StockDecoder(layout, sizes.vocabulary(), len(tokens.family) - 1, _embedding(sizes, layout, positions, m, tokens),
+                   tuple(layers), _readout(sizes, layout, tokens))
 
 
 def pointer_size(sizes: SubleqByteText) -> int:
@@ -97,12 +97,8 @@ def pointer_size(sizes: SubleqByteText) -> int:
     return max(BYTE, sizes.operands.bit_length())
 
 
-def _families(sizes: SubleqByteText) -> tuple[AnyArray, AnyArray]:
-    return families((sizes.instructions, sizes.memory, sizes.operands, *[1 << BYTE] * sizes.places, 1))
-
-
-def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, n: int, m: int) -> Array:
-    family, numbers = _families(sizes)
+def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, m: int, tokens: Tokens) -> Array:
+    (family, numbers), n = tokens, pointer_size(sizes)
     k, place = sizes.places, family - FIRST_BYTE
     is_byte, is_last = (place >= 0) & (place < k), place == k - 1
     is_address = family == ADDRESS
@@ -116,9 +112,10 @@ def _embedding(sizes: SubleqByteText, layout: Layout, positions: Positions, n: i
         "place": number_bits(np.where(is_byte, place, 0), m), "want": number_bits(np.where(middle, place + 1, 0), m)})
 
 
-def _readout(sizes: SubleqByteText, layout: Layout, n: int) -> Array:
+def _readout(sizes: SubleqByteText, layout: Layout, tokens: Tokens) -> Array:
     """As with short words; a value is a byte for each place. Operands are in prompts only."""
+    n = pointer_size(sizes)
     lead = 2 * n + 4
-    return readout(layout, _families(sizes), 2 * n + 2, [
+    return readout(layout, tokens, 2 * n + 2, [
         Follower("last", lead, n), Follower("label", lead, n, {"stop": -1}), Follower("one", -(10 * n + 16), n),
         *(Follower(f"then{i}", lead, BYTE) for i in range(sizes.places)), Follower("label", lead, 0, {"stop": 1})])

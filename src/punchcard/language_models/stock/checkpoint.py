@@ -34,7 +34,7 @@ from punchcard.language_models.stock.positions import LEAST_POSITIONS, Positions
 from punchcard.language_models.stock.structure import Structure, layer_plans, structure_of
 from punchcard.language_models.stock.text import StockText
 from punchcard.language_models.stock.tokenizer import write_tokenizer
-from punchcard.language_models.stock.weights import StockWeights, compiled, margin_of
+from punchcard.language_models.stock.weights import StockWeights, compile_weights, margin_of
 from punchcard.lazy import import_name
 from punchcard.machines.base import Machine
 from punchcard.machines.kind import Kind
@@ -81,7 +81,7 @@ class StockCheckpoint:
     def weights(self) -> StockWeights:
         """Its weights by formula. A context in which a head might not find its column is refused."""
         self.check_context()
-        return compiled(self.decoder, self.placing, self.dtype)
+        return compile_weights(self.decoder, self.placing, self.dtype)
 
     def check_context(self) -> None:
         """Refuse a context that is too long for the number format, with the longest that is not."""
@@ -90,7 +90,7 @@ class StockCheckpoint:
             if not replace(self, positions=most).holds():
                 raise WeightsError(f"a head of {self.text.machine} does not find its column in any context: {reason}")
             raise PrecisionError(f"positions={self.positions}: in {self.dtype} and {self.form} form, with "
-                                 f"{listed(self.text)}, every head finds its column up to {most} positions; use "
+                                 f"{list_sizes(self.text)}, every head finds its column up to {most} positions; use "
                                  f"{'a shorter context' if self.dtype == 'float64' else 'a shorter context or float64'}")
 
     def holds(self) -> bool:
@@ -103,7 +103,7 @@ class StockCheckpoint:
         decoder = self.decoder
         some = np.unique(np.linspace(0, len(decoder.vocabulary) - 1, SAMPLE).astype(int))
         sample = replace(decoder, embedding=decoder.embedding[some], readout=decoder.readout[some])
-        weights = compiled(sample, self.placing, self.dtype)
+        weights = compile_weights(sample, self.placing, self.dtype)
         positional = np.zeros(weights.bits, dtype=bool) if weights.table is None else weights.table.any(axis=0)
         try:
             layer_plans(weights, self.form, self.placing, (weights.embedding == -1).all(axis=0) & ~positional)
@@ -179,7 +179,7 @@ def _text_class(kind: Kind, machines: Registry) -> type[StockText]:
     return found
 
 
-def listed(text: StockText) -> str:
+def list_sizes(text: StockText) -> str:
     """The sizes of texts, for a message."""
     return ", ".join(f"{name} {value}" for name, value in text.sizes.items())
 
@@ -194,7 +194,7 @@ def write_llama(machine: Machine[Any, Any], program: object, folder: Path, posit
     save(llama.NAME, machine, program, folder, positions)
 
 
-def opened(folder: str | Path, machines: Registry | None = None) -> StockCheckpoint:
+def open_checkpoint(folder: str | Path, machines: Registry | None = None) -> StockCheckpoint:
     """The checkpoint that a folder says it is, of one of these machines; its weights are read by `weights_in`."""
     place, known = Path(folder), machines or installed()
     needed = (MACHINE, CONFIG, GENERATION, MODEL)
@@ -223,7 +223,7 @@ def weights_in(folder: str | Path, form: str = "") -> StockWeights:
         tensors = load(read_limited(place / MODEL, "checkpoint", limit=TENSORS_LIMIT))
     except SafetensorError as error:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
-    shape, config = FORMS[form or opened(folder).form], read_json(place / CONFIG, "configuration of a model")
+    shape, config = FORMS[form or open_checkpoint(folder).form], read_json(place / CONFIG, "configuration of a model")
     noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
     with opening(place, "has another form than a stock checkpoint", WeightsError):
         found: StockWeights = shape.weights(noted, config)
@@ -265,7 +265,7 @@ def _check_equal(path: str, found: Mapping[str, Any], wanted: Mapping[str, Any])
 
 def structure_in(folder: str | Path, made: StockCheckpoint | None = None) -> Structure:
     """What the weights in a folder do, or `WeightsError`; `made` is what it says it is, if that is known."""
-    found = made or opened(folder)
+    found = made or open_checkpoint(folder)
     return structure_of(weights_in(folder, found.form), found.form, found.placing)
 
 

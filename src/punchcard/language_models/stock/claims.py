@@ -24,7 +24,7 @@ from punchcard.card.formats import FORMATS
 from punchcard.errors import WeightsError
 from punchcard.files import TENSORS_LIMIT, read_limited
 from punchcard.formatting import plural
-from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, listed, opened, weights_in
+from punchcard.language_models.stock.checkpoint import FORMS, MODEL, StockCheckpoint, list_sizes, open_checkpoint, weights_in
 from punchcard.language_models.stock.gaps import NORMS, HeadGap
 from punchcard.language_models.stock.positions import SPACING
 from punchcard.language_models.stock.structure import structure_of
@@ -42,11 +42,11 @@ SOLVER = "exact arithmetic on the weights, without a solver"
 def prove_checkpoint(folder: str | Path, machines: Registry | None = None) -> Certificate:
     """All claims about the checkpoint in a folder, of one of these machines, or the first that fails."""
     begin = time.perf_counter()
-    made = opened(folder, machines)
-    return certified(folder, begin, _shown(folder, made), _described(made), _title(made), (APART,), _promises(made))
+    made = open_checkpoint(folder, machines)
+    return certify(folder, begin, _shown(folder, made), _described(made), _title(made), (APART,), _promises(made))
 
 
-def certified(
+def certify(
     folder: str | Path, begin: float, shown: Iterator[tuple[str, str, int]], about: Mapping[str, object], title: str,
     facts: tuple[str, ...], promises: tuple[str, ...], solver: str = SOLVER,
 ) -> Certificate:
@@ -102,7 +102,7 @@ def _described(made: StockCheckpoint) -> dict[str, object]:
 
 
 def _title(made: StockCheckpoint) -> str:
-    return f"stock {made.form} for {made.text.machine}: {listed(made.text)}, {made.positions} positions, {made.dtype}"
+    return f"stock {made.form} for {made.text.machine}: {list_sizes(made.text)}, {made.positions} positions, {made.dtype}"
 
 
 def _promises(made: StockCheckpoint) -> tuple[str, ...]:

@@ -80,6 +80,13 @@ class StockDecoder:
     readout: Array
 
 
+class Tokens(NamedTuple):
+    """For each token of a vocabulary its family, and its number in it."""
+
+    family: AnyArray
+    number: AnyArray
+
+
 def stream_layout(blocks: Mapping[str, int], positional: Sequence[RowBlock], positions: int) -> Layout:
     """The rows of a column: `one`, these blocks by their sizes, and those that a position sets."""
     return Layout([RowBlock(ONE, 1), *(RowBlock(name, size) for name, size in blocks.items()), *positional],
@@ -96,9 +103,9 @@ def number_bits(numbers: AnyArray, size: int) -> Array:
     return signs(numbers[:, None] >> np.arange(size) & 1)
 
 
-def families(counts: Sequence[int]) -> tuple[AnyArray, AnyArray]:
-    """Of a vocabulary with so many tokens of each family: for each token its family, and its number in it."""
-    return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+def families(counts: Sequence[int]) -> Tokens:
+    """The tokens of a vocabulary with so many of each family."""
+    return Tokens(np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts]))
 
 
 def embedding(layout: Layout, positional: Sequence[RowBlock], bits: Mapping[str, AnyArray]) -> Array:
@@ -121,7 +128,7 @@ class Follower(NamedTuple):
     after     the row of the tokens that they follow; `one` with a negative lead: they are in prompts only
     lead      the weight of that row
     bits      how many bits of their number the rows `out` say; the others say nothing
-    choices   the signs of other rows, by which they are told from what else may follow
+    choices   the signs of other rows, by which they differ from what else may follow
     """
 
     after: str
@@ -130,7 +137,7 @@ class Follower(NamedTuple):
     choices: Mapping[str, int] | None = None
 
 
-def readout(layout: Layout, tokens: tuple[AnyArray, AnyArray], choice: float, followers: Sequence[Follower]) -> Array:
+def readout(layout: Layout, tokens: Tokens, choice: float, followers: Sequence[Follower]) -> Array:
     """The weights of each token's logit, from its family and number; `choice` is the weight of the rows that choose."""
     family, number = tokens
     found = np.zeros((len(family), layout.width))

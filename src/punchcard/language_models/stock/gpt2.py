@@ -9,7 +9,7 @@ import numpy as np
 
 from punchcard.errors import WeightsError
 from punchcard.language_models.stock.positions import LearnedPositions
-from punchcard.language_models.stock.weights import StockLayer, StockWeights, padded, reading, unread, unwritten, written
+from punchcard.language_models.stock.weights import StockLayer, StockWeights, as_pairs, padded, reading, unread, unwritten
 from punchcard.transformer.expression import Array
 
 NAME = "gpt2"
@@ -38,19 +38,19 @@ def tensors(weights: StockWeights) -> dict[str, Array]:
     assert weights.table is not None
     width = 2 * weights.bits
     heads = width // HEAD
-    found = {"transformer.wte.weight": written(weights.embedding), "transformer.wpe.weight": written(weights.table),
+    found = {"transformer.wte.weight": as_pairs(weights.embedding), "transformer.wpe.weight": as_pairs(weights.table),
              "lm_head.weight": reading(weights.readout)}
     inner = padded([layer.w1 for layer in weights.layers], 0)
     outer = padded([layer.w2 for layer in weights.layers], 1)
     for i, layer in enumerate(weights.layers):
         at = f"transformer.h.{i}."
         projections = [_joined(reading(part), heads) for part in (layer.query, layer.key, layer.value)]
-        back = _joined(written(np.swapaxes(layer.output, 1, 2)), heads)
+        back = _joined(as_pairs(np.swapaxes(layer.output, 1, 2)), heads)
         found |= {
             at + "attn.c_attn.weight": np.concatenate(projections).T, at + "attn.c_attn.bias": np.zeros(3 * width),
             at + "attn.c_proj.weight": back, at + "attn.c_proj.bias": np.zeros(width),
             at + "mlp.c_fc.weight": reading(inner[i]).T, at + "mlp.c_fc.bias": np.zeros(len(inner[i])),
-            at + "mlp.c_proj.weight": written(outer[i].T), at + "mlp.c_proj.bias": np.zeros(width),
+            at + "mlp.c_proj.weight": as_pairs(outer[i].T), at + "mlp.c_proj.bias": np.zeros(width),
         }
     for norm in (*(f"h.{i}.ln_{k}" for i in range(len(weights.layers)) for k in (1, 2)), "ln_f"):
         found |= {f"transformer.{norm}.weight": np.ones(width), f"transformer.{norm}.bias": np.zeros(width)}

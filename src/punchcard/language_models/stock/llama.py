@@ -17,12 +17,12 @@ from punchcard.language_models.stock.positions import RotaryPositions
 from punchcard.language_models.stock.weights import (
     StockLayer,
     StockWeights,
+    as_pairs,
     margin_of,
     padded,
     reading,
     unread,
     unwritten,
-    written,
 )
 from punchcard.transformer.expression import Array
 
@@ -60,7 +60,7 @@ def config(weights: StockWeights) -> dict[str, Any]:
 def tensors(weights: StockWeights) -> dict[str, Array]:
     """The parameters by transformers' names."""
     width, sharp = 2 * weights.bits, sharpness(weights.dtype)
-    found = {"model.embed_tokens.weight": written(weights.embedding), "lm_head.weight": reading(weights.readout),
+    found = {"model.embed_tokens.weight": as_pairs(weights.embedding), "lm_head.weight": reading(weights.readout),
              "model.norm.weight": np.ones(width)}
     inner = padded([layer.w1 for layer in weights.layers], 0)
     outer = padded([layer.w2 for layer in weights.layers], 1)
@@ -71,9 +71,9 @@ def tensors(weights: StockWeights) -> dict[str, Array]:
         for name, part in (("q", layer.query), ("k", layer.key), ("v", layer.value)):
             found[f"{at}self_attn.{name}_proj.weight"] = np.concatenate(reading(part))
         found |= {
-            at + "self_attn.o_proj.weight": np.concatenate(written(np.swapaxes(layer.output, 1, 2))).T,
+            at + "self_attn.o_proj.weight": np.concatenate(as_pairs(np.swapaxes(layer.output, 1, 2))).T,
             at + "mlp.gate_proj.weight": sharp * reading(inner[i]), at + "mlp.up_proj.weight": reading(up),
-            at + "mlp.down_proj.weight": written(outer[i].T).T,
+            at + "mlp.down_proj.weight": as_pairs(outer[i].T).T,
             at + "input_layernorm.weight": np.ones(width), at + "post_attention_layernorm.weight": np.ones(width),
         }
     return found

@@ -12,7 +12,7 @@ from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
 from punchcard.files import read_limited
 from punchcard.folders import opening
-from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, opened, structure_in
+from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, open_checkpoint, structure_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.language import first_difference, split_words
 from punchcard.machines.registry import Registry
@@ -65,7 +65,7 @@ def run_checkpoint(
     if engine not in ENGINES:
         raise PunchcardError(f"unknown engine {engine!r}{did_you_mean(engine, ENGINES)}: a stock checkpoint runs on "
                              f"{' or '.join(ENGINES)}")
-    made = opened(folder, machines)
+    made = open_checkpoint(folder, machines)
     text = prompt if prompt is not None else own_prompt(folder)
     program = made.text.program(text)
     vocabulary = made.text.vocabulary()

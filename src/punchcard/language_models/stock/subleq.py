@@ -14,7 +14,6 @@ after an address the value, after a value the next label; after the label of a h
 
 from __future__ import annotations
 
-from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     NOTHING,
@@ -22,6 +21,7 @@ from punchcard.language_models.stock.decoder import (
     DecoderLayer,
     Follower,
     StockDecoder,
+    Tokens,
     embedding,
     families,
     number_bits,
@@ -68,26 +68,22 @@ def decoder(sizes: SubleqText, positions: Positions) -> StockDecoder:
     chosen = conditions.chosen((operand, holds(label)), (operand, holds(number, low)),
                                (rows(layout, "following"), holds(number, false=(low,))))
     layers += difference_layers(layout, n, holds(address), chosen, values, NOTHING)
-    return StockDecoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
-                   tuple(layers), _readout(sizes, layout))
+    tokens = families((sizes.instructions, sizes.memory, 1 << n, 1))
+    return StockDecoder(layout, sizes.vocabulary(), len(tokens.family) - 1, _embedding(layout, positions, n, tokens),
+                   tuple(layers), _readout(layout, n, tokens))
 
 
-def _families(sizes: SubleqText) -> tuple[AnyArray, AnyArray]:
-    return families((sizes.instructions, sizes.memory, 1 << sizes.word_bits, 1))
-
-
-def _embedding(sizes: SubleqText, layout: Layout, positions: Positions) -> Array:
-    family, number = _families(sizes)
-    signed = number - (number >> sizes.word_bits - 1 << sizes.word_bits)
+def _embedding(layout: Layout, positions: Positions, n: int, tokens: Tokens) -> Array:
+    family, number = tokens
+    signed = number - (number >> n - 1 << n)
     return embedding(layout, positions.blocks(), {
         **{name: family == i for i, name in enumerate(FAMILIES)},
-        "own": number_bits(number, sizes.word_bits), "next": number_bits(number + 1, sizes.word_bits), "low": signed <= 0})
+        "own": number_bits(number, n), "next": number_bits(number + 1, n), "low": signed <= 0})
 
 
-def _readout(sizes: SubleqText, layout: Layout) -> Array:
+def _readout(layout: Layout, n: int, tokens: Tokens) -> Array:
     """After a value a label, after a label an address, or `halt` where the instruction is one, after an address a value."""
-    n = sizes.word_bits
     lead = 2 * n + 4
-    return readout(layout, _families(sizes), 2 * n + 2, [
+    return readout(layout, tokens, 2 * n + 2, [
         Follower("number", lead, n), Follower("label", lead, n, {"stop": -1}), Follower("address", lead, n),
         Follower("label", lead, 0, {"stop": 1})])

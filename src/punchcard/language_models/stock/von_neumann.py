@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from punchcard.card.formats import AnyArray
 from punchcard.card.layout import Layout
 from punchcard.language_models.stock.decoder import (
     ContextHead,
     DecoderLayer,
     Follower,
     StockDecoder,
+    Tokens,
     embedding,
     families,
     number_bits,
@@ -84,17 +84,14 @@ def decoder(sizes: VonNeumannText, positions: Positions) -> StockDecoder:
               ContextHead(stack(second, reads), rows(layout, "jump", "did"), back=1))
     stop = set_bits(rows(layout, "stop"), chosen((jump[-1], holds(*branches, false=(did,)))))
     layers += difference_layers(layout, n, holds(address, false=(reads,)), following, values, stop)
-    return StockDecoder(layout, sizes.vocabulary(), len(sizes.vocabulary()) - 1, _embedding(sizes, layout, positions),
-                   tuple(layers), _readout(sizes, layout))
+    tokens = families((sizes.memory, sizes.memory, 1 << n, 1, 256, sizes.inputs + 2, sizes.inputs + 1, 1))
+    return StockDecoder(layout, sizes.vocabulary(), len(tokens.family) - 1, _embedding(sizes, layout, positions, tokens),
+                   tuple(layers), _readout(sizes, layout, tokens))
 
 
-def _families(sizes: VonNeumannText) -> tuple[AnyArray, AnyArray]:
-    return families((sizes.memory, sizes.memory, 1 << sizes.word_bits, 1, 256, sizes.inputs + 2, sizes.inputs + 1, 1))
-
-
-def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions) -> Array:
+def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions, tokens: Tokens) -> Array:
     """A count k has k - 1 as its own bits: the place of the character that was read last."""
-    family, number = _families(sizes)
+    family, number = tokens
     n, is_count = sizes.word_bits, family == FAMILIES.index("count")
     signed = number - (number >> n - 1 << n)
     return embedding(layout, positions.blocks(), {
@@ -103,12 +100,12 @@ def _embedding(sizes: VonNeumannText, layout: Layout, positions: Positions) -> A
         "own": number_bits(number - is_count, n), **{f"own{k}": number_bits(number + k, n) for k in (1, 2, 3)}})
 
 
-def _readout(sizes: VonNeumannText, layout: Layout) -> Array:
+def _readout(sizes: VonNeumannText, layout: Layout, tokens: Tokens) -> Array:
     """A token of the right family leads. After a label or a count: a count where the line reads, else `>` where b is the
     port, else an address. After a number or a character: `halt` where the next label is negative, else a label."""
     n = sizes.word_bits
     lead = 10 * n + 16
-    return readout(layout, _families(sizes), 2 * n + 2, [
+    return readout(layout, tokens, 2 * n + 2, [
         Follower("ends", lead, n, {"stop": -1}), Follower("asks", lead, n, {"asked": -1, "port": -1}),
         Follower("address", lead, n), Follower("asks", lead, 0, {"asked": -1, "port": 1}), Follower("write", lead, 8),
         Follower("label", lead, n, {"asked": 1}), Follower("one", -lead, n), Follower("ends", lead, 0, {"stop": 1})])

@@ -68,7 +68,7 @@ def margin_of(dtype: str) -> float:
     return float(2.0 ** np.ceil(np.log2(2 * hard_product(dtype))))
 
 
-def compiled(decoder: StockDecoder, positions: Positions, dtype: str) -> StockWeights:
+def compile_weights(decoder: StockDecoder, positions: Positions, dtype: str) -> StockWeights:
     """Weights by formula."""
     margin, layout = margin_of(dtype), decoder.layout
     count = 1 << (max(len(layer.heads) for layer in decoder.layers) - 1).bit_length()  # widths divide by it
@@ -104,14 +104,14 @@ def _wide(weights: Array, half: int, value: float = 0.0) -> Array:
 # Pairs
 
 
-def written(bits: Array) -> Array:
+def as_pairs(bits: Array) -> Array:
     """Columns of bits, or weights that write to them, as pairs along the last axis."""
     return np.concatenate([bits, -bits], axis=-1)
 
 
 def reading(weights: Array) -> Array:
     """Weights that read bits as weights that read pairs: (x - (-x)) / 2 for x."""
-    return written(weights) / 2
+    return as_pairs(weights) / 2
 
 
 def unwritten(pairs: Array, what: str) -> Array:

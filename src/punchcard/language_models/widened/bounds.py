@@ -45,7 +45,7 @@ def logit_bound(model: LlamaForCausalLM, base: int | None = None) -> float:
 
 
 def height(model: LlamaForCausalLM) -> float:
-    """What the logit of a token gets that is said, times the root mean square of the last column: a power of two."""
+    """What the logit of an answer's token gets, times the root mean square of the last column: a power of two."""
     needed = (2 * logit_bound(model) + MARGIN) * math.sqrt(column_bound(model) ** 2 + model.config.rms_norm_eps)
     return 2.0 ** math.ceil(math.log2(needed))
 

@@ -26,10 +26,10 @@ from punchcard.card.formats import FORMATS
 from punchcard.errors import StorageError, WeightsError
 from punchcard.language_models.fusion.composition import load_base
 from punchcard.language_models.stock.checkpoint import CONFIG
-from punchcard.language_models.stock.claims import certified
+from punchcard.language_models.stock.claims import certify
 from punchcard.language_models.widened.bounds import MARGIN, column_bound, logit_bound
 from punchcard.language_models.widened.cases import Cases, all_cases
-from punchcard.language_models.widened.compiling import LEAD
+from punchcard.language_models.widened.compiler import LEAD
 from punchcard.language_models.widened.limits import largest_number
 from punchcard.language_models.widened.norms import LIMIT
 from punchcard.language_models.widened.plan import BaseSizes, Front, planned_front
@@ -63,7 +63,7 @@ def prove_widened(folder: str | Path) -> Certificate:
     begin = time.perf_counter()
     proof = _Proof(Path(folder))
     title = f"stock llama that adds: {proof.digits} digits, {proof.sizes.max_position_embeddings} positions, float32"
-    return certified(folder, begin, proof.prove_claims(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
+    return certify(folder, begin, proof.prove_claims(), {"stock": "widened", **proof.about}, title, (), PROMISES, SOLVER)
 
 
 class _Proof:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from punchcard.card.layout import Layout
-from punchcard.language_models.widened.compiling import HeadShape
+from punchcard.language_models.widened.compiler import HeadShape
 from punchcard.language_models.widened.coordinates import coordinates
 from punchcard.language_models.widened.distances import Distances, distances
 from punchcard.language_models.widened.front import FrontLayer, front_layers

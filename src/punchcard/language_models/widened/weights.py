@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from punchcard.language_models.widened.compiling import matrices
+from punchcard.language_models.widened.compiler import matrices
 from punchcard.language_models.widened.gates import SHARPNESS
 from punchcard.language_models.widened.plan import Front
 from punchcard.transformer.expression import Array

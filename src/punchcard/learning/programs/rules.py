@@ -27,7 +27,7 @@ STEP_SLOPE = 2.0**20
 
 @dataclass(frozen=True)
 class Entrywise:
-    """A scalar function for a sum of sigmoids; at its kinks it has no derivative, and sigmoids crowd there."""
+    """A scalar function to be approximated by a sum of sigmoids; more of them are at its kinks, which have no derivative."""
 
     name: str
     value: Scalar
@@ -60,7 +60,7 @@ class OutputLayer:
 
 @dataclass(frozen=True)
 class Activation:
-    """a = value(z) and its slope.
+    """An activation function: a = value(z), and its slope.
 
     `forward` writes instructions that make a from z, `backward` ones that make s, the slope, from z and a. With
     `entrywise`, a is made from z entry by entry instead. `formulas` are functions beyond the built-in ones that a
@@ -80,7 +80,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of the output o and the label y, and its derivative by o, which backpropagation starts from.
+    """A loss function of the output o and the label y, and its derivative by o, with which backpropagation starts.
 
     `before` writes instructions that make e from the output o, before the label is subtracted from it; without it e is
     the output. `after` changes the difference. `link` turns an output into a prediction. `limit` is where Huber's loss

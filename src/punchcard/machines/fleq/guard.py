@@ -25,7 +25,7 @@ MOST_TOLERANCE = 3 / 64
 the grid that flags are rounded to (`designs.base.flag_grid`), which is 1/64 at most."""
 
 
-def unexplained(what: str, engine: str) -> PunchcardError:
+def unexplained_error(what: str, engine: str) -> PunchcardError:
     """The error of a run that went wrong, where the guard finds nothing wrong in any loop of it."""
     return PunchcardError(f"{what}, but loop by loop no instruction breaks a promise: engine {engine!r} gives another card "
                           "when it is watched")
@@ -131,7 +131,7 @@ class Guard:
         return f"{self.program.column_name(column)!r} became {value:g}, beyond the declared range ±{self.design.range:g}"
 
 
-def limited(program: FleqProgram) -> dict[str, tuple[float, float]]:
+def limited_functions(program: FleqProgram) -> dict[str, tuple[float, float]]:
     """The functions that a program calls whose operands must lie in a domain, with their domains."""
     used = (program.functions[name] for name in program.used_functions() if name in program.functions)
     return {function.name: function.domain for function in used if function.domain is not None}
@@ -142,7 +142,7 @@ def unchecked(program: FleqProgram, loops: int) -> tuple[str, ...]:
     if loops <= FEW_LOOPS:
         return ()
     return tuple(f"operands of {name} were not checked against its domain [{low:g}, {high:g}], outside which its results "
-                 "mean nothing: run with --check" for name, (low, high) in limited(program).items())
+                 "mean nothing: run with --check" for name, (low, high) in limited_functions(program).items())
 
 
 class PartGuard:
@@ -161,7 +161,7 @@ class PartGuard:
     def __init__(self, guard: Guard, begin: Mark, again: Callable[[Mark, int, bool], Mark]) -> None:
         """`guard` is at the punched card; `again` makes the loops after a mark up to a number, under a `Guard` or not."""
         self.guard, self.good, self.again = guard, begin, again
-        self.short = begin.loops + FEW_LOOPS if limited(guard.program) else 0
+        self.short = begin.loops + FEW_LOOPS if limited_functions(guard.program) else 0
         self.expected = self._outside(guard.punched)
         self.pointers = np.zeros_like(self.expected, dtype=bool)
         code = self.pointers[:, -guard.design.sizes.instructions :]
@@ -183,7 +183,7 @@ class PartGuard:
             good, bad = (good, middle) if self._broken(middle.raw_card) is not None else (middle, bad)
         for start, end in ((good, bad), (first, mark)):  # the trace may be younger than what left it
             self.again(start, end.loops, True)
-        raise unexplained(f"in loops {good.loops + 1} to {bad.loops} {found}", mark.engine)
+        raise unexplained_error(f"in loops {good.loops + 1} to {bad.loops} {found}", mark.engine)
 
     def _broken(self, card: Card) -> str | None:
         """What is wrong with a card, in words."""

@@ -101,7 +101,7 @@ class Calls:
         return self.status is not None
 
     def ending(self, guest: Guest) -> int | None:
-        """The exit status, where the call at hand ends the program; nothing is changed."""
+        """The exit status, if the current call ends the program; nothing is changed."""
         number = guest.register(A7)
         if number in (EXIT, EXIT_GROUP):
             return guest.register(A0) & 0xFF

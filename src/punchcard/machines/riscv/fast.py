@@ -77,7 +77,7 @@ class QuickRiscv(RiscvInterpreter):
         self._changes = bytearray(memory)
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until it halts, or until `max_steps` instructions have been executed in all."""
+        """Continue until it halts, or until `max_steps` instructions have been executed in all."""
         limit = 1 << 62 if max_steps is None else max(max_steps, self.steps)
         left, counter, get = limit - self.steps, self.program_counter, self._blocks.get
         while left > 0:
@@ -200,7 +200,7 @@ class _PathWriter:
             self._add(f"{indent} " + "; ".join(f"x[{number}] = r{number}" for number in changed))
 
     def _leave(self, target: int | str, count: int, indent: str) -> None:
-        """Go on at another address, after so many instructions; at the beginning there is a loop."""
+        """Continue at another address, after so many instructions; at the beginning there is a loop."""
         if target == self._path.start and self._path.loops:
             self._put(f"{indent}n -= {count}")
             self._put(f"{indent}if n >= {len(self._path.decoded)}: continue")
@@ -212,7 +212,7 @@ class _PathWriter:
         instruction, after = decoded.instruction, self._index + 1
         immediate = decoded.immediate - (self._base if instruction.access_bytes else 0)
         names = {"counter": counter, "x": f"r{decoded.rs1}", "y": f"r{decoded.rs2}", "immediate": abs(immediate)}
-        text = written(instruction.name, not decoded.rs1, not decoded.rs2, (immediate > 0) - (immediate < 0))
+        text = instruction_text(instruction.name, not decoded.rs1, not decoded.rs2, (immediate > 0) - (immediate < 0))
         for line in text.lines:
             self._put(line.format(**names))
         if decoded.rd and text.result:
@@ -238,7 +238,7 @@ class InstructionText(NamedTuple):
 
 
 @cache
-def written(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> InstructionText:
+def instruction_text(name: str, x_is_zero: bool, y_is_zero: bool, sign: int) -> InstructionText:
     """The instruction with this name, whose immediate has this sign.
 
     A load or store leaves the place of its access, from the base on, in `a`. The base is a multiple of four, so the place is

@@ -204,7 +204,7 @@ class RiscvHost(StreamHost):
                 self._event.put(self._event.get() & ~CALL)
 
     def _serve_call(self, loop: int, guest: CardGuest) -> bool:
-        """Do what the call at hand asks for; False: it ends the run, or waits."""
+        """Serve the current call. False: it ends the run, or waits."""
         self.status = self._calls.ending(guest)
         if self.status is not None:
             self.ended = "halted"

@@ -124,7 +124,7 @@ class RiscvInC(RiscvInterpreter):
         self._run = CFunction(source())
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until it halts, or until `max_steps` instructions have been executed in all."""
+        """Continue until it halts, or until `max_steps` instructions have been executed in all."""
         limit = MANY if max_steps is None else max_steps
         while self.steps < limit:
             place = array("I", [self.program_counter])

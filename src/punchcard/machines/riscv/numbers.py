@@ -55,7 +55,7 @@ def alike(sizes: RiscvSizes) -> list[Case]:
 def tell_numbers(card: Meaning, sizes: RiscvSizes, case: Case, x: Word | None, y: Word | None) -> None:
     """Hints of what the layers make of two operands, in a case: that of a word without known bits is neither.
 
-    None: the operands are not words, so nothing is said.
+    None: the operands are not words.
     """
     if x is None or y is None:
         return

@@ -230,7 +230,7 @@ class PrivilegedInC(PrivilegedInterpreter):
         self._run = CFunction(source())
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until it halts, or until `max_steps` steps have been made in all."""
+        """Continue until it halts, or until `max_steps` steps have been made in all."""
         limit = MANY if max_steps is None else max_steps
         while self.steps < limit and not self.halted:
             self.serve()

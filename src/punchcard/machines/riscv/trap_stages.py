@@ -12,7 +12,7 @@ from functools import reduce
 
 from punchcard.card.facts import ColumnWords, Fact
 from punchcard.card.layout import Layout
-from punchcard.machines.meaning import Meaning, Stage
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.riscv import csrs, isa, traps
 from punchcard.machines.riscv.csrs import CLINT, COUNTERS, CSRS, ROWS
 from punchcard.machines.riscv.designs import layout as facts
@@ -255,7 +255,7 @@ _LOAD = isa.BY_NAME["lw"]
 """An instruction whose result goes to rd."""
 
 
-class PrivilegedStages:
+class PrivilegedStages(ThreeLayerStages):
     """Layers A, B and T execute an instruction or take a trap; layer C stores the result, and fetches the next one."""
 
     def __init__(self, sizes: RiscvSizes, layout: Layout, layers: int) -> None:
@@ -274,12 +274,6 @@ class PrivilegedStages:
             facts.aligned_fact(), facts.aligned_fact("next"), facts.result_fact(),
             Fact("scratchpad", is_due, "due.now: the low half of mtime is not below that of mtimecmp"),
             Fact("scratchpad", is_called, "called: a software interrupt is pending that mie has")])
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        last = self.layers - 1
-        return (Stage("execute", (0, last), self.layout, self.middle, self._execute, self._cases),
-                Stage("fetch", (last, self.layers), self.middle, self.layout, self._fetch))
 
     def _execute(self, card: Meaning) -> None:
         leave(card, *self.passing)
@@ -317,9 +311,7 @@ class PrivilegedStages:
         card.only_where("memory", "sink", FALSE)
 
 
-def stages_of(
-    sizes: RiscvSizes, layout: Layout, lags: bool, layers: int,
-) -> ThreeLayerStages | TwoLayerStages | PrivilegedStages:
+def stages_of(sizes: RiscvSizes, layout: Layout, lags: bool, layers: int) -> ThreeLayerStages | TwoLayerStages:
     """The stages of a design, in which results lag or not."""
     if sizes.privileged:
         return PrivilegedStages(sizes, layout, layers)

@@ -19,7 +19,7 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, persistent_bits
 from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.von_neumann.addresses import INSTRUCTION, AddressMap
@@ -60,12 +60,13 @@ class VonNeumannDesign(Design[AddressMap]):
                 RowBlock("beyond", 1, "1 for ports, -1 for cells", holds=holding("bits", *cells)),
                 RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
                 RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells)),
-                kept("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n)),
-                kept("away", 4, "whether a pointer goes to a port; the fetch's never does",
-                     dict.fromkeys(("a", "b", "store", "fetch"), 1)),
-                kept("store", 3 * length, "where the result goes, and 1 and 2 less", offsets),
-                kept("counter", n, "the program counter plus 3"),
-                kept("event", len(self.event_names), "what the host must look at", dict.fromkeys(self.event_names, 1)),
+                persistent_bits("word", 3 * n, "the instruction as fetched", dict.fromkeys("abc", n)),
+                persistent_bits("away", 4, "whether a pointer goes to a port; the fetch's never does",
+                                dict.fromkeys(("a", "b", "store", "fetch"), 1)),
+                persistent_bits("store", 3 * length, "where the result goes, and 1 and 2 less", offsets),
+                persistent_bits("counter", n, "the program counter plus 3"),
+                persistent_bits("event", len(self.event_names), "what the host must look at",
+                                dict.fromkeys(self.event_names, 1)),
                 RowBlock("difference", n, "mem[b] - mem[a]: bit by bit, then as a word"),
             ],
             regions,

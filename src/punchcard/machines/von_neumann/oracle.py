@@ -56,7 +56,7 @@ class ImageInterpreter(Interpreter[ImageState]):
         return bytes(self._written)
 
     def run(self, max_steps: int | None = None) -> None:
-        """Go on until the run stops, or until `max_steps` instructions have been executed in all."""
+        """Continue until the run stops, or until `max_steps` instructions have been executed in all."""
         limit = -1 if max_steps is None else max(max_steps, self.steps)
         while self.stop is None and self.steps != limit:
             self._run_cells(limit)

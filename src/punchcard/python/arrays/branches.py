@@ -16,7 +16,7 @@ from punchcard.python.arrays.arithmetic import Arithmetic
 from punchcard.python.arrays.expressions import fold
 from punchcard.python.arrays.frame import Frame, Handlers, Home
 from punchcard.python.arrays.ir import Compound, Condition, Const, If, Negation, Operand, Register, Statement, Test
-from punchcard.python.arrays.names import assigned
+from punchcard.python.arrays.names import assigned_names
 from punchcard.python.arrays.values import ArrayValue, Known, Missing, TupleValue, Value, dims, filled, matrix_shape
 from punchcard.python.source import COMPARISONS
 
@@ -195,7 +195,7 @@ def _if(frame: Frame, node: ast.If) -> None:
         frame.run(node.body if condition else node.orelse)
         return
     statement = If(condition, [], [], frame.line(node))
-    before, homes = dict(frame.env), {name: Home() for name in sorted(assigned([*node.body, *node.orelse]))}
+    before, homes = dict(frame.env), {name: Home() for name in sorted(assigned_names([*node.body, *node.orelse]))}
     frame.builder.add(statement)
     ends: list[tuple[list[Statement], dict[str, Value]]] = []
     for part, into in ((node.body, statement.then), (node.orelse, statement.other)):

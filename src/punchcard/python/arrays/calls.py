@@ -15,7 +15,7 @@ from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, described
 from punchcard.python.arrays.intrinsics import METHODS, Primitive, call, named
 from punchcard.python.arrays.ir import Const
-from punchcard.python.arrays.makers import MAKERS, made
+from punchcard.python.arrays.makers import MAKERS, make_array
 from punchcard.python.arrays.statements import compile_function
 from punchcard.python.arrays.values import (
     REAL,
@@ -165,7 +165,7 @@ def _made(frame: Frame, node: ast.Call, name: str, values: list[Value], options:
             raise NeedsConstant(value.loop, name)
         if not isinstance(value, Known):
             frame.fail(node, f"{name} of something that is computed", "its arguments are constants, or sizes such as len(A)")
-    found = made(frame.limits, name, [v.value for v in values if isinstance(v, Known)],
+    found = make_array(frame.limits, name, [v.value for v in values if isinstance(v, Known)],
                  {k: v.value for k, v in options.items() if isinstance(v, Known)})
     return ArrayValue(Const.of(found), found.shape, kinds=frame.kinds(found, node))
 

@@ -18,7 +18,7 @@ from punchcard.python.arrays.branches import condition_of, move, register, stora
 from punchcard.python.arrays.expressions import combine
 from punchcard.python.arrays.frame import Frame, Handlers, Home, LoopFrame
 from punchcard.python.arrays.ir import CodeRegion, If, Leave, Loop, Operand, Ref, Register
-from punchcard.python.arrays.names import assigned, changed_in_place, leaves, stays_integer, stored
+from punchcard.python.arrays.names import assigned_names, changed_in_place, leaves, stays_integer, stored_names
 from punchcard.python.arrays.statements import assign, row
 from punchcard.python.arrays.values import (
     REAL,
@@ -115,7 +115,7 @@ def _whole_loop(
     builder.add(around.all)
     with builder.scope(around.all.body, certain=certain):
         pairs: list[tuple[Register, Operand]] = []
-        for name in sorted(assigned(node.body) | set(targets)):
+        for name in sorted(assigned_names(node.body) | set(targets)):
             home = homes[name] = Home()
             real = None if name in targets and name not in before else storable(frame, before.get(name), node)
             if real is not None:
@@ -223,7 +223,7 @@ def _for(frame: Frame, node: ast.For) -> None:
         assign(frame, node.target, plan.item(LoopVariable(loop, 0, 1)))
 
     try:
-        _loop(frame, node, loop, top, certain=constant, targets=sorted(stored(node.target)))
+        _loop(frame, node, loop, top, certain=constant, targets=sorted(stored_names(node.target)))
     except NeedsConstant as need:
         if need.loop is not loop:
             raise
@@ -247,7 +247,7 @@ def _unrolled(frame: Frame, node: ast.For, plan: Iteration) -> None:
                 frame.run(node.body)
         return
     before, level = dict(frame.env), frame.builder.level
-    around = LoopFrame({name: Home() for name in sorted(assigned([node]))}, CodeRegion(), CodeRegion())
+    around = LoopFrame({name: Home() for name in sorted(assigned_names([node]))}, CodeRegion(), CodeRegion())
     frame.builder.add(around.all)
     with frame.builder.scope(around.all.body, certain=False):
         move(frame, {n: h for n, h in around.homes.items() if n in before}, before, node, level)
@@ -369,7 +369,7 @@ def _computed(frame: Frame, node: ast.For, call: ast.Call, values: list[Value]) 
     """Bounds that are computed: the rounds are counted at run time."""
     start, stop, by = values
     step = by.value if isinstance(by, Known) else None
-    names = stored(node.target)
+    names = stored_names(node.target)
     indexed = any(isinstance(part, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in names
                                                           for n in ast.walk(part.slice))
                   for statement in node.body for part in ast.walk(statement))

@@ -14,7 +14,7 @@ from punchcard.errors import shortened
 from punchcard.python.limits import Limits, Refusal
 
 
-def made(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str, Any]) -> np.ndarray:
+def make_array(limits: Limits, name: str, values: Sequence[Any], options: Mapping[str, Any]) -> np.ndarray:
     """The array that a function of NumPy makes of constants; what it would not take is refused, as what is too large is."""
     try:
         for given in (*values, options.get("dtype")):

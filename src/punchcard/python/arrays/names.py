@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from punchcard.python.arrays.values import Known, Value
 
 
-def stored(node: ast.AST) -> set[str]:
+def stored_names(node: ast.AST) -> set[str]:
     """The names that are assigned to in a node, wholly or in part."""
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)} | (
         _stored_in(node))
@@ -20,9 +20,9 @@ def _stored_in(node: ast.AST) -> set[str]:
             and isinstance(inner.ctx, ast.Store) and isinstance(inner.value, ast.Name)}
 
 
-def assigned(statements: Sequence[ast.stmt]) -> set[str]:
+def assigned_names(statements: Sequence[ast.stmt]) -> set[str]:
     """The names that statements may assign to, wholly or in part."""
-    return set().union(*map(stored, statements))
+    return set().union(*map(stored_names, statements))
 
 
 def changed_in_place(statements: Sequence[ast.stmt]) -> set[str]:
@@ -40,13 +40,13 @@ def leaves(statement: ast.stmt) -> bool:
 def stays_integer(name: str, body: Sequence[ast.stmt], known: Mapping[str, Value]) -> bool:
     """Whether a loop assigns integers alone to a variable: sums and products of whole numbers and itself."""
     for node in (inner for statement in body for inner in ast.walk(statement)):
-        if isinstance(node, ast.Assign) and name in stored(node):
+        if isinstance(node, ast.Assign) and name in stored_names(node):
             if not all(isinstance(target, ast.Name) for target in node.targets) or not _is_integer(node.value, name, known):
                 return False
-        elif isinstance(node, ast.AugAssign) and name in stored(node):
+        elif isinstance(node, ast.AugAssign) and name in stored_names(node):
             if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult) or not _is_integer(node.value, name, known):
                 return False
-        elif isinstance(node, ast.AnnAssign | ast.For) and name in stored(node.target):
+        elif isinstance(node, ast.AnnAssign | ast.For) and name in stored_names(node.target):
             return False
     return True
 

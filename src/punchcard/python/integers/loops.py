@@ -21,7 +21,7 @@ class LoopSource:
 
     count      how many there are, and the interval of that; for numbers by a step: start - stop, which grows by the step
     begin      what is done before the first time;  step  before each
-    pace       a cell with minus what the count goes by, or None if that is -1
+    pace       a cell with minus the step of the count, or None if that is -1
     """
 
     count: CellSum

@@ -102,7 +102,7 @@ class ExactSums:
             sizes, grids = (np.broadcast_to(of, matrix.shape[1:]) for of in (linear.sizes, linear.grids))
             weights = SparseMatrix(matrix)
             totals = weights.totals(sizes[:, None])[:, 0]
-            self.check(f"{where}, row {into}", totals, known(*weights.grids(grids, grids == 0)))
+            self.check(f"{where}, row {into}", totals, known_grids(*weights.grids(grids, grids == 0)))
         return graph.mix(linear, matrix)
 
     def halves(self, where: str, one: Rows, other: Rows) -> Rows:
@@ -157,7 +157,7 @@ def columns_of(ranges: Bounds, sums: ExactSums) -> Iterator[Bounds]:
         yield Bounds(low, high, grid, grid == 0, terms=terms)
 
 
-def known(grids: Array, real: Flags) -> Array:
+def known_grids(grids: Array, real: Flags) -> Array:
     """0 for the grids of real numbers, and for no others: see `product_of_grids`."""
     return np.where(real, 0.0, np.maximum(grids, np.finfo(np.float64).smallest_subnormal))
 

@@ -17,7 +17,7 @@ from punchcard.engines.lowered.analysis.exact_sums import (
     Sparse,
     columns_of,
     combine,
-    known,
+    known_grids,
     ranges_of,
 )
 from punchcard.engines.lowered.graph.builder import Graph
@@ -155,7 +155,7 @@ class LayerLists:
     def feed_forward(self, graph: Graph, rows: Rows, known: Rows | None = None, only: set[int] | None = None) -> Rows:
         """x + W2 relu(W1 x + b1) + b2. Rows, which have at most one term, come back as they are where no unit opens.
 
-        What is `known` of the result is taken from there; with `only`, no other rows are worked out.
+        What is `known_grids` of the result is taken from there; with `only`, no other rows are worked out.
         """
         changed: Rows = {}
         known = known or {}
@@ -226,7 +226,7 @@ class LayerLists:
     def _open_in(self, column: Bounds, wanted: Callable[[int], bool]) -> Flags:
         """Which units may open in one column."""
         units = self.layer.units(column)
-        grids = known(units.grids, units.real)
+        grids = known_grids(units.grids, units.real)
         error = rounding_error(units.totals, self.layer.w1.terms + 1, self.sums.limits.eps)
         error[~self.sums.are_rounded(units.totals, grids)] = 0.0
         opens: Flags = units.high[:, 0] + error + ROUNDING * units.totals > 0
@@ -243,7 +243,7 @@ class LayerLists:
         changed[w2.rows[np.isfinite(units.grids[w2.columns])]] = True
         changed[[row for row in np.flatnonzero(changed).tolist() if self.sums.numbers[row] or not wanted(row)]] = False
         totals, grids, real = self.layer.outputs(column, units)
-        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, known(grids, real), np.inf))
+        self.sums.check(f"{self.where}, row {{}}", totals, np.where(changed, known_grids(grids, real), np.inf))
 
 
 def layer_lists(weights: Weights, layout: Layout) -> list[LayerLists]:

@@ -328,7 +328,7 @@ class BitFunctions:
         return self._known_functions[name]
 
     def _by_steps(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
-        """A function of a sum: bits that stand alone in it are gates, and the rest is an integer with steps."""
+        """A function of a sum: bits that are alone in it are gates, and the rest is an integer with steps."""
         summed = self._affine(base)
         if summed is None:
             return None
@@ -373,7 +373,7 @@ class BitFunctions:
         return flags
 
     def _gated_steps(self, terms: Sum, constant: int, units: Units, value: Callable[[int], int]) -> BitTable | None:
-        """A function of a sum. Bits that stand alone in the sum are gates: all their settings are tried.
+        """A function of a sum. Bits that are alone in the sum are gates: all their settings are tried.
 
         Many sums that differ in the bits that close them have the same function.
         """

@@ -156,7 +156,7 @@ Line: TypeAlias = tuple[tuple[Word, ...], tuple[int, ...], tuple[int, ...], int,
 
 
 def needed_terms(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
-    """Of the functions that stand alone in a sum: those without which every ReLU of the sum is closed."""
+    """Of the functions that are alone in a sum: those without which every ReLU of the sum is closed."""
     upwards = units[0][1] > 0
     if any((factor > 0) != upwards for _, factor, _ in units):
         return {}
@@ -166,7 +166,7 @@ def needed_terms(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
 
 
 def without_gates(terms: Sum) -> tuple[Sum, Sum]:
-    """A sum without its gates, and the gates: bits that stand alone in it, where others are the bits of one word."""
+    """A sum without its gates, and the gates: bits that are alone in it, where others are the bits of one word."""
     lines: dict[Line, list[BitTable]] = {}
     for function, c in terms.items():
         lines.setdefault(_line(function, c), []).append(function)

@@ -16,6 +16,7 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
+from punchcard.engines.lowered.bits.word_rules import WRITTEN
 from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, resized, width_of
 from punchcard.engines.lowered.codegen.gather import Gathers
 from punchcard.engines.lowered.codegen.memory import Agreement, FieldBits, FieldPresence, FormSign, Memory, StateBits
@@ -61,7 +62,7 @@ class LoopEmitter:
         self.floats: FloatCode = FloatCode(builder, self.real)
         self.words: WordBuilder = WordBuilder() if above is None else above.words
         self.functions = BitFunctions(self.words, self._bits_of, given, self.agreement)
-        self.integers = llvm_code(builder, self._leaf)
+        self.integers = llvm_code(builder, self._leaf, WRITTEN.first)
         self.own: ir.Value | None = own
         self.bound: Mapping[Node, ir.Value] = bound or {}
         self.values: dict[Node, ir.Value] = {}
@@ -114,7 +115,7 @@ class LoopEmitter:
         return bit_table(self.words.bit(self.words.leaf(StateBits(state), state[0].rows), place), -ONE, ONE)
 
     def _leaf(self, word: Word) -> ir.Value:
-        """A word from elsewhere; what does not depend on the column at hand is computed once, by the emitter above."""
+        """A word from elsewhere; what does not depend on the current column is computed once, by the emitter above."""
         if self.above is not None and not _of_column(word.data):
             return self.above.integers(word)
         match word.data:
@@ -135,7 +136,7 @@ class LoopEmitter:
         raise TypeError(f"{word.data} is not a word of a loop")
 
     def _column_at(self, index: Node | None) -> ir.Value:
-        """The column of an index; without one, the column at hand."""
+        """The column of an index; without one, the current column."""
         return self.own if index is None else self.column_of(index)[0]
 
     def _word(self, field: Field, column: ir.Value) -> ir.Value:
@@ -413,7 +414,7 @@ class LoopEmitter:
 
 
 def _of_column(name: object) -> bool:
-    """Whether a leaf depends on the column at hand."""
+    """Whether a leaf depends on the current column."""
     if isinstance(name, Above):
         return any(part.op in (LOAD, GIVEN) for part in reachable([Linear({name.node: 1.0})]))
     return isinstance(name, FormSign) or (isinstance(name, FieldBits | FieldPresence) and name.index is None)

@@ -82,7 +82,7 @@ class StateBits:
 
 @dataclass(frozen=True)
 class FieldBits:
-    """A field of the column at an index; without an index, of the column at hand."""
+    """A field of the column at an index; without an index, of the current column."""
 
     index: Node | None
     field: Field

@@ -84,7 +84,7 @@ def emit_trace_driver(module: ir.Module, places: BufferLayout, real: ir.Type, ob
     with b.if_then(b.icmp_unsigned("!=", b.load(look), i64(0)), likely=False):
         now = b.load(made)
         look_for_patterns(b, real, buffer, report, patterns, now, place, b.icmp_signed("<", now, loops))
-    b.branch(generic)
+    b.branch(head)
     b.position_at_end(generic)
     room = b.sub(loops, b.load(made))
     with b.if_then(b.icmp_signed("<=", room, i64(0)), likely=False):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.codegen.driver import put_entry
-from punchcard.engines.lowered.codegen.trace import PatternPart
+from punchcard.engines.lowered.codegen.trace import PatternPart, entries_of
 from punchcard.engines.lowered.codegen.trace_driver import TABLE_SIZE, TracePlace
-from punchcard.engines.lowered.tracing.compiler import CompiledTrace, LoadedFunction, TraceCompiler
+from punchcard.engines.lowered.tracing.compiler import CompiledTrace, FoundSample, LoadedFunction, TraceCompiler
 from punchcard.engines.lowered.tracing.profile import Flags, HotGraph, Sample, Words, hot_graph
 from punchcard.errors import LoweringError
 
@@ -62,7 +63,7 @@ class TraceTier:
         self._pending: HotGraph | None = None
         """What is hot, but waits to be compiled."""
         self._sample = self._outside = Sample.none()
-        """All loops that were recorded; and those that were since the last trace was compiled."""
+        """What comes back in all loops; and what was made outside since the last trace was compiled."""
         self._all_spent = self._usual = 0.0
         """Seconds of all loops, and those of one in the usual code."""
         self._outside_before = 0
@@ -156,16 +157,32 @@ class TraceTier:
 
     def _look(self, compiler: TraceCompiler, arguments: int, loops: int) -> tuple[int, float]:
         """Take a part of a sample; after the last one, compile what is hot, or say how long that has to wait."""
-        rows = FEW_SAMPLED if self._eager else SAMPLED
-        found = compiler.sample(arguments, loops, min(loops, rows))
-        self._sample, self._outside = (sample.joined(found.sample) for sample in (self._sample, self._outside))
+        rows = min(loops, FEW_SAMPLED if self._eager else SAMPLED)
+        is_both = self._eager or not self._traces
+        is_outside = is_both or self._parts_left % 2 == 1
+        if is_outside:
+            found = compiler.sample(arguments, loops, rows)
+            self._outside = self._outside.joined(found.sample)
+        else:
+            found = self._without_traces(partial(compiler.sample, arguments, loops, rows))
+        if is_both or not is_outside:
+            self._sample = self._sample.joined(found.sample)
         self._made += found.made
         if self._eager or self._parts_left == 1:
             self._parts_left = 0
             return found.made, self._build(compiler)
-        self._parts_left = (self._parts_left or PARTS) - 1
+        self._parts_left = (self._parts_left or PARTS * (2 - is_both)) - 1
         self._gap = max(1, self._made // GAPS)
         return found.made, 0.0
+
+    def _without_traces(self, sample: Callable[[], FoundSample]) -> FoundSample:
+        """A sample of all loops: none is made in a trace."""
+        table = self.memory[TracePlace.TABLE :]
+        kept = table.copy()
+        table[:] = 0
+        found = sample()
+        table[:] = kept
+        return found
 
     def _wait(self, seconds: float) -> None:
         """Look again after so long, or after some time."""
@@ -217,9 +234,12 @@ class TraceTier:
             self._compile(compiler, graph, self._traces)
 
     def _is_wrong(self) -> bool:
-        """Whether traces are mostly left at hot states of their own, not at others."""
+        """Whether traces are mostly left at hot states of their own, not at others. Of several, one may be left at a state
+        that another has, and is not entered at; it becomes an entry of the next one.
+        """
         starts = self._outside.before[self._outside.left, self._traces[0].graph.anchor]
-        own = [state.values[trace.graph.anchor] for trace in self._traces for state in trace.graph.states]
+        own = [trace.graph.states[i].values[trace.graph.anchor] for trace in self._traces
+               for i in (entries_of(trace.graph) if len(self._traces) > 1 else range(len(trace.graph.states)))]
         return len(starts) > 0 and bool(np.isin(starts, np.array(own, dtype=np.uint64)).mean() > WRONG)
 
     def _cost(self, compiler: TraceCompiler) -> float:

@@ -17,16 +17,16 @@ from punchcard.machines.riscv.languages import c, toolchain
 FLAGS = ("-Os", "-g0", "-Wall", "-Wextra", "-Werror", "-Wl,-z,max-page-size=16")
 
 
-def built(name: str) -> bytes:
+def build_skill(name: str) -> bytes:
     """The executable of a shipped skill."""
     tools = replace(toolchain.find("gcc", "rv32i", "own"), arithmetic=None)
     source = SKILLS / f"{name}.c"
-    return c.built(tools, source.read_text(), source.name, flags=FLAGS, folder=SKILLS, stack=STACK)
+    return c.build_elf(tools, source.read_text(), source.name, flags=FLAGS, folder=SKILLS, stack=STACK)
 
 
 def main() -> None:
     for source in sorted(SKILLS.glob("*.c")):
-        write_atomic(SKILLS / "bin" / f"{source.stem}.elf", built(source.stem))
+        write_atomic(SKILLS / "bin" / f"{source.stem}.elf", build_skill(source.stem))
 
 
 if __name__ == "__main__":

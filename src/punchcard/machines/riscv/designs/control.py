@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from punchcard.card.facts import Fact
-from punchcard.card.layout import Card, Layout, RowBlock, kept
+from punchcard.card.layout import Card, Layout, RowBlock, persistent_bits
 from punchcard.machines.riscv import csrs, traps
 from punchcard.machines.riscv.csrs import CLINT, CSRS, ROWS, Csr
 from punchcard.machines.riscv.designs.base import RiscvSizes
@@ -77,10 +77,10 @@ def state_blocks() -> list[RowBlock]:
     for name, size in ROWS.items():
         block, _, part = name.partition(".")
         parts.setdefault(block, {})[part] = size
-    found = [replace(kept(name, sum(each.values()), ABOUT[name], {} if "" in each else each), within="bits")
+    found = [replace(persistent_bits(name, sum(each.values()), ABOUT[name], {} if "" in each else each), within="bits")
              for name, each in parts.items()]
-    return [*found, kept("astray", 1, "the program counter is outside the memory"),
-            kept("awake", 1, "an interrupt is pending that mie has")]
+    return [*found, persistent_bits("astray", 1, "the program counter is outside the memory"),
+            persistent_bits("awake", 1, "an interrupt is pending that mie has")]
 
 
 def control_blocks(sizes: RiscvSizes) -> list[RowBlock]:

@@ -31,7 +31,7 @@ from punchcard.machines.riscv.designs.control import (
     cubes_of,
     permissions,
 )
-from punchcard.machines.riscv.designs.execute import BITWISE, Execute, Finish
+from punchcard.machines.riscv.designs.execute import BITWISE, Execute, Finish, as_compared
 from punchcard.machines.riscv.designs.formulas import BranchFormula, appear
 from punchcard.machines.riscv.isa import CSR_AT, FIELDS, WORD_BITS, Instruction
 from punchcard.primitives.bits import number
@@ -381,9 +381,8 @@ class ControlFinish(Finish):
 
     def _extreme(self, operation: str, closed: Expression) -> Expression:
         """The lesser or the greater of two words: where the first is less one of them, else the other."""
-        one, signed = self.one, not operation.endswith("u")
-        words = self.rows("brought"), self.y
-        turned = [stack(word[:-1], -word[-1]) if signed else word for word in words]
+        one, words = self.one, (self.rows("brought"), self.y)
+        turned = [as_compared(word, signed=not operation.endswith("u")) for word in words]
         less, other = words if operation.startswith("min") else reversed(words)
 
         def bits(word: Expression) -> Expression:

@@ -50,6 +50,11 @@ def arithmetic(instruction: Instruction) -> str | None:
     return "compare" if name in ("slt", "sltu") else name
 
 
+def as_compared(word: Expression, signed: bool) -> Expression:
+    """Two's complement is compared as unsigned numbers are, with the highest bit turned."""
+    return stack(word[:-1], -word[-1]) if signed else word
+
+
 class Checks(LayerFormulas):
     """Whether an instruction is one, and what it uses is aligned."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds, Predicate
-from punchcard.card.layout import RowBlock, holding, kept
+from punchcard.card.layout import RowBlock, holding, persistent_bits
 from punchcard.machines.riscv import isa
 from punchcard.machines.riscv.designs.base import (
     HALF,
@@ -42,17 +42,17 @@ def column_blocks(sizes: RiscvSizes) -> list[RowBlock]:
         RowBlock("address", sizes.pointer_bits + 1, "each column's own", places(sizes), holding("bits", *cells, "nothing")),
         RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
         RowBlock("outside", 1, "indicator of all other columns", holds=holding("one", *cells, "nothing")),
-        kept("kind", sum(kind.values()), "what the instruction does", kind, tuple(kind)),
-        kept("word", WORD_BITS, "the instruction"),
-        kept("immediate", WORD_BITS, "its immediate"),
-        kept("counter", WORD_BITS, "its address"),
+        persistent_bits("kind", sum(kind.values()), "what the instruction does", kind, tuple(kind)),
+        persistent_bits("word", WORD_BITS, "the instruction"),
+        persistent_bits("immediate", WORD_BITS, "its immediate"),
+        persistent_bits("counter", WORD_BITS, "its address"),
     ]
 
 
 def operand_blocks(sizes: RiscvSizes) -> list[RowBlock]:
     """What the host looks at, and the operands."""
     return [
-        kept("event", len(sizes.events), "what the host must look at", dict.fromkeys(sizes.events, 1)),
+        persistent_bits("event", len(sizes.events), "what the host must look at", dict.fromkeys(sizes.events, 1)),
         passing("x", WORD_BITS, "the first operand"),
         passing("y", WORD_BITS, "the second operand"),
     ]

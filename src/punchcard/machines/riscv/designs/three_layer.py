@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from punchcard.card.layout import Layout, kept
+from punchcard.card.layout import Layout, persistent_bits
 from punchcard.machines.riscv.designs.base import HALF, RiscvDesign, RiscvSizes, looking, register_pointer
 from punchcard.machines.riscv.designs.control import control_blocks, control_facts, reset_rows
 from punchcard.machines.riscv.designs.control_execute import ControlExecute, ControlFinish
@@ -63,10 +63,10 @@ class RiscvThreeLayer(RiscvDesign):
         return Layout(
             [
                 *column_blocks(sizes),
-                kept("first", 6, "where x is: a register, or the program counter", {"register": 5, "own": 1}),
-                kept("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
-                kept("following", HALF + 1, "pc + 4", halves),
-                kept("carried", 1, "the carry from the low half of pc + immediate"),
+                persistent_bits("first", 6, "where x is: a register, or the program counter", {"register": 5, "own": 1}),
+                persistent_bits("second", 6, "where y is: a register, or the immediate", {"register": 5, "own": 1}),
+                persistent_bits("following", HALF + 1, "pc + 4", halves),
+                persistent_bits("carried", 1, "the carry from the low half of pc + immediate"),
                 *operand_blocks(sizes),
                 passing("value", n, "what the arithmetic unit gives; then the result"),
                 passing("reference", sum(reference.values()), "x + immediate", reference),

@@ -4,7 +4,7 @@ A trap sends the program counter to mtvec, the result to the sink, and writes me
 at once. An access that the host must serve, and an atomic instruction that has stored, keep the program counter. Then what
 is written to control registers and to the CLINT, and time, which counts every loop.
 
-Everything here goes by flags, and not by kinds of instructions. The first one is `odd`: without it nothing of this happens,
+Everything here depends on flags, not on kinds of instructions. The first one is `odd`: without it nothing of this happens,
 but that time counts. So a compiler has two versions of what follows layer B, and a usual loop takes the short one. Gates
 exclude each other whatever the flags are: each has the literals that close those before it.
 """

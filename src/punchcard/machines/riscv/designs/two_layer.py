@@ -25,7 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from punchcard.card.encoding import Numbers
-from punchcard.card.layout import Cards, Layout, kept
+from punchcard.card.layout import Cards, Layout, persistent_bits
 from punchcard.card.packed import PackedCard
 from punchcard.errors import SizeError
 from punchcard.machines.riscv import isa
@@ -39,7 +39,7 @@ from punchcard.machines.riscv.designs.base import (
     register_pointer,
 )
 from punchcard.machines.riscv.designs.decode import ARITHMETIC, immediate_sources, source_of
-from punchcard.machines.riscv.designs.execute import BITWISE, Checks, ResultPlace, arithmetic
+from punchcard.machines.riscv.designs.execute import BITWISE, Checks, ResultPlace, arithmetic, as_compared
 from punchcard.machines.riscv.designs.fetch import Fetch
 from punchcard.machines.riscv.designs.formulas import BRANCHES, BranchFormula, NextCounter, appear, rewrite, vanish
 from punchcard.machines.riscv.designs.layout import (
@@ -88,10 +88,10 @@ class RiscvTwoLayer(RiscvDesign):
         return Layout(
             [
                 *column_blocks(sizes),
-                kept("following", n, "pc + 4"),
-                kept("target", n, "pc + immediate, of a jump or a branch"),
-                kept("value", n, "the result of the instruction before, which is stored in this loop"),
-                kept(PENDING, length + 1, "where that goes", places(sizes)),
+                persistent_bits("following", n, "pc + 4"),
+                persistent_bits("target", n, "pc + immediate, of a jump or a branch"),
+                persistent_bits("value", n, "the result of the instruction before, which is stored in this loop"),
+                persistent_bits(PENDING, length + 1, "where that goes", places(sizes)),
                 *operand_blocks(sizes),
                 passing("reference", length + 2, "the low bits of x + immediate"),
                 passing("next", n, "the next program counter"),
@@ -165,11 +165,6 @@ class RiscvTwoLayer(RiscvDesign):
             if region.start <= column < region.stop:
                 numbers[column - region.start] = value
         return registers, words, counter
-
-
-def as_compared(word: Expression, signed: bool) -> Expression:
-    """Two's complement is compared as unsigned numbers are, with the highest bit turned."""
-    return stack(word[:-1], -word[-1]) if signed else word
 
 
 class Choose(NextCounter, Checks):

@@ -55,12 +55,12 @@ def assemble(
     except ValueError as error:
         raise ProgramError(f"--cflags {cflags!r}: {error}") from None
     room = DEFAULT_STACK if memory is None else memory * WORD_BYTES // STACK_SHARE
-    made = built(tools, text, source, flags=flags, folder=folder, files=files, base=BASE if base is None else base,
-                 stack=room if stack is None else stack)
+    made = build_elf(tools, text, source, flags=flags, folder=folder, files=files, base=BASE if base is None else base,
+                     stack=room if stack is None else stack)
     return elf.load(made, source, base=base).with_arguments(())
 
 
-def built(
+def build_elf(
     tools: Toolchain, text: str, source: str = "", *, flags: Sequence[str] = (), folder: str | Path | None = None,
     files: Sequence[str | Path] = (), base: int = BASE, stack: int = DEFAULT_STACK,
 ) -> bytes:

@@ -55,7 +55,7 @@ def load(data: bytes, source: str = "", *, base: int | None = None, privileged: 
     """
     try:
         _check_ident(data)
-        elf = opened(data)
+        elf = open_elf(data)
         _check_header(elf, privileged and TO_HOST in dict(_symbols(elf)))
         segments, symbols = list(_segments(elf, data)), dict(_symbols(elf))
         entry = int(elf.header["e_entry"])
@@ -287,7 +287,7 @@ MOST_LINES = 1 << 18
 """The most instructions whose lines are kept."""
 
 
-def opened(data: bytes) -> ELFFile:
+def open_elf(data: bytes) -> ELFFile:
     """The file as the library sees it."""
     from elftools.elf.elffile import ELFFile
 
@@ -303,7 +303,7 @@ class DebugLines(Mapping[int, SourceLine]):
     @cached_property
     def _lines(self) -> dict[int, SourceLine]:
         try:
-            return dict(_debug_lines(opened(self._data)))
+            return dict(_debug_lines(open_elf(self._data)))
         except Exception:  # debug information is a help; a program runs without it
             return {}
 

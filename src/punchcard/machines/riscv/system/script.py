@@ -68,7 +68,7 @@ class Script:
         return self._since, self._waited, self._asked, int(self._in_line)
 
     def keep(self, kept: Sequence[int]) -> None:
-        """Go on from what was kept."""
+        """Continue from the saved state."""
         if len(kept) != 4 or min(kept) < 0:
             raise PunchcardError(f"a script was saved as {kept!r}: it is four numbers, 0 or more")
         self._since, self._waited, self._asked = kept[:3]

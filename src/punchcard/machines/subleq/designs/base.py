@@ -15,7 +15,7 @@ import numpy as np
 
 from punchcard.card.encoding import Numbers, pointer_bits
 from punchcard.card.facts import AnyFact, ColumnWords, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, kept
+from punchcard.card.layout import Card, Cards, Layout, Pattern, Region, RowBlock, holding, persistent_bits
 from punchcard.errors import SizeError
 from punchcard.machines.design import Design
 from punchcard.machines.display_values import DisplayValue, Pending
@@ -211,8 +211,8 @@ def common_blocks(sizes: SubleqSizes) -> dict[str, RowBlock]:
         RowBlock("command", 3 * length, "the program's instructions", pointers, holding("bits", "instructions")),
         RowBlock("position", length, "each column's own number", holds=holding("bits", *OUTSIDE)),
         RowBlock("inside", 1, "indicator of the scratchpad", holds=holding("one", "scratchpad")),
-        kept("pointer", 3 * length, "the current instruction", pointers),
-        kept("program_counter", length, "the next instruction's column"),
+        persistent_bits("pointer", 3 * length, "the current instruction", pointers),
+        persistent_bits("program_counter", length, "the next instruction's column"),
     ]
     return {block.name: block for block in found}
 

@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 
 from punchcard.card.facts import AnyFact, ColumnWords, Copies, Fact, Holds
-from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding, kept
+from punchcard.card.layout import Card, Cards, Layout, RowBlock, holding, persistent_bits
 from punchcard.machines.display_values import Pending
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.story import Quote, Sentence, Story, ValuePlace, name
@@ -86,8 +86,8 @@ class SubleqOneLayer(SubleqDesign):
             *(RowBlock(f"cache_{x}", n, f"mem[{x}], as of the loop before", holds=outside,
                        changes=("memory", "instructions")) for x in "ab"),
             *(common[name] for name in ("position", "inside", "program_counter")),
-            kept("store_address", length, "the cell that waits for its word"),
-            kept("store", n, "the word"),
+            persistent_bits("store_address", length, "the cell that waits for its word"),
+            persistent_bits("store", n, "the word"),
             RowBlock("difference", n, "mem[b] - mem[a], bit by bit"),
             RowBlock("chosen", 2 * length, "c and next of the instruction", targets),
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from punchcard.card.facts import AnyFact, ColumnWords, Fact
-from punchcard.card.layout import Card, Layout, RowBlock, kept
+from punchcard.card.layout import Card, Layout, RowBlock, persistent_bits
 from punchcard.machines.meaning import Meaning
 from punchcard.machines.story import WARMS_UP, Condition, Quote, Sentence, Story, ValuePlace, name
 from punchcard.machines.subleq.designs.base import (
@@ -51,7 +51,7 @@ class SubleqTwoLayer(SubleqDesign):
         common = common_blocks(sizes)
         return [
             *(common[name] for name in ("memory", "command", "position", "inside", "pointer")),
-            kept("following", sizes.pointer_bits, "the column after the current instruction's"),
+            persistent_bits("following", sizes.pointer_bits, "the column after the current instruction's"),
             RowBlock("difference", sizes.word_bits, "mem[b] - mem[a]: bit by bit, then as a word"),
         ]
 

@@ -97,7 +97,7 @@ class _Assembly:
     # The first pass
 
     def enter(self, name: str, group: str | None) -> None:
-        """Go on in a section; without a group its content is dropped."""
+        """Continue in a section; without a group its content is dropped."""
         self.section = None if group is None else self.sections.setdefault(name, Section(name, group))
 
     def _statement(self, line: Line) -> None:
@@ -140,7 +140,7 @@ class _Assembly:
         self.labels[name] = self.here
 
     def parse(self, line: Line) -> Expression:
-        """The expression at hand."""
+        """The current expression."""
         return expressions.parse(line, self._local)
 
     def _local(self, token: Token) -> str:
@@ -152,7 +152,7 @@ class _Assembly:
         return f"{digits} {count}"
 
     def _known_so_far(self, token: Token, name: str) -> Value:
-        """What a name stands for while the text is read."""
+        """The value of a name while the text is read."""
         return self.values[name] if name in self.values else self.labels[name]
 
     @property
@@ -198,7 +198,7 @@ class _Assembly:
         return value.number if value is not None and value.section is None else None
 
     def offset(self, expression: Expression) -> int | None:
-        """The same, or an offset in the section at hand."""
+        """The same, or an offset in the current section."""
         value = self._value(expression)
         return value.number if value is not None and value.section in (None, self.here.section) else None
 
@@ -214,7 +214,7 @@ class _Assembly:
         return value.number if value.section is None else self.sections[value.section].address + value.number
 
     def address_of(self, token: Token, name: str) -> int:
-        """What a name stands for once all addresses are known."""
+        """The value of a name once all addresses are known."""
         if name in self.labels:
             return self._final(self.labels[name])
         if name in self.values:
@@ -256,7 +256,7 @@ class _Assembly:
         return encoded(code, self._operand(code, address), address).to_bytes(WORD_BYTES, "little")
 
     def _operand(self, code: Code, address: int) -> int:
-        """The number of an instruction's expression; of a lower part, the distance from where the upper part stands."""
+        """The number of an instruction's expression; of a lower part, the distance from the upper part."""
         if code.part == "pair_lo":
             return self.number(code.expression, address - WORD_BYTES) - (address - WORD_BYTES)
         if code.part != "pcrel_lo":

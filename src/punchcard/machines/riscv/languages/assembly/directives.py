@@ -209,7 +209,7 @@ class Directives:
             self._fill_with(name, bytes([(fill or 0) & 0xFF]), size)
 
     def _origin(self, name: Token, line: Line) -> None:
-        """Go on at an offset of the section."""
+        """Continue at an offset of the section."""
         token = line.ahead
         value = self._assembly.offset(self._assembly.parse(line))
         if value is None or not self._here.length <= value <= END_OF_ADDRESSES:

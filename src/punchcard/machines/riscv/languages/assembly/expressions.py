@@ -53,11 +53,11 @@ class Term(NamedTuple):
 
 Expression: TypeAlias = tuple[Term, ...]
 Lookup: TypeAlias = Callable[[Token, str], Value]
-"""What a name stands for; the token says where it was used."""
+"""The value of a name; the token says where it was used."""
 
 
 def parse(line: Line, local: Callable[[Token], str]) -> Expression:
-    """The expression at hand; it ends where no operator follows. `local` gives the name of 1f or 1b."""
+    """The current expression; it ends where no operator follows. `local` gives the name of 1f or 1b."""
     found: list[Term] = []
     waiting: list[tuple[Token, bool]] = []  # operators and open parentheses; and whether an operator has one operand
     open_ones = 0

@@ -61,7 +61,7 @@ class Reader:
         self._expression, self._known = expression, known
 
     def read(self, line: Line) -> list[Code]:
-        """The instructions that a line stands for."""
+        """The instructions of a line."""
         name = line.take_name("an instruction")
         mnemonic = name.text.lower()
         if not is_known(mnemonic):

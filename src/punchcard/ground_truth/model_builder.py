@@ -32,7 +32,7 @@ FILES = (MODEL, CARDS, LABELS, PUBLIC, SCORE, CONFIG, BRIDGE)
 """Of a model's folder, beside the truth."""
 
 
-def built(spec: ModelSpec) -> tuple[AnyMachine, Any]:
+def build_model(spec: ModelSpec) -> tuple[AnyMachine, Any]:
     """The machine of a model, and its program if it has one."""
     kind = installed(*([import_name(spec.machine)] if spec.machine else [])).kind(spec.kind)
     options = dict(spec.options)
@@ -44,7 +44,7 @@ def built(spec: ModelSpec) -> tuple[AnyMachine, Any]:
 
 def make_model(spec: ModelSpec) -> dict[str, Any]:
     """Write the folder of a model: the job of a worker. What the manifest says of it."""
-    machine, program = built(spec)
+    machine, program = build_model(spec)
     pairs = PairSource(machine, spec.seed, program).pairs(spec.pairs)
     if len(pairs) < spec.pairs:
         raise PunchcardError(f"{spec.name}: {len(pairs)} pairs were found, {spec.pairs} are wanted")
