@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -378,6 +379,10 @@ def test_saved_and_opened(tmp_path: Path) -> None:
         open_fused(tmp_path / "base")
     with pytest.raises(FusionError, match="is not a fused model"):
         open_fused(tmp_path)
+    cut = shutil.copytree(tmp_path / "model", tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((tmp_path / "model" / "model.safetensors").read_bytes()[:300])
+    with pytest.raises(FusionError, match="/cut' cannot be read as a fused model, write it again: SafetensorError: "):
+        open_fused(cut)
     modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}
     assert modes == {(tmp_path / "model" / "README.md").stat().st_mode}
     page = (tmp_path / "model" / "README.md").read_text()

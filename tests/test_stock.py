@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import runpy
 import shutil
 import subprocess
@@ -526,6 +527,17 @@ def test_a_setting_that_makes_another_model_is_refused(
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(WeightsError, match=wanted):
         weights_in(tmp_path)
+
+
+@pytest.mark.parametrize("engine", ["tables", "transformers"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_damaged_folder_is_named(name: str, engine: str, folder: Callable[[str], Path], tmp_path: Path) -> None:
+    """Libraries raise errors of many sorts."""
+    place = shutil.copytree(folder("gpt2"), tmp_path / "damaged")
+    held = (place / name).read_bytes()
+    (place / name).write_bytes(held[:2000] if name.startswith("model") else re.sub(rb'("n_layer"): \d+', rb'\1: "x"', held))
+    with pytest.raises(PunchcardError, match="/damaged"):
+        run_checkpoint(place, PROMPT, engine=engine)
 
 
 def test_a_tensor_that_no_checkpoint_has_is_refused(tmp_path: Path) -> None:

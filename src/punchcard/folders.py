@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from punchcard.errors import StorageError
+from punchcard.errors import PunchcardError, StorageError
 
 README = "README.md"
 MARK = "Written by Punchcard"
@@ -72,6 +72,19 @@ def naming(folder: str | Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot make the folder {str(folder)!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+@contextmanager
+def opening(folder: str | Path, what: str, error: type[PunchcardError] = StorageError) -> Iterator[None]:
+    """Whatever a library raises that opens a folder is one error that names it: of a damaged one they raise anything."""
+    try:
+        yield
+    except (PunchcardError, MemoryError):
+        raise
+    except Exception as found:
+        why = " ".join(str(found).split())
+        name = "" if isinstance(found, OSError | ValueError) else f"{type(found).__name__}: "
+        raise error(f"{str(folder)!r} {what}: {name}{why}") from None
 
 
 def _place(folder: str | Path) -> Path:

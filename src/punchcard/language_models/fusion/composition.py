@@ -13,7 +13,7 @@ from punchcard.arguments import checked
 from punchcard.errors import FusionError, StorageError
 from punchcard.export.targets import require
 from punchcard.files import read_json, write_atomic
-from punchcard.folders import README, atomic_folder
+from punchcard.folders import README, atomic_folder, opening
 from punchcard.language_models import MOST_LOOPS
 from punchcard.language_models.fusion.embedding import card_bytes, embedding
 from punchcard.language_models.fusion.machine import machine_for, sizes_of
@@ -157,12 +157,9 @@ def load_base(path: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
     check_weights_fit(place)
     given = {"gguf_file": place.name} if is_file else {}
     folder = str(place.parent if is_file else place)
-    try:
-        with _quiet():
-            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **given)
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **given)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise FusionError(f"{str(path)!r} is not a language model with a tokenizer: {error}") from None
+    with opening(path, "is not a language model with a tokenizer", FusionError), _quiet():
+        model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, **given)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, **given)
     if is_file:  # its weights are plain numbers now, and can be saved
         model.hf_quantizer, model.is_quantized = None, False
         model.config._name_or_path = place.stem
@@ -224,13 +221,10 @@ def open_fused(folder: str | Path) -> tuple[FusedForCausalLM, Tokenizer]:
                           f"`punchcard fuse SKILL --base {folder} -o FOLDER` puts a card inside")
     check_weights_fit(Path(folder))
     register()
-    try:
-        with _quiet():
-            model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
-            model.card.check_finite()
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise FusionError(f"{str(folder)!r} cannot be read as a fused model: {error}; write it again") from None
+    with opening(folder, "cannot be read as a fused model, write it again", FusionError), _quiet():
+        model = FusedForCausalLM.from_pretrained(folder, local_files_only=True)
+        model.card.check_finite()
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     return model.eval(), tokenizer
 
 

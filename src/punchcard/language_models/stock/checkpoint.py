@@ -25,7 +25,7 @@ from punchcard.budget import require
 from punchcard.card.formats import FORMATS
 from punchcard.errors import PrecisionError, PunchcardError, SizeError, StorageError, WeightsError, did_you_mean
 from punchcard.files import TENSORS_LIMIT, check_readable, read_json, read_limited, write_atomic
-from punchcard.folders import MARK, README
+from punchcard.folders import MARK, README, opening
 from punchcard.language_models.stock import gpt2, llama
 from punchcard.language_models.stock.decoder import StockDecoder
 from punchcard.language_models.stock.image_language import VonNeumannText
@@ -225,7 +225,8 @@ def weights_in(folder: str | Path, form: str = "") -> StockWeights:
         raise StorageError(f"{str(place / MODEL)!r} is not a file of tensors: {error}") from None
     shape, config = FORMS[form or open_checkpoint(folder).form], read_json(place / CONFIG, "configuration of a model")
     noted = NotedTensors({name: tensor.astype(np.float64) for name, tensor in tensors.items()})
-    found: StockWeights = shape.weights(noted, config)
+    with opening(place, "has another form than a stock checkpoint", WeightsError):
+        found: StockWeights = shape.weights(noted, config)
     if others := noted.keys() - noted.taken:
         raise WeightsError(f"{MODEL} has {min(others)}, which is not a part of a stock checkpoint")
     for path, wanted in ((CONFIG, shape.config(found)), (GENERATION, _generation(found))):

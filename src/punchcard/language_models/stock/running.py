@@ -11,6 +11,7 @@ from typing import Any
 from punchcard.arguments import checked
 from punchcard.errors import PunchcardError, StorageError, did_you_mean
 from punchcard.files import read_limited
+from punchcard.folders import opening
 from punchcard.language_models.stock.checkpoint import PROMPT, StockCheckpoint, open_checkpoint, structure_in
 from punchcard.language_models.stock.engine import TraceEngine
 from punchcard.language_models.stock.language import first_difference, split_words
@@ -96,7 +97,8 @@ def _transformers(folder: Path, tokens: list[int], most: int | None, made: Stock
     import torch
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(str(folder))
+    with opening(folder, "cannot be opened by transformers"):
+        model = AutoModelForCausalLM.from_pretrained(str(folder))
     prompt = torch.tensor([tokens])
     room = made.positions - len(tokens)
     begin = time.perf_counter()
