@@ -146,7 +146,8 @@ def long_cycle() -> Program:
 
 def run_in_short_traces(monkeypatch: pytest.MonkeyPatch, loops: int, hot: float) -> Result[Any]:
     """The long cycle, where a trace has 16 hot states at most."""
-    for module, name, value in ((tier, "MOST_STATES", 16), (tier, "FEW_SAMPLED", 100), (profile, "LEAST_SHARE", 0.2)):
+    for module, name, value in ((tier, "MOST_STATES", 16), (tier, "FEW_SAMPLED", 100), (tier, "SECONDS_OF_A_STATE", 1e-5),
+                                (profile, "LEAST_SHARE", 0.2)):
         monkeypatch.setattr(module, name, value)
     program = long_cycle()
     machine = pc.build(program, design="two-layer")
@@ -181,7 +182,7 @@ def test_samples_beside_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TraceTier, "_look", looked)
     monkeypatch.setattr(TraceCompiler, "sample", sampled)
     monkeypatch.setattr(TraceTier, "_is_good", lambda self: False)
-    run_in_short_traces(monkeypatch, 20_000_000, 0.001)
+    run_in_short_traces(monkeypatch, 50_000_000, 0.001)
     assert len(states[False]) == 40
     assert len(states[True]) < 40
 
