@@ -23,7 +23,7 @@ MOST_VALUES = 3
 """A code that has more values in a hot state is computed there."""
 MOST_SUCCESSORS = 8
 MOST_SAMPLES = 1 << 16
-LEAST_SHARE, LEAST_SHARE_OUTSIDE = 0.8, 0.5
+LEAST_SHARE, LEAST_SHARE_OUTSIDE = 0.6, 0.5
 """How much of a sample hot states must cover; and of one outside of the traces that there are."""
 
 
