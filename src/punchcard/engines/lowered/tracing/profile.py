@@ -2,7 +2,8 @@
 
 A sample is what active columns carried before each of many loops, the codes that the loop looked for, and what they carried
 after it. One word of what they carry, the anchor, tells hot states apart. It is found by looking: with the right one,
-the fewest bits of the other words change from visit to visit. Nothing here knows what a word means.
+the fewest bits of the other words change from visit to visit; among equals, it is the word in which the fewest bits change
+at all: others have more values that were not met yet. Nothing here knows what a word means.
 """
 
 from __future__ import annotations
@@ -98,8 +99,9 @@ def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int
     """
     if sample.loops == 0:
         return None
-    best: tuple[float, int] | None = None
-    all_changing = int(np.bitwise_count(np.bitwise_or.reduce(sample.before ^ sample.before[0], axis=0)).sum())
+    best: tuple[float, int, int] | None = None
+    spread = np.bitwise_count(np.bitwise_or.reduce(sample.before ^ sample.before[0], axis=0))
+    all_changing = int(spread.sum())
     least = sample.loops * (LEAST_SHARE if anchor is None else LEAST_SHARE_OUTSIDE)
     for word in range(sample.before.shape[1]) if anchor is None else [anchor]:
         found = _visits(sample.before[:, word])
@@ -108,8 +110,9 @@ def hot_graph(sample: Sample, groups: Sequence[Sequence[int]], least_visits: int
             changing = _changing(sample.before, found)
             bits = np.where(found.counts > 1, np.bitwise_count(changing).sum(axis=1), all_changing)  # once says nothing
             cost = float((bits * found.counts).sum()) / sample.loops
-            best = min(best or (np.inf, 0), (cost, word))
-    return None if best is None else _graph(sample, best[1], groups, least_visits, most, changed)
+            this = cost, int(spread[word]), word
+            best = this if best is None else min(best, this)
+    return None if best is None else _graph(sample, best[-1], groups, least_visits, most, changed)
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
            changed: Changed) -> HotGraph:
     visits = _visits(sample.before[:, anchor])
     by_visits = np.argsort(-visits.counts, kind="stable")
-    chosen = sorted(int(v) for v in by_visits[:most] if visits.counts[v] >= least_visits)
+    chosen = [int(v) for v in by_visits[:most] if visits.counts[v] >= least_visits]
     masks, values = {}, {}
     changing = _changing(sample.before, visits)
     for v in chosen:
