@@ -63,7 +63,7 @@ class TraceTier:
         self._pending: HotGraph | None = None
         """What is hot, but waits to be compiled."""
         self._sample = self._outside = Sample.none()
-        """What comes back in all loops; and what was made outside since the last trace was compiled."""
+        """Of all loops; and of those made outside of traces since the last one was compiled."""
         self._all_spent = self._usual = 0.0
         """Seconds of all loops, and those of one in the usual code."""
         self._outside_before = 0
@@ -180,9 +180,10 @@ class TraceTier:
         table = self.memory[TracePlace.TABLE :]
         kept = table.copy()
         table[:] = 0
-        found = sample()
-        table[:] = kept
-        return found
+        try:
+            return sample()
+        finally:
+            table[:] = kept
 
     def _wait(self, seconds: float) -> None:
         """Look again after so long, or after some time."""
