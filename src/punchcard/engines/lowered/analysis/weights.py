@@ -177,7 +177,7 @@ class LayerLists:
             inner = combine(self.inputs[unit], rows)
             if self.biases[unit]:
                 inner.constant = inner.constant + self.biases[unit]
-            opened = graph.relu(inner)
+            opened = graph.known_relu(inner)
             if opened.is_zero:
                 continue
             for row, weight in self.outputs[unit]:
@@ -186,7 +186,7 @@ class LayerLists:
         result = {row: linear for row, linear in rows.items() if row not in known} if known else dict(rows)
         result.update({row: linear for row, linear in changed.items() if row not in rows})  # in this order they are tidied
         for row in (row for row in result if row in changed):
-            result[row] = graph.narrowed(graph.tidy(changed[row]))
+            result[row] = graph.known_sum(changed[row])
         result.update(known)
         return {row: linear for row, linear in result.items() if linear.terms or not linear.is_zero}
 

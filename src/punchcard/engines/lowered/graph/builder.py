@@ -23,6 +23,8 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[Hashable, Node] = {}
         self._entries: dict[tuple[Node, int], Linear] = {}
+        self._relus: dict[Hashable, Linear] = {}
+        self._sums: dict[Hashable, Linear] = {}
 
     def known(self, kind: op.NodeKind, args: tuple[Node, ...], data: Any = None) -> Node | None:
         """The node with these parts, if there is one."""
@@ -55,6 +57,8 @@ class Graph:
         while len(self._nodes) > size:
             self._nodes.popitem()
         self._entries.clear()
+        self._relus.clear()
+        self._sums.clear()
 
     def unknown(self, name: tuple[Hashable, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
@@ -107,6 +111,24 @@ class Graph:
         node, factor = self.form(linear)
         bias = trim(linear.constant)
         return rules.NODE_RELUS.first(node, factor, bias) or Linear({self.node(op.RELU, (node,), (factor, bias)): 1.0})
+
+    def known_relu(self, linear: Linear) -> Linear:
+        """relu of a linear form, worked out once: many units of several groups have the same. It must not be changed."""
+        name = linear.name
+        found = self._relus.get(name)
+        if found is None:
+            found = self._relus[name] = self.relu(linear)
+        return found
+
+    def known_sum(self, linear: Linear) -> Linear:
+        """The same value with at most one term, by the rules, worked out once. It must not be changed."""
+        if len(linear.terms) <= 1:
+            return linear
+        name = linear.name
+        found = self._sums.get(name)
+        if found is None:
+            found = self._sums[name] = self.narrowed(self.tidy(linear))
+        return found
 
     def tidy(self, linear: Linear) -> Linear:
         """The same sum with fewer ReLUs and products, by the rules."""

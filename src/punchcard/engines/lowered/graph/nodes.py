@@ -207,6 +207,12 @@ class Linear:
     def same(self, other: Linear) -> bool:
         return self.terms == other.terms and bool(np.all(self.constant == other.constant))
 
+    @property
+    def name(self) -> Hashable:
+        """Equal only for forms of the same nodes in the same order."""
+        constant = self.constant
+        return (*self.terms.items(), constant.item() if len(constant) == 1 else constant.tobytes())
+
     def key(self) -> tuple[Hashable, ...]:
         """Equal for equal forms."""
         return (tuple(sorted((n.number, c) for n, c in self.terms.items())), trim(self.constant).tobytes())
