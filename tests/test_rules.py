@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Hashable, Iterator
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from punchcard.engines.lowered.bits import builder as word_rules
-from punchcard.engines.lowered.bits import node_rules, steps
+from punchcard.engines.lowered.bits import builder, node_rules, steps, word_rules
 from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total
 from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
-from punchcard.engines.lowered.bits.word_rules import WRITTEN
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
 from punchcard.engines.lowered.graph.builder import Graph
@@ -203,7 +203,7 @@ def mixtures(rule: Rule) -> int:
 # Words
 
 
-@checks(*word_rules.CHOICES.rules)
+@checks(*builder.CHOICES.rules)
 def choices(rule: Rule) -> int:
     words, applied = WordBuilder(), 0
     index, x, other = leaf_words(words, 2, 2, 2)
@@ -221,14 +221,20 @@ def choices(rule: Rule) -> int:
     return applied
 
 
-@checks(*WRITTEN.rules)
-def words_as_they_are_written(rule: Rule) -> int:
+X, Y, FLAG = (variable(name, 64, width) for name, width in (("x", None), ("y", None), ("bit", 1)))
+
+
+def pairs_of_words() -> npt.NDArray[np.uint64]:
     """Beside all values of small words, some of 64 bits: what is moved out or carried above does not count."""
-    applied, places = 0, 3
-    x, y, bit = (variable(name, 64, width) for name, width in (("x", None), ("y", None), ("bit", 1)))
     some = np.random.default_rng(1).integers(0, 1 << 64, (2, 2000), dtype=np.uint64)
     small = np.array(list(product(range(32), repeat=2)), dtype=np.uint64).T
-    values = np.concatenate([some, small, small | np.uint64(31 << 59)], axis=1)
+    return np.concatenate([some, small, small | np.uint64(31 << 59)], axis=1)
+
+
+@checks(word_rules.add_whole_words)
+def sums_of_high_parts(rule: Rule) -> int:
+    applied, places, values = 0, 3, pairs_of_words()
+    x, y, bit = X, Y, FLAG
     for signs, number in product(product((1, -1), repeat=3), (-2, -1, 0, 1)):
         for order in permutations(zip(signs, (x >> places, y >> places, bit), strict=True)):
             word = sum_of(order, number, 64) << places
@@ -246,7 +252,59 @@ def words_as_they_are_written(rule: Rule) -> int:
     return applied
 
 
-@checks(*word_rules.IMPOSSIBLE.rules)
+@checks(word_rules.multiply_words)
+def sums_of_gated_words(rule: Rule) -> int:
+    """Words moved to the left and to the right, masked or not, each where a bit is 1; several products, and other terms."""
+    applied, values, rng = 0, pairs_of_words(), random.Random(4)
+
+    def gated(by: Word, place: int, moved: int, mask: int | None) -> Word:
+        part = (X << moved if moved >= 0 else X >> -moved) & by[place].extend(64, signed=True)
+        return part if mask is None else part & (mask << moved if moved >= 0 else mask >> -moved) % (1 << 64)
+
+    for _ in range(400):
+        count, first, moved = rng.randint(1, 8), rng.randint(0, 9), rng.choice((-16, -3, 0, 1, 40, 58))
+        masks = rng.choice(([None], [15], [0xFFFF0000], [0xFFFF0000, 0xFF], [None, 24]))
+        by = rng.choice((Y, Y, X, X + Y))
+        places = [rng.randint(0, 12) if rng.random() < 0.2 else i for i in range(count)]
+        parts = [(rng.choice((1, 1, -3)), gated(by, first + i, moved + i, rng.choice(masks))) for i in places]
+        word = sum_of([*parts, (2, Y)][: rng.randint(count, count + 1)], rng.randint(-2, 2), 64)
+        found = rule(word)
+        if isinstance(found, Word):
+            applied += 1
+            given: dict[Hashable, Any] = {"x": values[0], "y": values[1]}
+            assert np.array_equal(evaluate_arrays(found, given), evaluate_arrays(word, given))
+    plain = sum_of([(1, gated(Y, i, i, 0xFFFF)) for i in range(16)], 0, 64)
+    assert rule(plain) == (X & 0xFFFF) * (Y & 0xFFFF)
+    for other in (Y, plain & 7, sum_of([(1, X << i) for i in range(4)], 0, 64), sum_of([(1, gated(Y, 0, 0, 7))], 1, 64)):
+        assert rule(other) is None
+    return applied
+
+
+@checks(word_rules.look_at_bits_together)
+def sums_above_nothing(rule: Rule) -> int:
+    """Bits of two words and of one alone, masked and moved in all ways; and sums that may be negative or overflow."""
+    applied, rng = 0, random.Random(5)
+    values = np.concatenate([pairs_of_words(), 1 << np.array(list(product(range(64), repeat=2)), dtype=np.uint64).T], axis=1)
+    for _ in range(300):
+        parts = [(rng.choice((X, Y)) & rng.getrandbits(rng.randint(1, 62))) >> rng.choice((0, 1, 7, 30))
+                 for _ in range(rng.randint(2, 5))]
+        terms = [(rng.choice((1, 1, 2, 3)), part) for part in (*parts, FLAG)]
+        word = sum_of((), 0, 64).less(sum_of(terms, 0, 64), signed=True)
+        found = rule(word)
+        if isinstance(found, Word):
+            applied += 1
+            for on in (0, 1):
+                given: dict[Hashable, Any] = {"x": values[0], "y": values[1], "bit": np.uint64(on)}
+                assert np.all(evaluate_arrays(found, given) == evaluate_arrays(word, given))
+    bits = [(1, X & 4), (1, X & 1)]
+    others = ((1, 0, bits, True), (0, 1, bits, True), (0, 0, bits, False), (0, 0, [*bits, (-1, Y & 1)], True),
+              (0, 0, [*bits, (1, Y)], True), (0, 0, [(1, X & 4), (1, Y & 1)], True))
+    for number, least, other, signed in others:
+        assert rule(sum_of((), least, 64).less(sum_of(other, number, 64), signed=signed)) is None
+    return applied
+
+
+@checks(*builder.IMPOSSIBLE.rules)
 def impossible_settings(rule: Rule) -> int:
     words, applied = WordBuilder(), 0
     x, y = leaf_words(words, 3, 3)
@@ -255,8 +313,9 @@ def impossible_settings(rule: Rule) -> int:
     flags = [words.matches(word, mask, pattern) for word in (x, y) for mask in range(1, 8) for pattern in range(8)
              if not pattern & ~mask]
     flags += [words.at_least(word, least) for word in (x, difference) for least in range(-3, 9, 2)]
-    values = {flag: value_of(flag, every) for flag in flags}
-    for a, b in permutations(flags, 2):
+    bits = [words.bit(word, place) for word in (x, y) for place in range(3)] + [words.bit(flag) for flag in flags]
+    values = {bit: value_of(bit.flag, every) for bit in bits}
+    for a, b in permutations(bits, 2):
         never = rule(a, b)
         if isinstance(never, tuple):
             applied += 1

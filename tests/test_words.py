@@ -28,11 +28,12 @@ from punchcard.engines.lowered.bits.table import (
     split_sum,
     without_idle_bits,
 )
+from punchcard.engines.lowered.bits.word_rules import multiply_words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
 from punchcard.engines.lowered.graph.rules import value_of as node_value
-from punchcard.words.word import Word
+from punchcard.words.word import Word, parts_of
 from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of, with_leaves
 
 # Numbers and tables
@@ -193,10 +194,10 @@ ROWS = 8
 class Bits:
     """Rows of a graph that are the bits of a word."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = ROWS) -> None:
         self.graph, self.words = Graph(), WordBuilder()
-        self.word = self.words.leaf("rows", ROWS)
-        self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(ROWS)]
+        self.word = self.words.leaf("rows", rows)
+        self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(rows)]
         self.functions = BitFunctions(self.words, self._leaf)
 
     def _leaf(self, node: Node) -> BitTable:
@@ -248,6 +249,89 @@ def test_a_carry_is_added_to_a_sum() -> None:
         packed[place] = table
     word = pack(bits.words, packed, {})
     assert (word.op, word.arguments[0].op) == ("and_", "sum")
+
+
+HALF, DIGIT = 8, 2
+WHOLE = 2 * HALF
+
+
+@pytest.mark.parametrize("signs", [(0, 0), (1, 1), (1, 0), (0, 1)])
+def test_a_product_of_halves_is_a_product_of_words(signs: tuple[int, int]) -> None:
+    """Two words of 16 bits, with a sign or not, by their halves: products of these as numbers, and digits from above."""
+    bits = Bits(2 * WHOLE)
+    x, y = ([Linear({row: 0.5}, np.array([0.5])) for row in rows] for rows in (bits.rows[:WHOLE], bits.rows[WHOLE:]))
+
+    def number(rows: list[Linear]) -> Linear:
+        total = Linear({}, np.zeros(1))
+        for i, row in enumerate(rows):
+            total.add(row, 2.0**i)
+        return total
+
+    def where(rows: list[Linear], bit: Linear) -> Linear:
+        """A number, or 0 where a bit is 0."""
+        form = number(rows)
+        form.add(bit, 2.0 ** len(rows))
+        form.constant = form.constant - 2.0 ** len(rows)
+        return bits.graph.relu(form)
+
+    sums = [Linear({}, np.zeros(1)) for _ in range(3)]
+    for first, second in product((0, HALF), repeat=2):
+        for j, bit in enumerate(y[second : second + HALF]):
+            sums[(first + second) // HALF].add(where(x[first : first + HALF], bit), 2.0**j)
+    for signed, of, other in zip(signs, (x, y), (y, x), strict=True):
+        sums[2].add(where(other, of[-1]), -float(signed))
+    low = digits_of(bits, sums[0], WHOLE)
+    sums[1].add(number(low[HALF:]))
+    middle = digits_of(bits, sums[1], WHOLE + DIGIT)
+    sums[2].add(number(middle[HALF:]))
+    sums[2].constant = sums[2].constant + 2.0 ** (WHOLE + 1)
+    high = digits_of(bits, sums[2], WHOLE + DIGIT)
+    tables = {place: bits.functions.table_of(bit) for place, bit in enumerate([*low[:HALF], *middle[:HALF], *high[:WHOLE]])}
+    word = pack(bits.words, {place: table for place, table in tables.items() if table is not None}, {})
+    some = np.random.default_rng(5).integers(0, 1 << 2 * WHOLE, 2000).astype(object)
+    factors = [part - (part >> WHOLE - 1 << WHOLE) * signed
+               for part, signed in zip((some % (1 << WHOLE), some >> WHOLE), signs, strict=True)]
+    assert np.all(value_of(word, {bits.word: some}) == factors[0] * factors[1] % (1 << 2 * WHOLE))
+    assert all(table is not None and [bit.word.op for bit in table.bits] == ["sum"] for table in tables.values())
+    sums_of_words = [part for part in parts_of(word) if part.op == "sum"]
+    written = [found for total in sums_of_words if (found := multiply_words(total)) is not None]
+    assert len(written) == 3
+    assert all("multiply" in {part.op for part in parts_of(found)} for found in written)
+
+
+def test_a_gated_number_with_the_gate_in_its_parts() -> None:
+    """With a gate, a bit and the same bit with that gate are one function: both count."""
+    bits = Bits(9)
+    *x, gate = [Linear({row: 0.5}, np.array([0.5])) for row in bits.rows]
+    form = Linear({}, np.array([-1024.0]))
+    for i, bit in enumerate(x):
+        form.add(bit, 2.0**i)
+    form.add(gate, 1024.0)
+    form.add(bits.graph.relu(form.copy()))
+    (node,) = bits.graph.relu(form).terms
+    found = bits.functions._affine(node)
+    assert found is not None
+    every = all_values([bits.word])
+    number = 2 * (every[bits.word] % 256) * (every[bits.word] >> 8)
+    assert np.all(found[1] + sum(c * table_value(function, every) for function, c in found[0].items()) == number * ONE)
+
+
+def digits_of(bits: Bits, total: Linear, size: int) -> list[Linear]:
+    """The bits of a number, 0 or 1, two at a time from above: each by steps, where those above are known."""
+    found = [Linear()] * size
+    for low in reversed(range(0, size, DIGIT)):
+        lower = total.copy()
+        for place in range(low + DIGIT, size):
+            lower.add(found[place], -(2.0**place))
+        for j in range(DIGIT):
+            bit = Linear({}, np.zeros(1))
+            for v in range(1, 1 << DIGIT):
+                change = (v >> j & 1) - (v - 1 >> j & 1)
+                for weight, shift in ((change, 1.0), (-change, 0.0)):
+                    unit = Linear(lower.terms, lower.constant + shift - (v << low))
+                    bit.add(bits.graph.relu(unit), weight)
+            found[low + j] = bits.graph.narrowed(bits.graph.tidy(bit))
+    return found
 
 
 def test_random_layers_are_lifted_or_left() -> None:

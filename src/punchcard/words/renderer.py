@@ -38,7 +38,7 @@ class Renderer(Generic[Value]):
                 pending.pop()
                 continue
             known = self._table.get(top.op)
-            other = self._rewrite(top) if known else written_out(top)
+            other = self._rewrite(top) or (None if known else written_out(top))
             parts = top.arguments if other is None else (other,)
             missing = [part for part in parts if part not in done]
             if missing:
@@ -46,7 +46,7 @@ class Renderer(Generic[Value]):
                 continue
             pending.pop()
             values = [done[part] for part in parts]
-            done[top] = known(top, *values) if known and other is None else values[0]
+            done[top] = known(top, *values) if known is not None and other is None else values[0]
         return done[word]
 
 

@@ -16,8 +16,8 @@ from punchcard.words.word import Numbering, Word, as_signed, constant, logic, se
 
 CHOICES: RuleTable[[Word, Sequence[Word]], Word] = RuleTable("choices")
 """One of several words, by a number that counts them."""
-IMPOSSIBLE: RuleTable[[Word, Word], tuple[int, int]] = RuleTable("impossible settings")
-"""A setting of two flags that never occurs."""
+IMPOSSIBLE: RuleTable[[Bit, Bit], tuple[int, int]] = RuleTable("impossible settings")
+"""A setting of a flag and another bit that never occurs."""
 
 
 @CHOICES
@@ -62,21 +62,45 @@ def _masked(word: Word) -> tuple[Word, int]:
 
 
 @IMPOSSIBLE
-def different_patterns(a: Word, b: Word) -> tuple[int, int] | None:
+def different_patterns(a: Bit, b: Bit) -> tuple[int, int] | None:
     """One word does not match two patterns that differ in a bit that both look at: the flags are never 1 together."""
-    if not a.op == b.op == "equal" or a.arguments[1].value is None or b.arguments[1].value is None:
+    one, other = _pattern(a.word), _pattern(b.word)
+    if one is None or other is None or one.word is not other.word:
         return None
-    (word, mask), (other, its) = _masked(a.arguments[0]), _masked(b.arguments[0])
-    differ = (a.arguments[1].value ^ b.arguments[1].value) & mask & its
-    return (1, 1) if word is other and differ else None
+    return (1, 1) if (one.pattern ^ other.pattern) & one.mask & other.mask else None
 
 
 @IMPOSSIBLE
-def higher_bound(a: Word, b: Word) -> tuple[int, int] | None:
-    """A number above a bound is above every lower bound: the first flag is not 1 where the second is 0."""
-    if not (a.op == b.op == "less" and a.data and b.data and a.arguments[1] is b.arguments[1]):
+def bit_of_pattern(a: Bit, b: Bit) -> tuple[int, int] | None:
+    """A word that matches a pattern has its bits: the flag is not 1 where one of them is another than in the pattern."""
+    found = _pattern(a.word)
+    if found is None or found.word is not b.word or not found.mask >> b.place & 1:
         return None
-    low, high = (_signed(flag.arguments[0]) for flag in (b, a))
+    return 1, 1 - (found.pattern >> b.place & 1)
+
+
+class _Pattern(NamedTuple):
+    """What a flag says of a word: whether some of its bits are a pattern."""
+
+    word: Word
+    mask: int
+    pattern: int
+
+
+def _pattern(flag: Word) -> _Pattern | None:
+    """What a flag compares with a constant."""
+    if flag.op != "equal" or (pattern := flag.arguments[1].value) is None:
+        return None
+    return _Pattern(*_masked(flag.arguments[0]), pattern)
+
+
+@IMPOSSIBLE
+def higher_bound(a: Bit, b: Bit) -> tuple[int, int] | None:
+    """A number above a bound is above every lower bound: the first flag is not 1 where the second is 0."""
+    one, other = a.word, b.word
+    if not (one.op == other.op == "less" and one.data and other.data and one.arguments[1] is other.arguments[1]):
+        return None
+    low, high = (_signed(flag.arguments[0]) for flag in (other, one))
     return (1, 0) if low is not None and high is not None and low <= high else None
 
 
@@ -169,6 +193,10 @@ class WordBuilder:
     def logic(self, table: Sequence[int], words: Sequence[Word]) -> Word:
         """A bitwise function: bit j of the place in `table` is the bit of word j."""
         return self._made(logic(table, words))
+
+    def truth(self, table: Sequence[int], bits: Sequence[Bit]) -> Word:
+        """A function of bits as a flag."""
+        return self._made(bits[0].flag if tuple(table) == (0, 1) else logic(table, [bit.flag for bit in bits]))
 
     def union(self, words: Sequence[Word]) -> Word:
         """Words without common bits, put together."""

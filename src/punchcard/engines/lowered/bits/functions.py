@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
 from punchcard.engines.lowered.bits.node_rules import NODES
-from punchcard.engines.lowered.bits.packing import family, pack, pack_any
+from punchcard.engines.lowered.bits.packing import family, pack, pack_any, same_bit
 from punchcard.engines.lowered.bits.steps import (
     MOST_STEPS,
     Sum,
@@ -58,6 +59,22 @@ MOST_GATES = 4
 Terms = dict[Node, int]
 
 
+class WholeSum(NamedTuple):
+    """What a word is the sum of, in units of so much: a number, and bits with what they count. `flag` is the highest bit."""
+
+    word: Word
+    terms: Sum
+    unit: int
+    number: int
+    bits: Mapping[Bit, int]
+    flag: tuple[Bit, Bit]
+
+    def name(self, bit: Bit) -> Bit | None:
+        """A bit as one of those that are counted."""
+        name = self.flag[1] if bit == self.flag[0] else bit
+        return name if name in self.bits else None
+
+
 @dataclass(frozen=True)
 class Above:
     """The name of a flag: whether a number that has two values is the greater one."""
@@ -90,10 +107,12 @@ class BitFunctions:
         self._packed: dict[Node, BitTable | None] = {}
         self._known_steps: dict[Hashable, BitTable | None] = {}
         self._known_functions: dict[Hashable, BitTable | None] = {}
+        self._known_tables: dict[Hashable, BitTable | None] = {}
         self._known_splits: dict[Hashable, SplitTable | None] = {}
         self.families: Mapping[Hashable, Mapping[int, Node]] = {}
         """Rows of one block, by name and place, each a checked bit: they are packed into one word."""
         self.homes: dict[BitTable, Bit] = {}
+        self._wholes: dict[Word, WholeSum] = {}
 
     def table(self, node: Node) -> BitTable | None:
         """A node as a function of few bits."""
@@ -306,8 +325,11 @@ class BitFunctions:
         def value(at: int) -> int:
             return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
 
-        table = self.table(base)
-        tried = None if table is None else table.each(value)
+        name = base, tuple(units), share
+        if name not in self._known_tables:
+            table = self.table(base)
+            self._known_tables[name] = None if table is None else table.each(value)
+        tried = self._known_tables[name]
         if tried is not None and (len(tried.bits) <= FEW_BITS or (len(units) == 1 and not as_flags)):
             return tried
         stepped = self._stepped(base, units, share, value)
@@ -392,6 +414,7 @@ class BitFunctions:
         for setting in range(1 << len(gates)):
             opened = sum(c for j, c in enumerate(gates.values()) if setting >> j & 1)
             table = self._steps(*whole, constant + opened, units, value)
+            self._note_whole(total, *whole, table)
             for j, gate in enumerate(gates):
                 here = gate.each(lambda bit, on=setting >> j & 1: int(bit == on))  # type: ignore[misc]
                 table = None if table is None else combine(int.__mul__, table, here)
@@ -405,6 +428,27 @@ class BitFunctions:
         kinks = [(-(scaled(factor, start) + bias), scaled(factor, unit)) for _, factor, bias in units]
         steps = steps_of(total.low, total.high, kinks, lambda at: value(unit * at + start), MOST_STEPS)
         return None if steps is None else table_of_steps(self.words, total, steps)
+
+    def _note_whole(self, terms: Sum, total: Total, unit: int, table: BitTable | None) -> None:
+        """Note what the word of a sum is the sum of, where a function of the sum is one of its bits.
+
+        A sum T of n bits is these. With a sign, the highest is a flag: T is -2^(n - 1), and 2^(n - 1) where it is not
+        negative, and the lower bits; and it is -2^(n - 1) where -T is at least 1, and these.
+        """
+        if table is None or len(table.bits) != 1 or total.plain is not None:
+            return
+        signed, own = total.low < 0, total.word(self.words)
+        highest = max(total.high, -total.low - 1).bit_length() - (not signed)
+        ways = [(total, unit, 0, 1, -1 << highest), (total.negative, -unit, 1, -1, 0)] if signed else [
+            (total, unit, 1 << highest, 1, 0)]
+        for way, its_unit, least, sign, number in ways:
+            word, flag = way.word(self.words), self.words.at_least(own, least)
+            if table.bits[0].word in (word, flag) and (not signed or way.high < 1 << highest):
+                bits = [self.words.bit(word, place) for place in range(highest + (not signed))]
+                bits += [self.words.bit(flag)] if signed else []
+                counts = {bit: (sign if place == highest else 1) << place for place, bit in enumerate(bits)}
+                whole = WholeSum(word, terms, its_unit, number, counts, (self.words.bit(flag), bits[-1]))
+                self._wholes[word] = self._wholes[flag] = whole
 
     def _affine(self, node: Node) -> tuple[Sum, int] | None:
         """A node as a sum of functions that are 0 or 1 (0 where all their bits are 0), and a constant."""
@@ -420,6 +464,8 @@ class BitFunctions:
             first = table.values[0]
             other = next(value for value in table.values if value != first)
             return {without_idle_bits(table.bits, [int(value != first) for value in table.values]): other - first}, first
+        if node.op is op.RELU and node.width == 1:
+            return self._gated(node) if table is None else None
         if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
         terms, constant = self._flattened(node)
@@ -427,6 +473,32 @@ class BitFunctions:
             return None
         factors = exact(node.data) if node.op is op.FMA else ONE, ONE
         return self._added(terms.items(), constant) or self._added(zip(node.args, factors, strict=False), 0)
+
+    def _gated(self, node: Node) -> tuple[Sum, int] | None:
+        """A ReLU that is closed unless certain bits are as they must be, and else never: the parts of its sum, each with
+        these bits.
+        """
+        summed = self._affine(node.args[0])
+        if summed is None:
+            return None
+        factor, bias = exact(node.data[0]), exact(node.data[1].item())
+        needed = needed_terms(*summed, summed[0], [(ONE, factor, bias)])
+        flag = self._all_of({function: int((c > 0) == (factor > 0)) for function, c in needed.items()}) if needed else None
+        if flag is None:
+            return None
+        rest = {function: scaled(c, factor) for function, c in summed[0].items() if function not in needed}
+        opened = bias + scaled(factor, summed[1] + sum(c for c in needed.values() if (c > 0) == (factor > 0)))
+        if opened + sum(c for c in rest.values() if c < 0) < 0:
+            return None
+        one = BitTable((self.words.bit(self.words.truth(flag.truth, flag.bits)),), (0, 1))
+        parts = {one: opened} if opened else {}
+        for function, c in rest.items():
+            both = combine(int.__mul__, function, one)
+            if both is None:
+                return None
+            if both.bits:  # else it never goes with these bits; and two may be the same where they do
+                parts[both] = parts.get(both, 0) + c
+        return {function: c for function, c in parts.items() if c}, 0
 
     def _added(self, parts: Iterable[tuple[Node, int]], constant: int) -> tuple[Sum, int] | None:
         """A sum of nodes with factors; None where one of them is not a sum of functions."""
@@ -438,7 +510,30 @@ class BitFunctions:
             constant += scaled(part[1], factor)
             for function, c in part[0].items():
                 total[function] = total.get(function, 0) + scaled(c, factor)
-        return aligned(self.words, {function: c for function, c in total.items() if c}, constant)
+        return self._as_bits_of_wholes(*aligned(self.words, {function: c for function, c in total.items() if c}, constant))
+
+    def _as_bits_of_wholes(self, terms: Sum, constant: int) -> tuple[Sum, int]:
+        """The same sum, with what a word is the sum of replaced by the bits of the word, where one of these is there."""
+        known: dict[Word, dict[BitTable, Bit]] = {}
+        for function in terms if self._wholes else ():
+            origin = same_bit(function.bits[0].word, function.bits[0].place) if len(function.bits) == 1 else None
+            whole = None if origin is None else self._wholes.get(origin[0])
+            name = None if origin is None or whole is None else whole.name(self.words.bit(*origin))
+            if whole is not None and name is not None:
+                known.setdefault(whole.word, {})[function] = name
+        for names in known.values():
+            if len(names) > 1:
+                terms = _added_up(terms.items(), names)
+        for word, names in known.items():
+            whole = self._wholes[word]
+            first, c = next(iter(whole.terms.items()))
+            times, rest = divmod(terms.get(first, 0), c)
+            if times and not rest and all(terms.get(function) == times * c for function, c in whole.terms.items()):
+                left = [(function, c) for function, c in terms.items() if function not in whole.terms]
+                times *= whole.unit
+                bits = [(bit_table(bit, 0, 1), times * counts) for bit, counts in whole.bits.items()]
+                terms, constant = _added_up([*left, *bits], names), constant + times * whole.number
+        return terms, constant
 
     def _total(self, terms: Sum) -> tuple[Total, int] | None:
         """An integer T and a unit: the sum is unit T."""
@@ -478,6 +573,15 @@ class BitFunctions:
         for places in same.values():
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
+
+
+def _added_up(terms: Iterable[tuple[BitTable, int]], names: Mapping[BitTable, Bit]) -> Sum:
+    """A sum in which some functions have another bit as a name."""
+    total: Sum = {}
+    for function, c in terms:
+        name = bit_table(names[function], 0, 1) if function in names else function
+        total[name] = total.get(name, 0) + c
+    return {function: c for function, c in total.items() if c}
 
 
 def _least_bits(*tables: BitTable | None) -> BitTable | None:

@@ -7,7 +7,6 @@ operation for all places. A function that is the lowest bits of a sum joins the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import product
 from typing import NamedTuple, TypeAlias, cast
 
 from punchcard.engines.lowered.bits.builder import FULL, Bit, WordBuilder, is_flag
@@ -158,18 +157,31 @@ def alike(a: BitTable, b: BitTable) -> bool:
     return False
 
 
+Settings = int
+"""A set of settings of some bits, as the bits of a number: bit s is 1 where setting s is in it."""
+
+
 def _agree(a: BitTable, b: BitTable, sources: Iterable[Place], deep: bool) -> bool:
+    """All settings of the sources are tried at once."""
     places = list(sources)
-    for setting in product((0, 1), repeat=len(places)):
-        known = dict(zip(places, setting, strict=True))
-        found = (table.values[sum(_value(bit.word, bit.place, known, deep) << j for j, bit in enumerate(table.bits))]
-                 for table in (a, b))
-        if next(found) != next(found):
-            return False
-    return True
+    every = (1 << (1 << len(places))) - 1
+    known = {place: every // ((1 << (2 << j)) - 1) * ((1 << (1 << j)) - 1 << (1 << j)) for j, place in enumerate(places)}
+    one, other = ({value: sum(part for its, part in zip(table.values, parts, strict=True) if its == value)
+                   for value in set(table.values)}
+                  for table in (a, b)
+                  for parts in [_parts(every, [_ones(bit.word, bit.place, known, every, deep) for bit in table.bits])])
+    return one == other
 
 
-def _same_bit(word: Word, place: int) -> Place | None:
+def _parts(every: Settings, ones: Iterable[Settings]) -> list[Settings]:
+    """For each setting of some bits, where they have it, by where each of them is 1."""
+    parts = [every]
+    for own in ones:
+        parts = [part & ~own for part in parts] + [part & own for part in parts]
+    return parts
+
+
+def same_bit(word: Word, place: int) -> Place | None:
     """The bit of another word that a bit is, where a word only moves bits or leaves some out; None where it is 0."""
     by = word.arguments[1].value if len(word.arguments) > 1 else None
     while place >= 0 and (word.op in ("extend", "bits") or (
@@ -189,7 +201,7 @@ def _same_bit(word: Word, place: int) -> Place | None:
         word = inner
         by = word.arguments[1].value if len(word.arguments) > 1 else None
     if word.op == "or_" and place >= 0:  # mostly words without common bits
-        parts = [found for part in word.arguments if (found := _same_bit(part, place)) is not None]
+        parts = [found for part in word.arguments if (found := same_bit(part, place)) is not None]
         if len(parts) < 2:
             return parts[0] if parts else None
     return (word, place) if 0 <= place < word.width else None
@@ -197,7 +209,7 @@ def _same_bit(word: Word, place: int) -> Place | None:
 
 def _sources(word: Word, place: int, into: dict[Place, None], deep: bool) -> bool:
     """The bits that a bit comes from; false where they are many."""
-    bit = _same_bit(word, place)
+    bit = same_bit(word, place)
     if bit is not None:
         word, place = bit
         if word.op == "sum":
@@ -210,17 +222,29 @@ def _sources(word: Word, place: int, into: dict[Place, None], deep: bool) -> boo
     return len(into) <= MOST_BITS
 
 
-def _value(word: Word, place: int, known: Mapping[Place, int], deep: bool) -> int:
-    bit = _same_bit(word, place)
+def _ones(word: Word, place: int, known: Mapping[Place, Settings], every: Settings, deep: bool) -> Settings:
+    """Where a bit is 1."""
+    bit = same_bit(word, place)
     if bit is None:
         return 0
     word, place = bit
     if word.op == "sum":
         coefficients, constant = cast(tuple[tuple[int, ...], int], word.data)
-        total = constant + sum(c * sum(_value(arg, i, known, deep) << i for i in range(place + 1))
-                               for c, arg in zip(coefficients, word.arguments, strict=True))
-        return total >> place & 1
+        total = [every if constant >> i & 1 else 0 for i in range(place + 1)]
+        for c, arg in zip(coefficients, word.arguments, strict=True):
+            for i in range(place + 1):
+                own = _ones(arg, i, known, every, deep)
+                for j in (j for j in range(i, place + 1) if own and c >> j - i & 1):
+                    _add(total, own, j)
+        return total[place]
     if word.op == "logic" and deep:
-        at = sum(_value(arg, place, known, deep) << j for j, arg in enumerate(word.arguments))
-        return cast(tuple[int, ...], word.data)[at]
+        parts = _parts(every, [_ones(arg, place, known, every, deep) for arg in word.arguments])
+        return sum(part for part, value in zip(parts, cast(tuple[int, ...], word.data), strict=True) if value)
     return known[bit]
+
+
+def _add(total: list[Settings], own: Settings, place: int) -> None:
+    """Add 2^place to sums, bit by bit, in some settings."""
+    while own and place < len(total):
+        total[place], own = total[place] ^ own, total[place] & own
+        place += 1

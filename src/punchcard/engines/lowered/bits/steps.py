@@ -21,7 +21,8 @@ from punchcard.engines.lowered.rules import RuleTable
 from punchcard.transformer.relu_steps import Period, period_of
 from punchcard.words.word import Word
 
-MOST_STEPS = 6
+MOST_STEPS, MOST_FLAGS = 16, 6
+"""The most steps of a function, and of one that needs a flag for each step."""
 Steps: TypeAlias = list[tuple[int, int]]
 """From where on a function has which value, in order; the first place is its least argument."""
 
@@ -55,17 +56,19 @@ class Total:
         return words.sum(terms, constant)
 
     @property
+    def negative(self) -> Total:
+        return Total(tuple((-c, word, mask, shift) for c, word, mask, shift in self.terms), -self.high, -self.low)
+
+    @property
     def plain(self) -> tuple[Word, int] | None:
         """The one word that it is a part of, and by how many places it is shifted."""
         (coefficient, word, _, shift), *more = self.terms
         return (word, shift) if coefficient == 1 and not more else None
 
 
-def table_of_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable:
-    """A function by its steps, over bits."""
-    found = STEPS.first(words, total, steps)
-    assert found is not None  # the last rule always applies
-    return found
+def table_of_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
+    """A function by its steps, over bits; None where it has too many of them."""
+    return STEPS.first(words, total, steps)
 
 
 STEPS: RuleTable[[WordBuilder, Total, Steps], BitTable] = RuleTable("steps")
@@ -123,6 +126,8 @@ def compare_remainder(words: WordBuilder, total: Total, steps: Steps) -> BitTabl
 @STEPS
 def compare_with_steps(words: WordBuilder, total: Total, steps: Steps) -> BitTable | None:
     """The last step that T has reached says which value it is: a flag for each step."""
+    if len(steps) > MOST_FLAGS + 1:
+        return None
     values, word = dict(steps), total.word(words)
     flags = {place: words.bit(words.at_least(word, place)) for place, _ in steps[1:]}
     ordered = tuple(sorted(flags.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import product
 
 from punchcard.engines.lowered.bits.builder import IMPOSSIBLE, Bit
 
@@ -113,11 +113,11 @@ def combine(change: Callable[[int, int], int], a: BitTable, b: BitTable) -> BitT
 
 
 def _possible(bits: tuple[Bit, ...], values: list[int]) -> list[int]:
-    """Values for settings of flags that never occur: those of a setting that does, with one flag less."""
+    """Values for settings of flags and other bits that never occur: those of a setting that does, with one flag less."""
     flags = [j for j, bit in enumerate(bits) if bit.word.op in ("equal", "less")]
-    for one, other in permutations(flags, 2):
-        never = IMPOSSIBLE.first(bits[one].word, bits[other].word)
-        if never is not None and (one < other or never != (1, 1)):
+    for one, other in product(flags, range(len(bits))):
+        never = IMPOSSIBLE.first(bits[one], bits[other]) if one != other else None
+        if never is not None and (one < other or other not in flags or never != (1, 1)):
             first, both = 1 << one, 1 << one | 1 << other
             setting = never[0] << one | never[1] << other
             values = [values[i & ~first] if i & both == setting else value for i, value in enumerate(values)]
