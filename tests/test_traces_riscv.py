@@ -207,3 +207,25 @@ def test_long_runs_against_the_interpreter_in_c(kind: str, loops: int) -> None:
         state.registers, state.memory, state.program_counter)
     assert result.traces is not None
     assert result.traces.loops > 0.5 * result.loops or loops < 10**7, result.traces
+
+
+COUNTED = """
+    .base {base:#x}
+    li t0, {first}
+    csrw mcycle, t0
+loop:
+    addi a0, a0, 1
+    j loop
+"""
+
+
+def test_a_counter_at_its_end_in_a_hot_loop() -> None:
+    """A trace is left before a counter comes to its end, for the usual code. The machine has no traces of other programs."""
+    machine, steps = KINDS["traps"](), 80_000_000
+    program = assemble(COUNTED.format(base=machine.sizes.base, first=-steps // 4 * 3), "counted.s", base=machine.sizes.base)
+    result = machine.run(program, engine="lowered", max_steps=steps, controls=Controls(traces=0.01))
+    oracle = PrivilegedInC(program, machine.sizes.memory)
+    oracle.run(result.steps)
+    assert result.state == oracle.state
+    assert result.traces is not None
+    assert result.traces.loops > 0

@@ -73,6 +73,7 @@ def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, 
         with no_garbage_collection():  # in millions of small objects: looking for it took a tenth of the time
             module, notes = build()
             parsed = _parsed(machine, module)
+            del module  # it is garbage in cycles: the first collection finds it before it is old
         for function, its_module in (library or {}).items():
             parsed.link_in(binding.parse_bitcode(its_module))
             called = parsed.get_function(function)

@@ -7,7 +7,7 @@ words that it reads there: then it takes those that it is given. If a check fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, pairwise
@@ -28,8 +28,10 @@ MOST_CODES = MOST_READS = 32
 """What a part may look for and read; a loop with more is not traced."""
 
 
-FLAGS = 6
+ARGUMENTS = 7
 """The arguments of a part before its words."""
+SECTIONS, READS = 4, 2
+"""Of what a part has looked for: the sections of its results behind its words, and the first one of what it has read."""
 NO_PLACE = 0
 """A place where no array is: that of what is not read from the buffer."""
 
@@ -60,14 +62,14 @@ class PartShape:
 
     @property
     def kind(self) -> ir.FunctionType:
-        """part(buffer, tables, codes known, columns known, reads known, stores, words, codes, columns, reads) -> failed,
-        words, and so on
+        """part(buffer, tables, codes known, columns known, reads known, stores, results, words, codes, columns, reads) ->
+        failed
 
-        Which are known are masks of bits. Last come the places of the words that are read.
+        Which are known are masks of bits. Results are words, codes and so on, each in its section (see `_section`).
         """
         numbers = [*[I64] * self.words, *[I32] * (2 * self.codes), *[I64] * self.reads]
-        return ir.FunctionType(ir.LiteralStructType([I1, *numbers, *[I64] * self.reads]),
-                               [I8.as_pointer(), I32.as_pointer().as_pointer(), *[I64] * 3, I1, *numbers])
+        return ir.FunctionType(I1, [I8.as_pointer(), I32.as_pointer().as_pointer(), *[I64] * 3, I1, I64.as_pointer(),
+                                    *numbers])
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,15 @@ class LoopPart:
 
 
 class Found(NamedTuple):
-    """What the parts of a loop look for and read: codes, the columns that tables have for them, words, and their places."""
+    """What the parts of a loop look for and read: codes, the columns that tables have for them, words, and their places; and
+    the states after it.
+    """
 
     codes: list[ir.Value]
     columns: list[ir.Value]
     reads: list[ir.Value]
     places: list[ir.Value]
+    states: list[ir.Value]
 
 
 Known = Sequence[ir.Value | None]
@@ -125,13 +130,16 @@ class StepCall:
     def look(self, codes: Known = (), columns: Known = (), reads: Known = ()) -> Found:
         """What the loop looks for and reads, for what is known."""
         chain = self._chain((codes, columns, reads), None)
-        return Found(*([value for part, found in chain for value in self._section(part, found, section)]
-                       for section in range(4)))
+        asked, at, read, places = ([value for part, results in chain for value in self._found(part, results, section)]
+                                   for section in range(SECTIONS))
+        return Found(asked, at, read, places, self._states_after(chain))
 
     def loop(self, codes: Known, columns: Known, reads: Known, failed: ir.Block) -> list[ir.Value]:
         """The new states. Where a check fails, it goes to another block."""
-        (_, last), *_ = reversed(self._chain((codes, columns, reads), failed))
-        return self._words(last)[: len(self._states)]
+        return self._states_after(self._chain((codes, columns, reads), failed))
+
+    def _states_after(self, chain: Sequence[tuple[LoopPart, ir.Value]]) -> list[ir.Value]:
+        return self._words(chain[-1][1])[: len(self._states)]
 
     def _chain(self, known: tuple[Known, Known, Known], failed: ir.Block | None) -> list[tuple[LoopPart, ir.Value]]:
         """Every part with what the one before has left."""
@@ -148,26 +156,36 @@ class StepCall:
                 other = reduce(b.or_, [b.and_(words[number], i64(mask)) for number, mask in part.zeros.items()])
                 b.cbranch(b.icmp_unsigned("==", other, i64(0)), going_on, failed).set_weights((1 << 16, 1))
                 b.position_at_end(going_on)
-            result = b.call(part.function, [self._buffer, part.tables, *(mask for mask, _ in sections),
-                                            ir.Constant(I1, int(failed is not None)), *words,
-                                            *(value for _, values in sections for value in values)])
+            with b.goto_entry_block():
+                results = b.gep(b.alloca(ir.ArrayType(I64, _section(shape.words, SECTIONS))), [i32(0), i32(0)])
+            stops = b.call(part.function, [self._buffer, part.tables, *(mask for mask, _ in sections),
+                                           ir.Constant(I1, int(failed is not None)), results, *words,
+                                           *(value for _, values in sections for value in values)])
             if failed is not None:
                 going_on = b.function.append_basic_block("goes_on")
-                b.cbranch(b.extract_value(result, 0), failed, going_on).set_weights((1, 1 << 16))
+                b.cbranch(stops, failed, going_on).set_weights((1, 1 << 16))
                 b.position_at_end(going_on)
             asked, read = asked + part.codes, read + part.reads
-            found.append((part, result))
+            found.append((part, results))
         return found
 
-    def _words(self, found: ir.Value) -> list[ir.Value]:
-        return [self._b.extract_value(found, 1 + i) for i in range(self._parts[0].shape.words)]
+    def _words(self, results: ir.Value) -> list[ir.Value]:
+        return [self._load(results, i) for i in range(self._parts[0].shape.words)]
 
-    def _section(self, part: LoopPart, found: ir.Value, which: int) -> list[ir.Value]:
+    def _found(self, part: LoopPart, results: ir.Value, which: int) -> list[ir.Value]:
         """The codes (0) of a part, columns (1), the words that it reads (2) or their places (3), and 0 up to its room."""
-        shape = part.shape
-        count, room, none = (shape.codes, part.codes, i32(0)) if which < 2 else (shape.reads, part.reads, i64(0))
-        first = 1 + shape.words + (0, shape.codes, 2 * shape.codes, 2 * shape.codes + shape.reads)[which]
-        return [*(self._b.extract_value(found, first + i) for i in range(count)), *[none] * (room - count)]
+        shape, first = part.shape, _section(part.shape.words, which)
+        count, room, kind = (shape.codes, part.codes, I32) if which < READS else (shape.reads, part.reads, I64)
+        return [*(resized(self._b, self._load(results, first + i), kind) for i in range(count)),
+                *[ir.Constant(kind, 0)] * (room - count)]
+
+    def _load(self, results: ir.Value, place: int) -> ir.Value:
+        return self._b.load(self._b.gep(results, [i32(place)]))
+
+
+def _section(words: int, which: int) -> int:
+    """Where a section begins: there is room for the most that a part may look for and read."""
+    return words + sum((MOST_CODES, MOST_CODES, MOST_READS, MOST_READS)[:which])
 
 
 def _given(known: Known, first: int, count: int, kind: ir.Type) -> tuple[ir.Value, list[ir.Value]]:
@@ -187,27 +205,29 @@ def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> t
     function = ir.Function(module, wide.kind, f"wide_{name}")
     function.linkage = "internal"
     function.attributes.add("alwaysinline")
-    buffer, tables, *known, stores = function.args[:FLAGS]
-    for argument in (buffer, tables):
+    buffer, tables, *known, stores, results = function.args[:ARGUMENTS]
+    for argument in (buffer, tables, results):
         argument.add_attribute("noalias")
-    words, *given = _split(function.args[FLAGS:], wide)
+    words, *given = _split(function.args[ARGUMENTS:], wide)
     b = ir.IRBuilder(function.append_basic_block("compute"))
     memory = StepRegisters(buffer, code.places, words)
     emitter = TracedEmitter(b, code, memory, tables, known, given)
     new = compute(emitter, plan)
-    result: ir.Value = ir.Constant(wide.kind.return_type, ir.Undefined)
     new.put_states(emitter)
-    after = _filled(b, result, 0, [ir.Constant(I1, 0), *memory.new.values()])
+
+    def put(first: int, values: Iterable[ir.Value]) -> None:
+        for place, value in enumerate(values, first):
+            b.store(resized(b, value, I64), b.gep(results, [i32(place)]))
+
+    put(0, memory.new.values())
     with b.if_then(b.not_(stores)):
-        asked, first = after, 1 + wide.words
-        for room, values in ((MOST_CODES, emitter.looked_for), (MOST_CODES, emitter.found), (MOST_READS, emitter.read),
-                             (MOST_READS, emitter.read_at)):
-            asked, first = _filled(b, asked, first, values), first + room
-        b.ret(asked)
+        for which, values in enumerate((emitter.looked_for, emitter.found, emitter.read, emitter.read_at)):
+            put(_section(wide.words, which), values)
+        b.ret(ir.Constant(I1, 0))
     with b.if_then(b.not_(new.ok), likely=False):
-        b.ret(b.insert_value(result, ir.Constant(I1, 1), 0))
+        b.ret(ir.Constant(I1, 1))
     put_stores(emitter, new)
-    b.ret(after)
+    b.ret(ir.Constant(I1, 0))
     shape = PartShape(wide.words, len(emitter.looked_for), len(emitter.read))
     _emit_narrow(module, name, function, wide, shape)
     return shape, [table for _, table in emitter.codes]
@@ -215,28 +235,17 @@ def emit_part(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> t
 
 def _emit_narrow(module: ir.Module, name: str, wide: ir.Function, room: PartShape, shape: PartShape) -> None:
     function = ir.Function(module, shape.kind, name)
-    words, codes, columns, reads = _split(function.args[FLAGS:], shape)
+    words, codes, columns, reads = _split(function.args[ARGUMENTS:], shape)
     more = [ir.Constant(I32, ir.Undefined)] * (room.codes - shape.codes)
     b = ir.IRBuilder(function.append_basic_block("call"))
-    found = b.call(wide, [*function.args[:FLAGS], *words, *codes, *more, *columns, *more, *reads,
-                          *[ir.Constant(I64, ir.Undefined)] * (room.reads - shape.reads)])
-    after = 1 + room.words
-    parts = [(0, 1 + shape.words), (after, shape.codes), (after + room.codes, shape.codes),
-             (after + 2 * room.codes, shape.reads), (after + 2 * room.codes + room.reads, shape.reads)]
-    values = [b.extract_value(found, first + i) for first, count in parts for i in range(count)]
-    b.ret(_filled(b, ir.Constant(shape.kind.return_type, ir.Undefined), 0, values))
+    b.ret(b.call(wide, [*function.args[:ARGUMENTS], *words, *codes, *more, *columns, *more, *reads,
+                        *[ir.Constant(I64, ir.Undefined)] * (room.reads - shape.reads)]))
 
 
 def _split(numbers: Sequence[ir.Value], shape: PartShape) -> list[Sequence[ir.Value]]:
     """Words, codes, columns and reads."""
     ends = list(accumulate((shape.words, shape.codes, shape.codes, shape.reads)))
     return [numbers[first:last] for first, last in pairwise((0, *ends))]
-
-
-def _filled(b: ir.IRBuilder, whole: ir.Value, first: int, values: Sequence[ir.Value]) -> ir.Value:
-    for i, value in enumerate(values):
-        whole = b.insert_value(whole, value, first + i)
-    return whole
 
 
 class TracedEmitter(LoopEmitter):

@@ -8,6 +8,7 @@ fails leaves, with the card as it is after the last loop that was made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ class TraceEmitter:
         b, nowhere = self.b, self.function.append_basic_block("nowhere")
         words = [resized(b, b.load(self._place(word)), I64) for word in self.places.words]
         inside = self.function.append_basic_block("begin_inside")
-        self._branch(b.icmp_signed(">=", self.loops, i64(len(self.blocks))), inside, nowhere)
+        self._branch(self._has_room(self.loops, words), inside, nowhere)
         b.position_at_end(inside)
         begin = b.switch(words[self.graph.anchor], nowhere)
         for i in entries_of(self.graph):
@@ -109,6 +110,15 @@ class TraceEmitter:
                 for word, mask, value in zip(words, state.masks, state.values, strict=True) if mask]
         return _all(b, same)
 
+    def _has_room(self, left: ir.Value, words: Sequence[ir.Value]) -> ir.Value:
+        """Whether so many loops may be made as there are hot states, and no counter comes to its end in them.
+
+        What is done at its end is then not asked for in each loop: LLVM knows from here that it is not there.
+        """
+        b, count, sizes = self.b, len(self.blocks), [field.rows for field, _ in self.places.words]
+        return _all(b, [b.icmp_signed(">=", left, i64(count)), *(
+            b.icmp_unsigned("<", words[i], number((1 << sizes[i]) - count, 64)) for i in self.graph.counters)])
+
     def _block(self, state: HotState, *, is_head: bool) -> None:
         b, full = self.b, (1 << 64) - 1
         words = [i64(value) if mask == full else b.or_(b.and_(b.load(variable), i64(full ^ mask)), i64(value))
@@ -116,7 +126,7 @@ class TraceEmitter:
         out = self.function.append_basic_block("before")
         if is_head:
             inside = self.function.append_basic_block("room")
-            self._branch(b.icmp_signed(">=", b.load(self.left), i64(len(self.blocks))), inside, out)
+            self._branch(self._has_room(b.load(self.left), words), inside, out)
             b.position_at_end(inside)
         parts = self.parts_of(b, state, self.tables, self.memory)
         for arm in state.arms if parts else ():
@@ -133,12 +143,30 @@ class TraceEmitter:
         codes, reads = _numbers(arm.codes, I32), _numbers(arm.reads, I64)
         columns = call.known_columns(arm.codes)
         found = call.look(codes, columns, reads)
-        for known, its, failed in ((codes, found.codes, other), (reads, found.reads, out)):
+        for recorded, its, failed in ((codes, found.codes, other), (reads, found.reads, out)):
             guarded = self.function.append_basic_block("guarded")
-            pairs = [(value, one) for value, one in zip(its, known, strict=True) if one is not None]
+            pairs = [(value, one) for value, one in zip(its, recorded, strict=True) if one is not None]
             self._branch(_all(b, [b.icmp_unsigned("==", value, one) for value, one in pairs]), guarded, failed)
             b.position_at_end(guarded)
-        new = call.loop(_filled(codes, found.codes), _filled(columns, found.columns), _filled(reads, found.reads), out)
+        known = _filled(codes, found.codes), _filled(columns, found.columns), _filled(reads, found.reads)
+        make = partial(call.loop, *known, out)
+        for following in arm.successors:
+            there, other = (self.function.append_basic_block(name) for name in ("there", "other"))
+            value = i64(self.graph.states[following].values[self.graph.anchor])
+            self._branch(b.icmp_unsigned("==", found.states[self.graph.anchor], value), there, other)
+            b.position_at_end(there)
+            self._loop(make, following)
+            b.position_at_end(other)
+        b.asm(MARK, "", "i,~{memory}", [i64(next(self.exits))], side_effect=True)
+        self._loop(make, None)
+
+    def _loop(self, make: Callable[[], Sequence[ir.Value]], following: int | None) -> None:
+        """Make the loop; then comes a hot state, or the trace is left.
+
+        It is written for each hot state that may follow, where its anchor is known: what else follows from that is constant.
+        """
+        b = self.b
+        new = make()
         for variable, word in zip(self.variables, new, strict=True):
             b.store(word, variable)
         b.store(b.sub(b.load(self.left), i64(1)), self.left)
@@ -146,7 +174,7 @@ class TraceEmitter:
             with b.if_then(_all(b, [self._is_there(term, new) for term in terms]), likely=False):
                 b.store(i64(1), self.look)
                 self._leave(new)
-        for following in arm.successors:
+        if following is not None:
             other = self.function.append_basic_block("other")
             self._branch(self._is_at(self.graph.states[following], new), self.blocks[following], other)
             b.position_at_end(other)
@@ -188,10 +216,12 @@ def entries_of(graph: HotGraph) -> list[int]:
 
 
 def _heads(graph: HotGraph) -> set[int]:
-    """Hot states of which there is one on every way that comes back to where it began."""
+    """Hot states of which there is one on every way that comes back to where it began: if it can be, those with the most
+    constants. What is variable at a head is not known any more, also where it was worked out in the block before.
+    """
     heads, done, on_way = set[int](), set[int](), dict[int, None]()
     following = [[next_ for arm in state.arms for next_ in arm.successors] for state in graph.states]
-    for first in range(len(graph.states)):
+    for first in sorted(range(len(graph.states)), key=lambda i: -sum(mask.bit_count() for mask in graph.states[i].masks)):
         pending = [(first, iter(following[first]))] if first not in done else []
         if pending:
             done.add(first)

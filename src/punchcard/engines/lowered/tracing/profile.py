@@ -50,11 +50,15 @@ class HotState:
 
 @dataclass(frozen=True)
 class HotGraph:
-    """Hot states, and which word tells them apart. `entries`: those that were reached from others than hot states."""
+    """Hot states, and which word tells them apart. `entries`: those that were reached from others than hot states.
+
+    `counters`: words that were 1 more after each loop.
+    """
 
     anchor: int
     states: tuple[HotState, ...]
     entries: tuple[int, ...]
+    counters: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,8 @@ def _graph(sample: Sample, anchor: int, groups: Sequence[Sequence[int]], least_v
         loops = visits.order[visits.starts[v] : visits.starts[v] + visits.counts[v]]
         arms = _arms(sample.codes[loops], sample.reads[loops], loose[loops], sample.after[loops, anchor], by_anchor)
         states.append(HotState(masks[v], values[v], arms))
-    return HotGraph(anchor, tuple(states), _entries(sample, anchor, states, by_anchor, everything=least_visits == 1))
+    entries = _entries(sample, anchor, states, by_anchor, everything=least_visits == 1)
+    return HotGraph(anchor, tuple(states), entries, _counters(sample, states))
 
 
 def _entries(sample: Sample, anchor: int, states: Sequence[HotState], by_anchor: dict[int, int], *,
@@ -170,6 +175,12 @@ def _entries(sample: Sample, anchor: int, states: Sequence[HotState], by_anchor:
         [sample.after[outside, anchor], sample.before[sample.left, anchor]])).tolist() if then in by_anchor}
     followed = {then for state in states for arm in state.arms for then in arm.successors}
     return tuple(sorted(entered | (set(range(len(states))) - followed)))
+
+
+def _counters(sample: Sample, states: Sequence[HotState]) -> tuple[int, ...]:
+    """Words that were 1 more after each loop, and are a constant of no hot state."""
+    counts = (sample.after - sample.before == 1).all(axis=0)
+    return tuple(i for i, each in enumerate(counts.tolist()) if each and not any(state.masks[i] & 1 for state in states))
 
 
 def _fixed(changing: int, groups: Sequence[int]) -> int:
