@@ -323,16 +323,23 @@ def _turned(loop: TorchLoop, stages: Mapping[int, Any], moved: Any, columns: lis
     own = {now: torch.from_numpy(np.ascontiguousarray(card)) for now, card in stages.items()}
     more, goal = (torch.from_numpy(np.ascontiguousarray(array)) for array in (moved[..., columns], wanted))
     end, basis = own[2 * loop.network.layers], torch.from_numpy(first).requires_grad_(True)
+    width, columns_of_card = own[0].shape[1:]
+    kept = sum(3 * len(units) + 8 * width for units in loop.network.kept_units)
+    parts = torch.split(torch.arange(len(more)), max(1, MOST_BYTES // (8 * columns_of_card * kept)))
     optimiser = torch.optim.LBFGS([basis], max_iter=ROTATION_STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-12,
                                   tolerance_change=1e-14)
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
-        turned = torch.linalg.qr(basis).Q
-        exchanged_card = own[moment].index_add(-1, places, turned @ (turned.T @ more))
-        loss = (output @ (loop.rest(exchanged_card, own, moment) - end) - goal).square().mean()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+        total = torch.zeros(())
+        for part in parts:
+            turned = torch.linalg.qr(basis).Q
+            exchanged_card = own[moment][part].index_add(-1, places, turned @ (turned.T @ more[part]))
+            after = loop.rest(exchanged_card, {now: card[part] for now, card in own.items()}, moment)
+            loss = (output @ (after - end[part]) - goal[part]).square().sum() / goal.numel()
+            loss.backward()  # type: ignore[no-untyped-call]
+            total = total + loss.detach()
+        return total
 
     optimiser.step(closure)  # type: ignore[no-untyped-call]
     return torch.linalg.qr(basis).Q.detach().numpy().T
