@@ -153,9 +153,11 @@ def shown(figures: Figures) -> Shown:
     page.say("""One bit of one weight that is not 0 is flipped in a layer, 20 times: the share of runs that end right. A
              flip that makes a weight infinite is refused before a run, and is not counted.""")
     kinds = ("sign", "exponent", "mantissa")
-    page.table(["machine", "design", "layer", *kinds], [
-        [machine, design, layer, *(_percent([row for row in some if row["bits"] == bits]) for bits in kinds)]
-        for (machine, design, layer), some in _groups(figures["flips"], "machine", "design", "layer").items()], numbers=2)
+    by_layer = _groups(figures["flips"], "machine", "design", "options", "layer")
+    page.table(["machine", "design", "options", "layer", *kinds], [
+        [machine, design, _label(options), layer,
+         *(_percent([row for row in some if row["bits"] == bits]) for bits in kinds)]
+        for (machine, design, options, layer), some in by_layer.items()], numbers=3)
     page.say("""Heads of FLEQ's soft product: the error of the final memory of Newton's iteration, over the range.""")
     by_heads = _groups([{**row, **json.loads(row["options"])} for row in figures["heads"]], "design", "range", "dtype")
     heads = sorted({row["heads"] for some in by_heads.values() for row in some})
@@ -169,8 +171,9 @@ def _chart(title: str, rows: Sequence[Row]) -> Chart:
     """The share of right runs against the amount of noise, a curve for each machine."""
     curves = []
     for number, ((machine, design, options), some) in enumerate(_groups(rows, "machine", "design", "options").items()):
-        bits = json.loads(options).get("word_bits")
-        name = f"{design}, {bits} bits" if bits else f"{machine}, {design}"
+        given = json.loads(options)
+        name = f"{design}, {given['word_bits']} bits" if "word_bits" in given else f"{machine}, {design}"
+        name += ", privileged" if given.get("privileged") else ""
         curves += pair(number, name, [(amount, 100 * share) for amount, share in _shares(some).items()])
     used = [x for curve in curves for x, _ in curve.points]
     return Chart(title, decades("amount", used), even("right at the end, %", 0, 100, (0, 50, 100)), curves)
