@@ -200,7 +200,7 @@ def test_the_command_shows_a_card_in_the_middle_of_a_loop(monkeypatch: pytest.Mo
         return [first, replace(last, meaning=meaning)]
 
     monkeypatch.setattr(RiscvMachine, "stages", wrong)
-    monkeypatch.setattr(Proof, "run", lambda self: self.show("fetch"))
+    monkeypatch.setattr(Proof, "run", lambda self, *_: self.show("fetch"))
     path = tmp_path / "proof.json"
     found = invoke("prove", "--machine", "riscv", "--memory", "64", "-o", path, status=1)
     assert "violated: fetch: step: counter in scratchpad is what the step says" in found.output
