@@ -75,10 +75,15 @@ class CompiledTrace:
     """Where the anchor is in a buffer, and its bits there."""
 
     @property
+    def anchors(self) -> list[int]:
+        """The value of the anchor in each hot state."""
+        return [state.values[self.graph.anchor] for state in self.graph.states]
+
+    @property
     def entries(self) -> list[tuple[int, int]]:
         """For each value of the anchor at which it is entered: that value, and the address of its function."""
-        address = self.code.address(TRACED)
-        return [(self.graph.states[i].values[self.graph.anchor], address) for i in entries_of(self.graph)]
+        address, anchors = self.code.address(TRACED), self.anchors
+        return [(anchors[i], address) for i in entries_of(self.graph)]
 
 
 class TraceCompiler:
@@ -161,6 +166,11 @@ class TraceCompiler:
                                     f"the most is {CASE_CODES} and {CASE_READS}")
             self._cases[key] = case
         return self._cases[key]
+
+    @property
+    def cases_to_prepare(self) -> int:
+        """How many cases the driver has code for, and traces do not yet."""
+        return sum(key not in self._cases for key in self._known_cases())
 
     def tables_of_cases(self) -> list[int]:
         """Where the tables of cases are, by the numbers that cases have for traces."""
@@ -293,6 +303,11 @@ class TraceCompiler:
                 value.add_incoming(values[j], block)
             found.append(value)
         return found
+
+    def prepare_sampler(self) -> None:
+        """Compile what records loops, for the cases that are known."""
+        if (cases := self._known_cases()) or not self._selectors:
+            self._sampler(cases)
 
     def sample(self, arguments: int, loops: int, rows: int) -> FoundSample:
         """Make up to so many loops, and record up to so many of those outside of traces.

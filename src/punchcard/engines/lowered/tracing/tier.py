@@ -12,7 +12,7 @@ import numpy as np
 
 from punchcard.engines.base import TraceReport
 from punchcard.engines.lowered.codegen.driver import put_entry
-from punchcard.engines.lowered.codegen.trace import PatternPart, entries_of
+from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.codegen.trace_driver import TABLE_SIZE, TracePlace
 from punchcard.engines.lowered.tracing.compiler import CompiledTrace, FoundSample, LoadedFunction, TraceCompiler
 from punchcard.engines.lowered.tracing.profile import Flags, HotGraph, Sample, Words, hot_graph
@@ -44,6 +44,8 @@ WRONG = 0.5
 """Where traces are left so often at hot states of their own, what they take for constant is wrong."""
 EARLY = 0.25
 """The share of the time before the first sample after which a copy of the card is kept, to see what changes."""
+LONGEST = 0.25
+"""Seconds that the loops made at once would take in the usual code."""
 PATIENCE = 3
 """A sample waits for so many times what the one before took."""
 
@@ -77,7 +79,7 @@ class TraceTier:
         self._card: Callable[[], Buffer | None] = _no_card
         self._early: dict[int, tuple[Buffer, int]] = {}
         """What loops may change, as it was some time before the first sample; and the bytes of a word there."""
-        self._spent, self._took, self._due = 0.0, 0.0, seconds
+        self._spent, self._took, self._due, self._gap_ends = 0.0, 0.0, seconds, 0.0
         self._made = self._builds = self._gap = self._parts_left = 0
 
     def _begin(self, buffer: Buffer) -> None:
@@ -115,16 +117,25 @@ class TraceTier:
                 at: (buffer[at : at + size].copy(), item) for at, size, item in model.places.changing(model.layout)}
         started = time.thread_time()
         run = model.call if self._run is None else self._run.call
-        made = int(run(arguments, min(loops, self._gap) if self._gap else loops))
+        made = int(run(arguments, self._loops_at_once(loops)))
         self._spent += time.thread_time() - started
         self._made += made
-        self._gap -= min(self._gap, made)
+        self._gap = max(0, self._gap - made) if self._spent < self._gap_ends else 0
         return made
+
+    def _loops_at_once(self, loops: int) -> int:
+        """So many at most: those in traces may be many, but what is made outside must not go unseen for long."""
+        if self._gap:
+            loops = min(loops, self._gap)
+        if self._usual:
+            seconds = min(LONGEST, self._gap_ends - self._spent) if self._gap else LONGEST
+            loops = min(loops, max(1, int(seconds / self._usual)))
+        return loops
 
     @property
     def _preparation(self) -> float:
         """What it takes to get the cases ready, before the first sample."""
-        return 0.0 if self._eager or self._seconds else SECONDS_OF_A_CASE * len(self._model.known)
+        return 0.0 if self._eager or self._seconds else SECONDS_OF_A_CASE * self._model.trace_compiler.cases_to_prepare
 
     def _consider(self, arguments: int, loops: int) -> int:
         """Look whether other traces would pay, and compile them; how many loops were made meanwhile.
@@ -140,6 +151,9 @@ class TraceTier:
         try:
             compiler = self._model.trace_compiler
             self.memory[TracePlace.CASES : TracePlace.TABLE] = compiler.tables_of_cases()
+            if not self._seconds:  # its time was made up for before
+                compiler.prepare_sampler()
+                cpu = time.thread_time()
             if self._pending is not None:
                 self._compile(compiler, self._pending, [])
             else:
@@ -172,7 +186,7 @@ class TraceTier:
             self._parts_left = 0
             return found.made, self._build(compiler)
         self._parts_left = (self._parts_left or PARTS * (2 - is_both)) - 1
-        self._gap = max(1, self._made // GAPS)
+        self._gap, self._gap_ends = max(1, self._made // GAPS), self._spent * (1 + 1 / GAPS)
         return found.made, 0.0
 
     def _without_traces(self, sample: Callable[[], FoundSample]) -> FoundSample:
@@ -235,12 +249,14 @@ class TraceTier:
             self._compile(compiler, graph, self._traces)
 
     def _is_wrong(self) -> bool:
-        """Whether traces are mostly left at hot states of their own, not at others. Of several, one may be left at a state
-        that another has, and is not entered at; it becomes an entry of the next one.
+        """Whether traces are left, or not entered, at hot states of their own more often than left at others.
+
+        Of several, one may be left at a state that another has, and is not entered at; it becomes an entry of the next one.
         """
-        starts = self._outside.before[self._outside.left, self._traces[0].graph.anchor]
-        own = [trace.graph.states[i].values[trace.graph.anchor] for trace in self._traces
-               for i in (entries_of(trace.graph) if len(self._traces) > 1 else range(len(trace.graph.states)))]
+        entries = [key for trace in self._traces for key, _ in trace.entries]
+        own = entries if len(self._traces) > 1 else self._traces[0].anchors
+        found = self._outside.before[:, self._traces[0].graph.anchor]
+        starts = found[self._outside.left | np.isin(found, np.array(entries, dtype=np.uint64))]
         return len(starts) > 0 and bool(np.isin(starts, np.array(own, dtype=np.uint64)).mean() > WRONG)
 
     def _cost(self, compiler: TraceCompiler) -> float:
