@@ -110,7 +110,7 @@ class TraceTier:
         if self._driver is not model.driver:  # compiled anew, with fewer assumptions
             self._driver, self._pending, self._sample, self._outside = model.driver, None, Sample.none(), Sample.none()
             self._use([])
-        if self._spent >= max(self._due, self._preparation) and (made := self._consider(arguments, loops)):
+        if self._spent >= self._due and (made := self._consider(arguments, loops)):
             return made
         if not self._early and self._spent >= EARLY * self._due:
             self._early = {
@@ -132,10 +132,9 @@ class TraceTier:
             loops = min(loops, max(1, int(seconds / self._usual)))
         return loops
 
-    @property
-    def _preparation(self) -> float:
-        """What it takes to get the cases ready, before the first sample."""
-        return 0.0 if self._eager or self._seconds else SECONDS_OF_A_CASE * self._model.trace_compiler.cases_to_prepare
+    def _is_early(self, compiler: TraceCompiler) -> bool:
+        """Whether the first sample must wait, for what it takes to get the cases ready."""
+        return not (self._eager or self._seconds) and self._spent < SECONDS_OF_A_CASE * compiler.cases_to_prepare
 
     def _consider(self, arguments: int, loops: int) -> int:
         """Look whether other traces would pay, and compile them; how many loops were made meanwhile.
@@ -150,6 +149,8 @@ class TraceTier:
         wait, made = 0.0, 0
         try:
             compiler = self._model.trace_compiler
+            if self._is_early(compiler):
+                return 0
             self.memory[TracePlace.CASES : TracePlace.TABLE] = compiler.tables_of_cases()
             if not self._seconds:  # its time was made up for before
                 compiler.prepare_sampler()
