@@ -23,6 +23,15 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so in the background of
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_caches_of_others(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the tests of a file keep for each other goes with the last of them: the machines of all files take gigabytes."""
+    yield
+    for value in vars(request.module).values():
+        if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
+            value.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def shared_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """All modules, workers and sessions share what they compile: code is found by all that it depends on."""

@@ -146,10 +146,12 @@ cell:
 """Interrupts in a hot loop, also between lr.w and sc.w."""
 
 
-@pytest.mark.parametrize(("wait", "sampled"), [
-    ("addi a1, a1, 1", tier.FEW_SAMPLED), soaked("addi a1, a1, 1", 64), soaked("wfi", tier.FEW_SAMPLED), soaked("wfi", 64)])
-def test_interrupts_in_hot_loops(wait: str, sampled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("wait", "sampled", "builds"), [
+    ("addi a1, a1, 1", tier.FEW_SAMPLED, 3),
+    *(soaked(wait, sampled, tier.FEW_BUILDS) for wait in ("addi a1, a1, 1", "wfi") for sampled in (tier.FEW_SAMPLED, 64))])
+def test_interrupts_in_hot_loops(wait: str, sampled: int, builds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tier, "FEW_SAMPLED", sampled)
+    monkeypatch.setattr(tier, "FEW_BUILDS", builds)
     machine = machine_for("traps")
     program = assemble(TIMER.format(base=machine.sizes.base, first=30, period=23, wait=wait), "timer.s")
     run = compare_runs(machine, program, 900, 113, wait, (None, 0.0))
