@@ -13,7 +13,7 @@ COMPILERS := gcc clang lld gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf 
 FUZZING := tests/test_fuzzing.py
 PROOFS := $(wildcard tests/test_proof*.py) tests/test_certificate.py
 ENGINES := $(wildcard tests/test_lowered*.py) tests/test_perturbed.py
-SOAK := $(BIN)/python -m pytest -n 2 -m soak -s --durations=10 $(if $(PASSED),-p tests.passed_before --passed $(PASSED))
+SOAK := $(BIN)/python -m pytest -n 2 -m soak -s --durations=10 $(if $(PASSED),-p tests.passed_before --passed=$(PASSED))
 
 .PHONY: run test soak soak-fuzzing soak-proofs soak-engines soak-rest everything browser gpu fusion lint pictures figures report \
         docs clean
@@ -55,7 +55,7 @@ soak-rest: $(READY)
 # failure. Only tests with the mark `gpu` may be skipped, where there is no NVIDIA GPU: none can be installed.
 # Some of the tests: make everything TESTS="-m 'not soak'"
 everything: $(VENV)/everything lint
-	$(BIN)/python -m pytest -n 2 -p tests.no_skips $(if $(PASSED),-p tests.passed_before --passed $(PASSED)) $(TESTS)
+	$(BIN)/python -m pytest -n 2 -p tests.no_skips $(if $(PASSED),-p tests.passed_before --passed=$(PASSED)) $(TESTS)
 
 # The page in a real browser. `make test` runs these tests too, where a browser is present; here one is installed.
 browser: $(READY)

@@ -1,8 +1,9 @@
 """A plugin of pytest for runs of hours: a run that was stopped goes on with the tests that have not passed yet.
 
-    python -m pytest -p tests.passed_before --passed FILE
+    python -m pytest -p tests.passed_before --passed=FILE
 
-The file has a line for each test that passed, with its seconds. Without it, or with an empty one, all tests run.
+The file has a line for each test that passed, with its seconds. Without it, or with an empty one, all tests run. After a
+space instead of `=` pytest would take the file for one of tests, and look for its settings there.
 """
 
 from __future__ import annotations

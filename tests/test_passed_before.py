@@ -29,7 +29,7 @@ def test_a_stopped_run_goes_on(more: list[str], tmp_path: Path) -> None:
 
     def run(**environment: str) -> tuple[int, str]:
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "tests.passed_before", "--passed", str(passed), "-c", "/dev/null",
+            [sys.executable, "-m", "pytest", "-q", "-p", "tests.passed_before", f"--passed={passed}", "-c", "/dev/null",
              *more, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False,
             env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment})
         return ran.returncode, ran.stdout
