@@ -287,21 +287,19 @@ class BitFunctions:
         return None
 
     def _counted(self, terms: Terms, constant: int) -> BitTable | None:
-        """A sum of comparisons that count how often one number is in another."""
+        """A sum of comparisons that count how often a number is in another."""
         relus, linear = self._by_base(terms)
         if linear or not self._divisions.may_count(relus.values()):
             return None
-        comparisons = []
+        found = []
         with suppress(Inexact):
             for base, units in relus.items():
-                if self.table(base) is None and base.op is op.FMA:
-                    self._sums.setdefault(base, self._added(_arguments(base), 0))  # by what a division has left
-                summed = self._affine(base) if self.table(base) is None else None
+                summed = self._by_arguments(base) if self.table(base) is None else None
                 compared = None if summed is None else comparison(Quantity(*summed), units)
                 if compared is None:
                     return None
-                comparisons.append(compared)
-            return self._divisions.count(comparisons, constant)
+                found.append(compared)
+            return self._divisions.count(found, constant) if found else None
         return None
 
     def _few_parts(self, terms: Terms, as_flags: bool) -> list[BitTable] | None:
@@ -491,6 +489,14 @@ class BitFunctions:
             self._sums[node] = self._summed(node)
         return self._sums[node]
 
+    def _by_arguments(self, node: Node) -> tuple[Sum, int] | None:
+        """The same; of a sum, what is known of its arguments comes first, as what a division has left."""
+        if node not in self._sums and node.op is op.FMA:
+            found = self._added(_arguments(node), 0)
+            if found is not None:
+                self._sums[node] = found
+        return self._affine(node)
+
     def _summed(self, node: Node) -> tuple[Sum, int] | None:
         table = self.table(node)
         if table is not None and not table.bits:
@@ -517,9 +523,6 @@ class BitFunctions:
         if summed is None:
             return None
         factor, bias = exact(node.data[0]), exact(node.data[1].item())
-        moved = Quantity(*summed).times(factor, bias)
-        if moved.low >= 0:
-            return moved
         needed = needed_terms(*summed, summed[0], [(ONE, factor, bias)])
         flag = self._all_of({function: int((c > 0) == (factor > 0)) for function, c in needed.items()}) if needed else None
         if flag is None:
@@ -539,9 +542,15 @@ class BitFunctions:
         return {function: c for function, c in parts.items() if c}, 0
 
     def _product(self, one: Node, other: Node) -> tuple[Sum, int] | None:
-        """A number that is v, or v + w with a bit, times a sum: v times the sum, and w times its parts, each with the bit."""
-        gate, summed = self._affine(one), self._affine(other)
-        if gate is None or summed is None or len(gate[0]) != 1:
+        """A number v, or v + w where a bit of a quotient is 1, times a sum: v times it, and w times its parts with the bit.
+
+        Only there: elsewhere products are the better code.
+        """
+        gate = self._affine(one)
+        if gate is None or len(gate[0]) != 1 or not self._divisions.has_digit(next(iter(gate[0]))):
+            return None
+        summed = self._affine(other)
+        if summed is None:
             return None
         ((bit, w),), v = gate[0].items(), gate[1]
         total = {function: scaled(c, v) for function, c in summed[0].items()}
