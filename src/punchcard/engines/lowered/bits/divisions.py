@@ -206,7 +206,7 @@ class Divisions:
 
     def may_count(self, bases: Collection[Units]) -> bool:
         """Whether sums of ReLUs, each of another number, may be comparisons that count a digit."""
-        return (bool(self._spent) or FEWEST <= len(bases) <= MOST) and all(len(units) > 1 for units in bases)
+        return (bool(self._spent) or FEWEST <= len(bases) <= MOST) and any(len(units) > 1 for units in bases)
 
     def count(self, comparisons: Sequence[Comparison], constant: int) -> BitTable | None:
         """A sum of comparisons, each of them A >= k D for some k, and a constant: a function of a digit of A div D."""

@@ -377,16 +377,19 @@ class BitFunctions:
         if name not in self._known_functions:
             self._known_functions[name] = None
             with suppress(Inexact):
-                self._known_functions[name] = self._by_steps(base, units, value)
+                self._known_functions[name] = self._by_steps(base, units, share, value)
         return self._known_functions[name]
 
-    def _by_steps(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
-        """A function of a sum: bits that are alone in it are gates, and the rest is an integer with steps."""
+    def _by_steps(self, base: Node, units: Units, share: int, value: Callable[[int], int]) -> BitTable | None:
+        """A function of a sum: bits that are alone in it are gates, and the rest is an integer with steps.
+
+        Where all ReLUs are closed it is flat, unless it has a share of the sum itself.
+        """
         summed = self._affine(base)
         if summed is None:
             return None
         gates = without_gates(summed[0])[1]
-        needed = needed_terms(*summed, summed[0], units)
+        needed = needed_terms(*summed, summed[0], units) if not share else {}
         if len(needed) < len(summed[0]):
             needed = {function: c for function, c in needed.items() if function in (gates or summed[0])}
         found = self._where_all(needed, summed, units, value) if len(needed) > 1 or (needed and not gates) else None
