@@ -360,7 +360,7 @@ def wholes_of_divisions(rule: Rule) -> int:
     rest = words.remainder(words.masked(x, 3), y)
     bits = tuple(words.bit(rest, place) for place in range(2))
     divisor, before = quantity(y, 1, 2, 4), quantity(x, 1, 2)
-    known = Division(before, divisor, before, 1, (x, y), (), bits)
+    known = Division(before, divisor, before, 1, (x, y), 2, (), bits)
     left = Quantity({bit_table(bit, 0, 1): base << place for place, bit in enumerate(bits)}, 0)
     for weights, constant, others in product(product((0, 1, 2), repeat=3), (-1, 0, 1), ((), (known,))):
         digit = quantity(z, *weights, constant=constant)

@@ -128,13 +128,17 @@ def comparison(summed: Quantity, units: Units) -> Comparison | None:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """A digit of a quotient, A div D, by its bits; and A mod D, by its bits. `words`: of what both are in all, and D."""
+    """A digit of a quotient, A div D, by its bits; and A mod D, by its bits. `words`: of what both are in all, and D.
+
+    `size`: the bits of the quotient, with the digits before this one.
+    """
 
     dividend: Quantity
     divisor: Quantity
     whole: Quantity
     unit: int
     words: tuple[Word, Word]
+    size: int
     digit: tuple[Bit, ...]
     rest: tuple[Bit, ...]
 
@@ -243,7 +247,8 @@ class Divisions:
             return None
         size, most = (base - 1).bit_length(), (whole.number.high // unit).bit_length()
         digit, rest = self._words.digit(number, by, 0, size), self._words.remainder(number, by)
-        found = Division(dividend, divisor, whole.number, unit, (number, by),
+        before = whole.before.size if whole.before is not None else 0
+        found = Division(dividend, divisor, whole.number, unit, (number, by), size + before,
                          tuple(self._words.bit(digit, place) for place in range(size)),
                          tuple(self._words.bit(rest, place) for place in range(most)))
         self._spent[found], self._digits[digit] = found.spent(), found
@@ -279,18 +284,37 @@ class Divisions:
                 quantity = quantity.plus(spent, -times).plus(division.left, times)
         return quantity
 
+    def with_quotients(self, quantity: Quantity) -> Quantity:
+        """The same quantity, with bits of quotients as bits of one word."""
+        digits = {function: c for function, c in quantity.terms.items() if self.has_digit(function)}
+        for function, c in digits.items():
+            quantity = quantity.plus(Quantity({function: -c}, 0)).plus(Quantity({self.renamed(function): c}, 0))
+        return quantity
+
     def written(self, word: Word) -> Word | None:
-        """A digit of a quotient as one of the last quotient that it is in, so that all are of one. If the next one is of
-        b N + n, then N is (b N + n) div b; and (M div b) div D is (M div D) div b.
-        """
+        """A digit of a quotient as one of the last quotient that it is in, so that all are of one."""
         division = self._digits.get(word)
-        if division is None:
-            return None
-        places, size = 0, len(division.digit)
-        while division in self._next and places + len(self._next[division].digit) + size <= FULL:
+        last, places = (None, 0) if division is None else self._last(division)
+        return self._words.digit(*last.words, places, len(division.digit)) if division and last and places else None
+
+    def renamed(self, function: BitTable) -> BitTable:
+        """The same function, with bits of digits as those of the last quotient that they are in: they are in one word."""
+        bits = tuple(self._bit(bit) if bit.word in self._digits else bit for bit in function.bits)
+        return function if bits == function.bits else BitTable(bits, function.values)
+
+    def _bit(self, bit: Bit) -> Bit:
+        last, places = self._last(self._digits[bit.word])
+        return self._words.bit(self._words.digit(*last.words, 0, last.size), places + bit.place)
+
+    def _last(self, division: Division) -> tuple[Division, int]:
+        """The last division in which a digit is, and the place where it is in that quotient. If the next one is of b N + n,
+        then N is (b N + n) div b; and (M div b) div D is (M div D) div b. Where D is 0, all bits of a word are 1.
+        """
+        places = 0
+        while division in self._next and self._next[division].size <= FULL:
             division = self._next[division]
             places += len(division.digit)
-        return self._words.digit(*division.words, places, size) if places else None
+        return division, places
 
 
 def _beginnings(compared: Sequence[Quantity]) -> Iterator[tuple[Quantity, Quantity]]:

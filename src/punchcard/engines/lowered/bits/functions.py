@@ -213,7 +213,9 @@ class BitFunctions:
                 other = self._split(Linear({family[place].args[0]: 1.0})) if choices else None
                 several[place] = other if other is not None and other.bits in choices else table
         if several:
-            word = pack_any(self.words, several, self.homes)
+            renamed = {place: self._divisions.renamed(table) if isinstance(table, BitTable) else table
+                       for place, table in several.items()}
+            word = pack_any(self.words, renamed, self.homes)
             self._packed.update({family[place]: bit_table(self.words.bit(word, place), -ONE, ONE) for place in several})
 
     def _split(self, linear: Linear) -> SplitTable | None:
@@ -594,7 +596,7 @@ class BitFunctions:
             for function, c in part[0].items():
                 total[function] = total.get(function, 0) + scaled(c, factor)
         rests = self._divisions.with_rests(Quantity({function: c for function, c in total.items() if c}, constant))
-        return self._as_bits_of_wholes(*aligned(self.words, *rests))
+        return self._as_bits_of_wholes(*aligned(self.words, *self._divisions.with_quotients(rests)))
 
     def _as_bits_of_wholes(self, terms: Sum, constant: int) -> tuple[Sum, int]:
         """The same sum, with what a word is the sum of replaced by the bits of the word, where one of these is there."""
