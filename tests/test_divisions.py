@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -106,6 +108,8 @@ class LongDivision:
     """What is taken away beyond the divisor, where a bit is 1."""
     wide: int = 0
     """More bits in each digit of the dividend than in one of the quotient."""
+    changed: int | None = None
+    """The seed of a change of one weight or constant."""
 
     @cached_property
     def rows(self) -> Rows:
@@ -114,7 +118,7 @@ class LongDivision:
     @cached_property
     def quotient(self) -> tuple[list[Linear], Linear]:
         """The bits of the quotient, the lowest first; and what is left, which is kept between 0 and all ones."""
-        rows, graph, base = self.rows, self.rows.graph, 1 << self.size
+        rows, graph, base, sum_of = self.rows, self.rows.graph, 1 << self.size, self._sum_of
         divisor, bits = graph.narrowed(sum_of((1.0, number(rows.bits[:WIDTH])), constant=self.divisor)), rows.bits[WIDTH:]
         left, found = Linear(), list[Linear]()
         for place in reversed(range(self.digits)):
@@ -136,9 +140,31 @@ class LongDivision:
             found = [*new, *found]
         return found, left
 
+    @cached_property
+    def _rng(self) -> random.Random:
+        return random.Random(self.changed)
+
+    @cached_property
+    def _numbers(self) -> Iterator[int]:
+        """Of the sums that are written."""
+        return count()
+
+    @cached_property
+    def _which(self) -> int | None:
+        """The sum that is changed."""
+        return self._rng.randrange(SUMS) if self.changed is not None else None
+
+    def _sum_of(self, *terms: tuple[float, Linear], constant: float = 0.0) -> Linear:
+        """A sum, which may be the one that is changed."""
+        if next(self._numbers) == self._which:
+            place, by = self._rng.randint(0, len(terms)), self._rng.choice((1.0, -1.0, 0.5, -2.0, 4.0))
+            terms = tuple((c + by if i == place else c, linear) for i, (c, linear) in enumerate(terms))
+            constant += by if place == len(terms) else 0.0
+        return sum_of(*terms, constant=constant)
+
     def _step(self, form: Linear) -> Linear:
         """[F >= 0] of an integer."""
-        graph = self.rows.graph
+        graph, sum_of = self.rows.graph, self._sum_of
         return sum_of((1.0, graph.relu(sum_of((1.0, form), constant=1.0))), (-1.0, graph.relu(form)))
 
     def tables(self) -> list[BitTable | None]:
@@ -181,6 +207,21 @@ WRONG = (
     *((LongDivision(first=more), 0) for more in (1.0, -1.0)), *((LongDivision(more=more), 1) for more in (1.0, -1.0)),
     (LongDivision(wide=1), 0), (LongDivision(divisor=-1.0), 0), (LongDivision(other=True), 1), (LongDivision(products=1), 1))
 """And how many digits there are before it counts."""
+
+
+SUMS = 58
+"""That a division of three digits is written with."""
+
+
+def test_one_weight_changed() -> None:
+    """What is found is right for these weights. All digits are found where the change changes nothing, or the last rest."""
+    plain = LongDivision()
+    plain.tables()
+    assert next(plain._numbers) == SUMS, "all of them were written"
+    found = Counter(len({part for part in divisions(LongDivision(changed=seed).tables()) if part.op == "quotient"})
+                    for seed in range(60))
+    assert set(found) == {0, 1, 2, 3}
+    assert found[3] < 20
 
 
 @pytest.mark.parametrize(("wrong", "digits"), WRONG)

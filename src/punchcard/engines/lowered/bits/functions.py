@@ -301,7 +301,7 @@ class BitFunctions:
                 if compared is None:
                     return None
                 found.append(compared)
-            return self._divisions.count(found, constant) if found else None
+            return self._divisions.count(found, constant)
         return None
 
     def _few_parts(self, terms: Terms, as_flags: bool) -> list[BitTable] | None:
@@ -391,8 +391,8 @@ class BitFunctions:
         if summed is None:
             return None
         gates = without_gates(summed[0])[1]
-        needed = needed_terms(*summed, summed[0], units) if not share else {}
-        if len(needed) < len(summed[0]):
+        needed = {} if share else needed_terms(*summed, summed[0], units)
+        if len(needed) < len(summed[0]):  # else all of it is one comparison
             needed = {function: c for function, c in needed.items() if function in (gates or summed[0])}
         found = self._where_all(needed, summed, units, value) if len(needed) > 1 or (needed and not gates) else None
         if found is not None and len(found.bits) <= FEW_FLAGS:
