@@ -128,6 +128,36 @@ on:     addi t0, t0, 4
 cells:  .space 132
 """
 """Bubble sort of numbers that differ each time. `mul` is replaced by `add` on machines without products."""
+DIGITS = """
+        li   s1, 10
+begin:  add  s0, s0, s2
+        addi s2, s2, 77
+        mv   t0, s0
+next:   divu t1, t0, s1
+        remu t2, t0, s1
+        add  s3, s3, t2
+        mv   t0, t1
+        bnez t0, next
+        j    begin
+"""
+"""Adds up decimal digits of numbers that differ each time: two quotients in a loop of five instructions."""
+GCD = """
+begin:  addi s0, s0, 77
+        xori s1, s1, 0x555
+        sub  s1, s1, s0
+        mv   t0, s0
+        mv   t1, s1
+again:  beqz t1, done
+        rem  t2, t0, t1
+        mv   t0, t1
+        mv   t1, t2
+        j    again
+done:   add  s2, s2, t0
+        div  t3, s1, t0
+        add  s2, s2, t3
+        j    begin
+"""
+"""Greatest common divisors of signed numbers that differ each time."""
 IMAGES = {
     "brainfuck.bf": "+[>++++++++[>+++++++[>+++[>+<-]<-]<-]>>>[-]<<<<]",
     "queens.py": (EXAMPLES / "python" / "queens.py").read_text().replace(  # with one list: none is freed

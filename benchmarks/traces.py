@@ -79,6 +79,8 @@ def rows() -> Iterator[Row]:
         for name, text in (("xorshift", programs.XORSHIFT), ("sieve", SIEVE),
                            ("sort", programs.SORT if "products" in kind else plain)):
             yield Row(f"{kind} {name}", partial(riscv, text, f"{name}.s"), {"memory": 1024, **options})
+    for name, text in (("digits", programs.DIGITS), ("gcd", programs.GCD)):
+        yield Row(f"riscv products {name}", partial(riscv, text, f"{name}.s"), {"memory": 1024, **kinds["riscv products"]})
     for name in programs.c_programs():
         yield Row(f"riscv {name}", partial(programs.c_program, name, "rv32i"))
 

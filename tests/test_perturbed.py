@@ -19,11 +19,14 @@ from torch import Tensor
 from punchcard.card.layout import Card, as_tensor
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.errors import LoweringError
+from punchcard.machines.riscv.languages.assembly.assembler import assemble
+from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
 from punchcard.transformer.weights import LayerArrays, Weights
 from tests.cases import soaked
 from tests.perturbed import CHANGES, SUBJECTS, TINY, Change, Subject, compare, is_exact
 from tests.random_programs import random_image
+from tests.riscv_cases import extreme
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 
@@ -32,6 +35,18 @@ FEW, MANY, SOME = 8, 400, 20
 LONG = ("FLEQ, three-layer",)
 """Left to `make soak`: its loops take long to compile."""
 LOOPS = 24
+QUOTIENTS = """
+        li   s0, {a}
+        li   s1, {b}
+        li   s2, {c}
+again:  add  s0, s0, s2
+        {quotient} t1, s0, s1
+        {quotient} s1, s1, t1
+        {quotient} t2, s0, t1
+        {quotient} t3, s1, zero
+        add  s1, s1, s2
+        j    again
+"""
 
 
 def check(name: str, subject: Subject, seeds: range, loops: int, changes: Sequence[Change] = CHANGES) -> Counter[str]:
@@ -70,6 +85,19 @@ def test_many_weights_changed(name: str) -> None:
     count = SOME if name in ("RISC-V", *LONG) else MANY  # their loops take long to compile
     found = check(name, SUBJECTS[name](), range(1000, 1000 + count), 60)
     assert found["rounded"] <= max(1, count // 100), found
+
+
+@pytest.mark.parametrize("count", [1, soaked(SOME)])
+def test_quotients_with_one_weight_changed(count: int) -> None:
+    """Most layers of this machine are those of a long division, of which the engine makes one division of words."""
+    machine = RiscvMachine(memory=32, multiply=True)
+
+    def card(rng: random.Random) -> Tensor:
+        a, b, c = (rng.choice((extreme(rng), rng.getrandbits(rng.randint(1, 32)))) for _ in range(3))
+        text = QUOTIENTS.format(a=a, b=b, c=c, quotient=rng.choice(("div", "divu", "rem", "remu")))
+        return machine.punch(assemble(text, "quotients.s"))
+
+    check("quotients", Subject(machine.weights, machine.layout, card), range(count), LOOPS)
 
 
 # Tiny weights

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from punchcard.engines.lowered.bits import builder, node_rules, steps, word_rules
+from punchcard.engines.lowered.bits import builder, divisions, node_rules, steps, word_rules
 from punchcard.engines.lowered.bits.builder import WordBuilder
+from punchcard.engines.lowered.bits.divisions import Division, Quantity, Whole
 from punchcard.engines.lowered.bits.functions import BitFunctions
 from punchcard.engines.lowered.bits.steps import MOST_STEPS, Total
 from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table
@@ -25,7 +26,7 @@ from punchcard.engines.lowered.rules import TABLES
 from punchcard.words.renderer import evaluate_arrays
 from punchcard.words.word import Word, parts_of, select, sum_of, variable
 from tests.test_words import total_value
-from tests.word_values import all_values, leaf_words, table_value, value_of
+from tests.word_values import Numbers, all_values, leaf_words, table_value, value_of
 
 Rule = Callable[..., object]
 CHECKS: dict[Rule, Callable[[Rule], int]] = {}
@@ -340,6 +341,42 @@ def functions_with_steps(rule: Rule) -> int:
                 applied += 1
                 expected = [next(value for place, value in reversed(found) if place <= t) for t in at]
                 assert np.all(table_value(table, every) == expected)
+    return applied
+
+
+@checks(*divisions.WHOLES.rules)
+def wholes_of_divisions(rule: Rule) -> int:
+    """Dividends of one digit, and of a rest and a digit; also too large ones, and a rest by another divisor."""
+    words, base, applied = WordBuilder(), 4, 0
+    x, y, z = leaf_words(words, 3, 3, 3)
+    every = all_values([x, y, z])
+
+    def quantity(word: Word, *weights: int, constant: int = 0) -> Quantity:
+        return Quantity({bit_table(words.bit(word, i), 0, 1): c for i, c in enumerate(weights) if c}, constant)
+
+    def value(of: Quantity) -> Numbers:
+        return of.constant + sum((c * table_value(part, every) for part, c in of.terms.items()), start=0 * every[x])
+
+    rest = words.remainder(words.masked(x, 3), y)
+    bits = tuple(words.bit(rest, place) for place in range(2))
+    divisor, before = quantity(y, 1, 2, 4), quantity(x, 1, 2)
+    known = Division(before, divisor, before, 1, (x, y), 2, (), bits)
+    left = Quantity({bit_table(bit, 0, 1): base << place for place, bit in enumerate(bits)}, 0)
+    for weights, constant, others in product(product((0, 1, 2), repeat=3), (-1, 0, 1), ((), (known,))):
+        digit = quantity(z, *weights, constant=constant)
+        is_digit = constant >= 0 and constant + sum(weights) < base
+        for dividend, by in ((digit, divisor), (digit.plus(left), divisor), (digit.plus(left, 2), divisor),
+                             (digit.plus(left), quantity(y, 1, 2))):
+            found = rule(dividend, by, 1, base, others)
+            is_rest = bool(others) and by == divisor and dividend == digit.plus(left)
+            wanted = dividend == digit if rule is divisions.begin_division else is_rest
+            assert (found is not None) == (is_digit and wanted)
+            if isinstance(found, Whole):
+                applied += 1
+                a, d, n = value(dividend), value(by), value(found.number)
+                some = np.maximum(d, 1)
+                assert np.all((a < base * d) | (d == 0))
+                assert np.all(np.where(d, (n // some % base == a // some) & (n % some == a % some), n == a))
     return applied
 
 

@@ -499,6 +499,20 @@ def test_a_conjunction_of_many_bits_is_one_comparison(sign: float) -> None:
         assert [bit.word.op for bit in table.bits] == ["equal"]
 
 
+def test_a_conjunction_in_which_a_bit_counts_twice() -> None:
+    """With the bit below it, it looks like part of a number. All of a word are one comparison, and a bit of another word."""
+    graph, words = Graph(), WordBuilder()
+    word, other = leaf_words(words, 9, 1)
+    rows = [graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(10)]
+    functions = BitFunctions(words, lambda node: bit_table(words.bit(*((word, node.data) if node.data < 9 else (other, 0))),
+                                                           -ONE, ONE))
+    form = Linear({row: 1.0 if place == 8 else 0.5 for place, row in enumerate(rows)}, np.array([1 - 11 / 2]))
+    table, every = functions.table_of(graph.relu(form)), all_values([word, other])
+    assert table is not None
+    assert {bit.word.op for bit in table.bits} == {"equal", "variable"}
+    assert np.all(table_value(table, every) == (every[word] == 511) * every[other] * ONE)
+
+
 def test_trimming() -> None:
     """A bit that changes nothing is left out, wherever it stands."""
     rng, (words, (leaf,), every) = random.Random(6), with_leaves(4)

@@ -168,6 +168,14 @@ class WordBuilder:
         ordered = sorted(terms, key=lambda term: self._numbers[term[1]])
         return self._made(sum_of(((c, word.extend(FULL)) for c, word in ordered), number, FULL))
 
+    def digit(self, word: Word, divisor: Word, place: int, size: int) -> Word:
+        """So many bits of a quotient from a place on; ones where the divisor is 0."""
+        return self._made(word.extend(FULL).divide(divisor.extend(FULL)) >> place & (1 << size) - 1)
+
+    def remainder(self, word: Word, divisor: Word) -> Word:
+        """What a division leaves; the word itself where the divisor is 0."""
+        return self._made(word.extend(FULL).remainder(divisor.extend(FULL)))
+
     def at_least(self, word: Word, least: int) -> Word:
         """A flag: whether a sum, which may be negative, is at least so much."""
         return self._made(constant(least - 1, FULL).less(word.extend(FULL), signed=True))

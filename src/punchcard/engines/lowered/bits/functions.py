@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
+from punchcard.engines.lowered.bits.divisions import Divisions, Quantity, comparison
 from punchcard.engines.lowered.bits.node_rules import NODES
 from punchcard.engines.lowered.bits.packing import family, pack, pack_any, same_bit
 from punchcard.engines.lowered.bits.steps import (
@@ -45,6 +46,7 @@ from punchcard.engines.lowered.bits.table import (
     split_sum,
     without_idle_bits,
 )
+from punchcard.engines.lowered.bits.word_rules import WRITTEN
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.nodes import Linear, Node, arguments_first
 from punchcard.transformer.relu_steps import steps_of
@@ -113,6 +115,7 @@ class BitFunctions:
         """Rows of one block, by name and place, each a checked bit: they are packed into one word."""
         self.homes: dict[BitTable, Bit] = {}
         self._wholes: dict[Word, WholeSum] = {}
+        self._divisions = Divisions(self.words, self.homes, self._total)
 
     def table(self, node: Node) -> BitTable | None:
         """A node as a function of few bits."""
@@ -163,6 +166,10 @@ class BitFunctions:
             self._codes[node] = pack(self.words, bits, self.homes)
         return self._codes[node]
 
+    def written(self, word: Word) -> Word | None:
+        """A word in another form that is better to compile."""
+        return self._divisions.written(word) or WRITTEN.first(word)
+
     # One node
 
     def _lifted(self, node: Node) -> BitTable | None:
@@ -206,7 +213,9 @@ class BitFunctions:
                 other = self._split(Linear({family[place].args[0]: 1.0})) if choices else None
                 several[place] = other if other is not None and other.bits in choices else table
         if several:
-            word = pack_any(self.words, several, self.homes)
+            renamed = {place: self._divisions.renamed(table) if isinstance(table, BitTable) else table
+                       for place, table in several.items()}
+            word = pack_any(self.words, renamed, self.homes)
             self._packed.update({family[place]: bit_table(self.words.bit(word, place), -ONE, ONE) for place in several})
 
     def _split(self, linear: Linear) -> SplitTable | None:
@@ -266,6 +275,9 @@ class BitFunctions:
 
     def _sum(self, terms: Terms, constant: int) -> BitTable | None:
         """A sum of leaves and ReLUs."""
+        counted = self._counted(terms, constant)
+        if counted is not None:
+            return counted
         ways = (False, True) if len(terms) > 1 and any(node.op is op.RELU for node in terms) else (False,)
         for as_flags in ways:  # conjunctions bit by bit, or each by one flag: then there may be few enough
             parts = self._few_parts(terms, as_flags)
@@ -274,6 +286,22 @@ class BitFunctions:
                 total = None if total is None else combine(int.__add__, total, table)
             if total is not None:
                 return total
+        return None
+
+    def _counted(self, terms: Terms, constant: int) -> BitTable | None:
+        """A sum of comparisons that count how often a number is in another."""
+        relus, linear = self._by_base(terms)
+        if linear or not self._divisions.may_count(relus.values()):
+            return None
+        found = []
+        with suppress(Inexact):
+            for base, units in relus.items():
+                summed = self._by_arguments(base) if self.table(base) is None else None
+                compared = None if summed is None else comparison(Quantity(*summed), units)
+                if compared is None:
+                    return None
+                found.append(compared)
+            return self._divisions.count(found, constant)
         return None
 
     def _few_parts(self, terms: Terms, as_flags: bool) -> list[BitTable] | None:
@@ -290,14 +318,7 @@ class BitFunctions:
 
     def _parts(self, terms: Terms, as_flags: bool = False) -> Iterator[BitTable | None]:
         """The parts of a sum: all ReLUs of one node together, and everything else by itself."""
-        relus: dict[Node, Units] = {}
-        linear: Terms = {}
-        for node, c in terms.items():
-            if node.op is op.RELU and node.width == 1:
-                factor, bias = node.data
-                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(bias.item())))
-            else:
-                linear[node] = c
+        relus, linear = self._by_base(terms)
         for base, units in relus.items():
             share, less = self._share(linear, base)
             if less:
@@ -306,6 +327,18 @@ class BitFunctions:
         for node, c in linear.items():
             table = self.table(node)
             yield None if table is None else table.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
+
+    def _by_base(self, terms: Terms) -> tuple[dict[Node, Units], Terms]:
+        """The ReLUs of a sum by what they are ReLUs of, and everything else."""
+        relus: dict[Node, Units] = {}
+        linear: Terms = {}
+        for node, c in terms.items():
+            if node.op is op.RELU and node.width == 1:
+                factor, bias = node.data
+                relus.setdefault(node.args[0], []).append((c, exact(factor), exact(bias.item())))
+            else:
+                linear[node] = c
+        return relus, linear
 
     def _share(self, linear: Terms, base: Node) -> tuple[int, int]:
         """How often a sum holds the base of its ReLUs as well, and the constant in that; both are to be taken out."""
@@ -346,16 +379,21 @@ class BitFunctions:
         if name not in self._known_functions:
             self._known_functions[name] = None
             with suppress(Inexact):
-                self._known_functions[name] = self._by_steps(base, units, value)
+                self._known_functions[name] = self._by_steps(base, units, share, value)
         return self._known_functions[name]
 
-    def _by_steps(self, base: Node, units: Units, value: Callable[[int], int]) -> BitTable | None:
-        """A function of a sum: bits that are alone in it are gates, and the rest is an integer with steps."""
+    def _by_steps(self, base: Node, units: Units, share: int, value: Callable[[int], int]) -> BitTable | None:
+        """A function of a sum: bits that are alone in it are gates, and the rest is an integer with steps.
+
+        Where all ReLUs are closed it is flat, unless it has a share of the sum itself.
+        """
         summed = self._affine(base)
         if summed is None:
             return None
         gates = without_gates(summed[0])[1]
-        needed = needed_terms(*summed, gates or summed[0], units)
+        needed = {} if share else needed_terms(*summed, summed[0], units)
+        if len(needed) < len(summed[0]):  # else all of it is one comparison
+            needed = {function: c for function, c in needed.items() if function in (gates or summed[0])}
         found = self._where_all(needed, summed, units, value) if len(needed) > 1 or (needed and not gates) else None
         if found is not None and len(found.bits) <= FEW_FLAGS:
             return found
@@ -456,23 +494,31 @@ class BitFunctions:
             self._sums[node] = self._summed(node)
         return self._sums[node]
 
+    def _by_arguments(self, node: Node) -> tuple[Sum, int] | None:
+        """The same; of a sum, what is known of its arguments comes first, as what a division has left."""
+        if node not in self._sums and node.op is op.FMA:
+            found = self._added(_arguments(node), 0)
+            if found is not None:
+                self._sums[node] = found
+        return self._affine(node)
+
     def _summed(self, node: Node) -> tuple[Sum, int] | None:
         table = self.table(node)
         if table is not None and not table.bits:
             return {}, table.values[0]
         if table is not None and len(table.ends) == 2:
-            first = table.values[0]
-            other = next(value for value in table.values if value != first)
-            return {without_idle_bits(table.bits, [int(value != first) for value in table.values]): other - first}, first
+            return _two_valued(table)
         if node.op is op.RELU and node.width == 1:
             return self._gated(node) if table is None else None
+        if node.op is op.MUL and node.width == 1:
+            return self._product(*node.args) or self._product(*node.args[::-1])
         if node.op not in (op.FMA, op.SAME) or node.width > 1:
             return None
         terms, constant = self._flattened(node)
         if node in terms:
             return None
-        factors = exact(node.data) if node.op is op.FMA else ONE, ONE
-        return self._added(terms.items(), constant) or self._added(zip(node.args, factors, strict=False), 0)
+        return (self._added(terms.items(), constant) or self._added(_arguments(node), 0)
+                or self._added_by_bases(terms, constant))
 
     def _gated(self, node: Node) -> tuple[Sum, int] | None:
         """A ReLU that is closed unless certain bits are as they must be, and else never: the parts of its sum, each with
@@ -500,17 +546,57 @@ class BitFunctions:
                 parts[both] = parts.get(both, 0) + c
         return {function: c for function, c in parts.items() if c}, 0
 
+    def _product(self, one: Node, other: Node) -> tuple[Sum, int] | None:
+        """A number v, or v + w where a bit of a quotient is 1, times a sum: v times it, and w times its parts with the bit.
+
+        Only there: elsewhere products are the better code.
+        """
+        gate = self._affine(one)
+        if gate is None or len(gate[0]) != 1 or not self._divisions.has_digit(next(iter(gate[0]))):
+            return None
+        summed = self._affine(other)
+        if summed is None:
+            return None
+        ((bit, w),), v = gate[0].items(), gate[1]
+        total = {function: scaled(c, v) for function, c in summed[0].items()}
+        total[bit] = total.get(bit, 0) + scaled(summed[1], w)
+        for function, c in summed[0].items():
+            both = combine(int.__mul__, function, bit)
+            if both is None:
+                return None
+            if both.bits:
+                total[both] = total.get(both, 0) + scaled(c, w)
+        return {function: c for function, c in total.items() if c}, scaled(summed[1], v)
+
+    def _added_by_bases(self, terms: Terms, constant: int) -> tuple[Sum, int] | None:
+        """A sum of ReLUs, where those of one number together have two values."""
+        relus, left = self._by_base(terms)
+        found: list[tuple[tuple[Sum, int] | None, int]] = []
+        for base, units in relus.items():
+            table = self._function(base, units, 0) if len(units) > 1 else None
+            if table is not None and len(table.ends) == 2:
+                found.append((_two_valued(table), ONE))
+            else:
+                left.update((node, terms[node]) for node in terms if node.op is op.RELU and node.args[0] is base)
+        if not found:
+            return None
+        return self._total_of([*found, *((self._affine(node), c) for node, c in left.items())], constant)
+
     def _added(self, parts: Iterable[tuple[Node, int]], constant: int) -> tuple[Sum, int] | None:
         """A sum of nodes with factors; None where one of them is not a sum of functions."""
+        return self._total_of(((self._affine(node), factor) for node, factor in parts), constant)
+
+    def _total_of(self, parts: Iterable[tuple[tuple[Sum, int] | None, int]], constant: int) -> tuple[Sum, int] | None:
+        """A sum of sums of functions, with factors; None where one of them is not known."""
         total: Sum = {}
-        for node, factor in parts:
-            part = self._affine(node)
+        for part, factor in parts:
             if part is None:
                 return None
             constant += scaled(part[1], factor)
             for function, c in part[0].items():
                 total[function] = total.get(function, 0) + scaled(c, factor)
-        return self._as_bits_of_wholes(*aligned(self.words, {function: c for function, c in total.items() if c}, constant))
+        rests = self._divisions.with_rests(Quantity({function: c for function, c in total.items() if c}, constant))
+        return self._as_bits_of_wholes(*aligned(self.words, *self._divisions.with_quotients(rests)))
 
     def _as_bits_of_wholes(self, terms: Sum, constant: int) -> tuple[Sum, int]:
         """The same sum, with what a word is the sum of replaced by the bits of the word, where one of these is there."""
@@ -573,6 +659,18 @@ class BitFunctions:
         for places in same.values():
             if len(places) > 1 and any(function not in self.homes for function in places.values()):
                 pack(self.words, places, self.homes)
+
+
+def _arguments(node: Node) -> Iterable[tuple[Node, int]]:
+    """What a sum is the sum of, with factors."""
+    return zip(node.args, (exact(node.data) if node.op is op.FMA else ONE, ONE), strict=False)
+
+
+def _two_valued(table: BitTable) -> tuple[Sum, int]:
+    """A number with two values as a function that is 0 or 1 (0 where all bits are 0), so often, and a constant."""
+    first = table.values[0]
+    other = next(value for value in table.values if value != first)
+    return {without_idle_bits(table.bits, [int(value != first) for value in table.values]): other - first}, first
 
 
 def _added_up(terms: Iterable[tuple[BitTable, int]], names: Mapping[BitTable, Bit]) -> Sum:

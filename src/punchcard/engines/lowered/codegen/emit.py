@@ -16,7 +16,6 @@ from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack_any
 from punchcard.engines.lowered.bits.table import ONE, SCALE, BitTable, SplitTable, bit_table, combine, scaled
-from punchcard.engines.lowered.bits.word_rules import WRITTEN
 from punchcard.engines.lowered.codegen.floats import I1, I32, I64, FloatCode, i32, i64, resized, width_of
 from punchcard.engines.lowered.codegen.gather import Gathers
 from punchcard.engines.lowered.codegen.memory import Agreement, FieldBits, FieldPresence, FormSign, Memory, StateBits
@@ -62,7 +61,7 @@ class LoopEmitter:
         self.floats: FloatCode = FloatCode(builder, self.real)
         self.words: WordBuilder = WordBuilder() if above is None else above.words
         self.functions = BitFunctions(self.words, self._bits_of, given, self.agreement)
-        self.integers = llvm_code(builder, self._leaf, WRITTEN.first)
+        self.integers = llvm_code(builder, self._leaf, self.functions.written)
         self.own: ir.Value | None = own
         self.bound: Mapping[Node, ir.Value] = bound or {}
         self.values: dict[Node, ir.Value] = {}
