@@ -41,6 +41,8 @@ REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32)
 CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
+MOST_NODES = 1 << 15
+"""Nodes that are kept from case to case: some 1.5 KB each, with what is known of them."""
 MOST_TIERS = 4
 """Sets of patterns whose traces are kept loaded; older ones are found on disk."""
 Pointers = npt.NDArray[np.int64]
@@ -87,6 +89,7 @@ class CompiledModel:
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.graph)
+        self._begun = self.graph.size
         self.selectors = self.columns.selectors
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
@@ -177,14 +180,12 @@ class CompiledModel:
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
         """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
-        size = self.graph.size
+        if self.graph.size > MOST_NODES:
+            self.graph.forget(self._begun)
         trace = Trace(self.passive, case, self.significand, self.shared, follow)
         trace.plan.tables = trace.plan.tables if tables is None else tables
-        try:
-            plan: LoopPlan = getattr(trace, part)()
-            return plan
-        finally:
-            self.graph.forget(size)
+        plan: LoopPlan = getattr(trace, part)()
+        return plan
 
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, parts = ir.Module("driver"), self.parts()
