@@ -29,7 +29,7 @@ from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.driver import emit_driver, put_entry
 from punchcard.engines.lowered.codegen.emit import CodeKind
-from punchcard.engines.lowered.codegen.loop import emit_loop
+from punchcard.engines.lowered.codegen.loop import SETTLE, emit_loop, emit_settling
 from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.tracing.compiler import TraceCompiler
@@ -112,6 +112,7 @@ class CompiledModel:
         self.__dict__.pop("trace_compiler", None)
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
+        self._settling = self.driver.address(SETTLE) if self.passive.settles else 0
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ONE(self.driver.address("run_card"))
         self.call_many = MANY(self.driver.address("run_many"))
@@ -189,6 +190,8 @@ class CompiledModel:
 
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, parts = ir.Module("driver"), self.parts()
+        if self.passive.settles:
+            emit_settling(module, self.passive.settles, self.kind_of_code(parts))
         if parts.choose is None:
             (plan,) = parts.cases.values()
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
@@ -270,11 +273,11 @@ class CompiledModel:
         return loaded
 
     def _pointers(self, wanted: list[Lookup], direct: list[bool]) -> Pointers:
-        """Where the tables lie; those that the code does without are not made."""
+        """Where the tables lie; those that the code does without are not made. Behind them, what settles columns."""
         for table, without in zip(wanted, direct, strict=True):
             if table not in self.filled and not without:
                 self.filled[table] = tables.fill(table, self.passive)
-        return np.array([self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted] or [0],
+        return np.array([*(self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted), self._settling],
                         dtype=np.int64)
 
     def entry(self, table: Lookup, code: int) -> int:
