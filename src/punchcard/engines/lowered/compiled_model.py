@@ -41,7 +41,7 @@ REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32)
 CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
-MOST_NODES = 1 << 15
+MOST_NODES = 1 << 16
 """Nodes that are kept from case to case: some 1.5 KB each, with what is known of them."""
 MOST_TIERS = 4
 """Sets of patterns whose traces are kept loaded; older ones are found on disk."""
@@ -277,8 +277,8 @@ class CompiledModel:
         for table, without in zip(wanted, direct, strict=True):
             if table not in self.filled and not without:
                 self.filled[table] = tables.fill(table, self.passive)
-        return np.array([*(self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted), self._settling],
-                        dtype=np.int64)
+        found = [self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted]
+        return np.array([*found, self._settling], dtype=np.int64)
 
     def entry(self, table: Lookup, code: int) -> int:
         """The column that a table has for a code; made now, where the code has done without it."""

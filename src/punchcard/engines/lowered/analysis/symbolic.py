@@ -210,7 +210,8 @@ class Trace:
     def _head(self, number: int, head: int) -> ActiveHead:
         """A head, as it was found before for these rows and these numbers of its tables, or new; and what it checks."""
         looked_at = self.layers[number].heads[head].looked_at
-        known = self.graph.once((number, head, *(rows.get(row) for rows in self.groups for row in looked_at)), list[ActiveHead])
+        name = (number, head, *(rows.get(row) for rows in self.groups for row in looked_at))
+        known = self.graph.once(name, list[ActiveHead])
         found = next((one for one in known if all(self.plan.table(table) == at for table, at in one.asked.items())), None)
         if found is None:
             found = ActiveHead(self.passive, number, head, [dict(rows) for rows in self.groups], self.plan.table)

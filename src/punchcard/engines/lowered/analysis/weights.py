@@ -173,12 +173,11 @@ class LayerLists:
 
         What is `known_grids` of the result is taken from there; with `only`, no other rows are worked out.
         """
+        known = known or {}
         if known or only is not None:
-            known = known or {}
             changed = self._changed(graph, rows, lambda row: row not in known and (only is None or row in only))
         else:
-            name = self.where, *map(rows.get, self.concerned.tolist())
-            known, changed = {}, graph.once(name, self._changed, graph, rows)
+            changed = graph.once((self.where, *map(rows.get, self.concerned.tolist())), self._changed, graph, rows)
         result = {**{row: linear for row, linear in rows.items() if row not in known}, **changed, **known}
         return {row: linear for row, linear in result.items() if linear.terms or not linear.is_zero}
 
@@ -216,7 +215,8 @@ class LayerLists:
         if self.heads:
             brought = {row for head in self.heads for row in head.value}
             concerned = sorted(brought.union(*(head.looked_at for head in self.heads)))
-            graph.once((self.where, "heads", *(rows.get(row) for rows in kinds for row in concerned)), self._check_heads, kinds)
+            name = (self.where, "heads", *(rows.get(row) for rows in kinds for row in concerned))
+            graph.once(name, self._check_heads, kinds)
 
     def _check_heads(self, kinds: Sequence[Rows]) -> bool:
         ranges = [ranges_of(rows, self.layer.w1.width) for rows in kinds]

@@ -29,6 +29,8 @@ from punchcard.engines.lowered.graph.operations import STATE
 from punchcard.errors import LoweringError
 
 SETTLE, SETTLING = "settle", ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32.as_pointer()])
+KEEPS_REGISTERS = "preserve_allcc"
+"""How it is called: what waits to be stored stays where it is."""
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
 
@@ -48,7 +50,7 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> i
         settle = module.globals.get(SETTLE)
         if settle is None:
             settle = b.bitcast(b.load(b.gep(tables, [i64(len(code.direct))])), SETTLING.as_pointer())
-        b.call(settle, [buffer, visits])
+        b.call(settle, [buffer, visits], cconv=KEEPS_REGISTERS)
     count: ir.Value = i32(0)
     put_stores(emitter, new)
     if plan.settles:
@@ -201,6 +203,7 @@ def report_codes(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, 
 def emit_settling(module: ir.Module, settles: dict[int, Linear], code: CodeKind) -> None:
     """settle(buffer, visits): columns that were stored to in the loop before go through a loop of their own."""
     function = ir.Function(module, SETTLING, SETTLE)
+    function.calling_convention = KEEPS_REGISTERS
     buffer, visits = function.args
     for argument in function.args:
         argument.add_attribute("noalias")
