@@ -154,7 +154,7 @@ def test_values_at_the_ends_of_a_range_that_are_not_on_the_grid() -> None:
     """Between 0.75 and 1.25 lies one integer, and the function's value there is the only one."""
     graph = Graph()
     integer = graph.node(op.LOAD, (), 0, ends=(0.0, 4.0), domain=(0.0, 1.0, 2.0, 3.0, 4.0))
-    base = graph.node(op.SAME, (integer,), None, ends=(0.75, 1.25))
+    base = graph.node(op.SAME, (integer,), (None, 0.75, 1.25))
     assert base.grid == 1.0
     form = Linear({base: 2.0, graph.node(op.RELU, (base,), (1.0, np.array([-3.0]))): 1.0})
     narrowed = graph.narrowed(form)

@@ -407,7 +407,7 @@ def nodes(rule: Rule) -> int:
         values[checked] = values[row]
     for one, other in combinations_with_replacement(list(values), 2):
         for made in (graph.node(op.MUL, (one, other)), graph.node(op.FMA, (one, other), -2.0),
-                     graph.node(op.SAME, (one,), None, ends=(one.low, one.high)), graph.node(op.FMA, (one,), 0.5)):
+                     graph.node(op.SAME, (one,), (None, one.low, one.high)), graph.node(op.FMA, (one,), 0.5)):
             values[made] = node_value(made, values)
     for node, bias in product(list(values)[::5], (-1.0, 0.5)):
         relu = graph.node(op.RELU, (node,), (2.0, np.array([bias])))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FEW_LOOPS = 64
 """Compiling takes longer than so few loops."""
 FEW_REAL_LOOPS = 256
-"""The same for cards of real numbers: to compile takes seconds (17 of CPU for 504 rows), a loop milliseconds."""
+"""The same for cards of real numbers: to compile takes seconds (8 of CPU for 504 rows), a loop milliseconds."""
 FEW_COLUMNS = 1 << 13
 """Beyond this a loop of the scratchpad engine takes so long (0.2 s for 65,571 columns) that compiling pays for few."""
 FEW_SCORES = 1 << 14

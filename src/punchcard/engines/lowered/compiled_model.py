@@ -29,7 +29,7 @@ from punchcard.engines.lowered.analysis.weights import layer_lists
 from punchcard.engines.lowered.codegen import objects as code
 from punchcard.engines.lowered.codegen.driver import emit_driver, put_entry
 from punchcard.engines.lowered.codegen.emit import CodeKind
-from punchcard.engines.lowered.codegen.loop import emit_loop
+from punchcard.engines.lowered.codegen.loop import SETTLE, emit_loop, emit_settling
 from punchcard.engines.lowered.codegen.trace import PatternPart
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.tracing.compiler import TraceCompiler
@@ -41,6 +41,8 @@ REALS: dict[str, tuple[ir.Type, Any]] = {"float32": (ir.FloatType(), np.float32)
 CASES = 1 << 12
 Buffer = npt.NDArray[np.uint8]
 KEY_BITS = 64
+MOST_NODES = 1 << 16
+"""Nodes that are kept from case to case: some 1.5 KB each, with what is known of them."""
 MOST_TIERS = 4
 """Sets of patterns whose traces are kept loaded; older ones are found on disk."""
 Pointers = npt.NDArray[np.int64]
@@ -87,6 +89,7 @@ class CompiledModel:
         self.columns = CardColumns(self.layout, self.layers, self.card, uniform)
         self.columns.active_rows(self.graph)
         self.passive = Passive(self.columns, self.graph)
+        self._begun = self.graph.size
         self.selectors = self.columns.selectors
         if len(self.selectors) > KEY_BITS:
             raise LoweringError(f"{len(self.selectors)} rows decide what a loop does: the most is {KEY_BITS}")
@@ -109,6 +112,7 @@ class CompiledModel:
         self.__dict__.pop("trace_compiler", None)
         self.driver = self._obtain(code.name_of(b"driver", *self.names), self._driver)
         self.driver_tables = [Lookup.restore(t) for t in self.driver.notes["tables"]]
+        self._settling = self.driver.address(SETTLE) if self.passive.settles else 0
         self.driver_pointers = self._pointers(self.driver_tables, self.driver.notes["direct"])
         self.call = ONE(self.driver.address("run_card"))
         self.call_many = MANY(self.driver.address("run_many"))
@@ -177,17 +181,17 @@ class CompiledModel:
     def _trace(self, case: dict[int, float] | None, part: str = "run", tables: list[Lookup] | None = None,
                follow: dict[StateSlot, Numbers] | None = None) -> LoopPlan:
         """The plan of a case, of what decides on one, or of a part of the loop that all cases share."""
-        size = self.graph.size
+        if self.graph.size > MOST_NODES:
+            self.graph.forget(self._begun)
         trace = Trace(self.passive, case, self.significand, self.shared, follow)
         trace.plan.tables = trace.plan.tables if tables is None else tables
-        try:
-            plan: LoopPlan = getattr(trace, part)()
-            return plan
-        finally:
-            self.graph.forget(size)
+        plan: LoopPlan = getattr(trace, part)()
+        return plan
 
     def _driver(self) -> tuple[ir.Module, Notes]:
         module, parts = ir.Module("driver"), self.parts()
+        if self.passive.settles:
+            emit_settling(module, self.passive.settles, self.kind_of_code(parts))
         if parts.choose is None:
             (plan,) = parts.cases.values()
             emit_driver(module, self.kind_of_code(plan), loop=self._inlined(module, "loop", plan))
@@ -269,12 +273,12 @@ class CompiledModel:
         return loaded
 
     def _pointers(self, wanted: list[Lookup], direct: list[bool]) -> Pointers:
-        """Where the tables lie; those that the code does without are not made."""
+        """Where the tables lie; those that the code does without are not made. Behind them, what settles columns."""
         for table, without in zip(wanted, direct, strict=True):
             if table not in self.filled and not without:
                 self.filled[table] = tables.fill(table, self.passive)
-        return np.array([self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted] or [0],
-                        dtype=np.int64)
+        found = [self.filled[table].ctypes.data if table in self.filled else 0 for table in wanted]
+        return np.array([*found, self._settling], dtype=np.int64)
 
     def entry(self, table: Lookup, code: int) -> int:
         """The column that a table has for a code; made now, where the code has done without it."""

@@ -11,23 +11,19 @@ of keys and queries; what can't have a weight is left out, and three cases remai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from punchcard.engines.lowered.analysis.columns import UNBOUNDED
 from punchcard.engines.lowered.analysis.exact_sums import Dimensions, Rows, Sparse, combine
-from punchcard.engines.lowered.analysis.passive import DistinctKey
+from punchcard.engines.lowered.analysis.passive import DistinctKey, Passive
 from punchcard.engines.lowered.analysis.plan import Check, Lookup
 from punchcard.engines.lowered.analysis.vectors import VectorRanges, Vectors
 from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node, constant, leaves, trim
 from punchcard.engines.lowered.graph.operations import COLUMN, GATHER, INDEX, LEAST, LOAD, MATCH, RECIP
 from punchcard.errors import LoweringError
-
-if TYPE_CHECKING:
-    from punchcard.engines.lowered.analysis.symbolic import Trace
 
 MOST_WITHOUT_SHIFT = 30.0
 """Up to this size, scores are exponentiated as they are."""
@@ -71,13 +67,22 @@ class SignedCode:
 
 
 class ActiveHead:
-    """One head of one layer, with what the trace of a loop knows when it comes to the layer."""
+    """One head of one layer, for active columns with certain rows. `number_of` gives the number of a table in a plan.
 
-    def __init__(self, trace: Trace, layer: int, head: int) -> None:
-        self.graph, self.columns, self.plan, self.groups = trace.graph, trace.columns, trace.plan, trace.groups
-        self.passive = passive = trace.passive.layers[layer].heads[head]
-        self.layer, self.head = layer, head
-        self.weights = passive.weights
+    taken, offers       what each group takes, and what passive columns may
+    checks, distinct    what a plan must check for that;  asked  the tables that it must have, and their numbers
+    reads               whether active columns take from passive ones
+    """
+
+    def __init__(self, passive: Passive, layer: int, head: int, groups: Sequence[Rows], number_of: Callable[[Lookup], int],
+                 ) -> None:
+        self.graph, self.columns, self.groups = passive.graph, passive.columns, groups
+        self.passive = found = passive.layers[layer].heads[head]
+        self.layer, self.head, self._number_of = layer, head, number_of
+        self.asked: dict[Lookup, int] = {}
+        self.distinct: list[tuple[Node, Array]] = []
+        self._checks: dict[Node | Linear, Check] = {}
+        self.weights = found.weights
         self.where = f"layer {layer + 1}, head {head + 1}"
         self.widths = [g.width for g in self.columns.groups]
         self.queries = [self.weights.apply(self.weights.query, rows) for rows in self.groups]
@@ -85,13 +90,26 @@ class ActiveHead:
         self.moved = [self.weights.moved(rows) for rows in self.groups]
         self.query_ends = [_ends(forms, width) for forms, width in zip(self.queries, self.widths, strict=True)]
         self.key_ends = [_ends(forms, width) for forms, width in zip(self.keys, self.widths, strict=True)]
-        scores = self.weights.scores_of(_dimensions(self.queries, self.query_ends, passive.queries),
-                                        _dimensions(self.keys, self.key_ends, passive.keys))
+        scores = self.weights.scores_of(_dimensions(self.queries, self.query_ends, found.queries),
+                                        _dimensions(self.keys, self.key_ends, found.keys))
         self.lead, self.exact = self.weights.lead(scores), self.weights.are_exact(scores)
         self.reads = False
-        self.has_unknown = passive.loose
+        self.has_unknown = found.loose
+        asking = [(width, *map(rows.get, self.weights.asking)) for width, rows in zip(self.widths, groups, strict=True)]
+        found_by = {name: self._take(group) for group, name in enumerate(asking) if asking.index(name) == group}
+        self.taken = [found_by[name] for name in asking]
+        self.offers = list(self._offers())
+        del self._number_of  # which has a whole plan
 
-    def take(self, group: int) -> Rows:
+    @property
+    def checks(self) -> Iterable[Check]:
+        return self._checks.values()
+
+    def _table(self, table: Lookup) -> int:
+        number = self.asked[table] = self._number_of(table)
+        return number
+
+    def _take(self, group: int) -> Rows:
         """What the columns of a group take."""
         if self.passive.few is not None:
             return self._few(group, self.passive.few)
@@ -240,7 +258,7 @@ class ActiveHead:
             exact = float(bounds[0])
             if bool(np.any(bounds != exact)):
                 raise LoweringError(f"{self.where}: active keys rival passive ones of different scores")
-        numbers = tuple(self.plan.table(Lookup(
+        numbers = tuple(self._table(Lookup(
             "find", self.layer, self.head, query.dims, tuple(query.sizes.tolist()), tuple(rest), float(least[lane]), exact,
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
@@ -282,10 +300,9 @@ class ActiveHead:
         if len(present) != 1:
             raise LoweringError(f"{self.where}: dimension {dim} of an active column is not a multiple of a bit")
         node = self.graph.as_node(rows[present[0][0]])
-        checks = self.plan.checks
-        if node.domain != BIT and not any(check.value.terms == {node: 1.0} for check in checks):
+        if node.domain != BIT and node not in self._checks:
             each = tuple(self.graph.entry(node, i) for i in range(node.width))
-            checks.append(Check(Linear({node: 1.0}), "bits", entries=each))
+            self._checks[node] = Check(Linear({node: 1.0}), "bits", entries=each)
         return node, present[0][1]
 
     def _rivals(self, group: int, bounds: Array) -> tuple[Array, list[tuple[int, Array]]]:
@@ -343,7 +360,7 @@ class ActiveHead:
             for row, linear in self._shared(key, groups).items():
                 result.setdefault(row, Linear()).add(graph.mix(graph.product(weight, linear), np.ones((1, width))))
         if len(together) > 1 or any(key.width > 1 for key in together):  # no two of them at once
-            self.plan.checks.append(Check(taken, "real", 0.5 if tie else 1.0))
+            self._checks[taken] = Check(taken, "real", 0.5 if tie else 1.0)
         rest = constant(1.0)
         rest.add(taken, -1.0)
         for row, linear in found.items():
@@ -407,7 +424,7 @@ class ActiveHead:
 
     # Passive columns that take from active ones
 
-    def offers(self) -> Iterator[Offer]:
+    def _offers(self) -> Iterator[Offer]:
         """Active keys that passive queries may prefer to whom they found, keys of the same signs together."""
         if self.passive.loose:
             return
@@ -428,7 +445,7 @@ class ActiveHead:
             self._check_shares(code, groups, tie)
             mask = groups[0][1] if code.width > 1 else ONE
             if mask.sum() > 1 or len(together) > 1:
-                self.plan.distinct.append((code, mask))
+                self.distinct.append((code, mask))
             yield Offer(self.graph.node(INDEX, (code,), tables), mask, self._shared(code, groups), tie)
 
     def _offer(self, group: int, width: int) -> tuple[Node, Array, bool, tuple[int, ...]] | None:
@@ -448,7 +465,7 @@ class ActiveHead:
         if bool(np.any(both[:, 0] != both[:, 1])):
             raise LoweringError(f"{self.where}: passive columns may find an active one with different scores")
         tie = self._check_lead(lead[mask > 0, 0], sizes)
-        tables = tuple(self.plan.table(Lookup(
+        tables = tuple(self._table(Lookup(
             "store", self.layer, self.head, key.dims, tuple(key.sizes.tolist()), tuple(rest), least,
         )) if mask[lane] else -1 for lane, rest in enumerate(key.constants.T.tolist()))
         return self.graph.code(key.bits), mask, tie, tables

@@ -134,7 +134,7 @@ class CardColumns:
         for number, group in enumerate(self.groups):
             rows = {row: self._active_row(graph, row, number, row in shared)
                     for row, block in self.block_of.items() if group.region in block.holds}
-            found.append({row: linear for row, linear in rows.items() if not linear.is_zero})
+            found.append({row: graph.kept(linear) for row, linear in rows.items() if not linear.is_zero})
         nodes = [node for rows in found for linear in rows.values() for node in linear.terms]
         self._begun = graph, nodes, found
         return [dict(rows) for rows in found]

@@ -102,7 +102,7 @@ class Passive:
         self.begin = columns.passive_rows(graph)
         rows = dict(self.begin)
         for number, lists in enumerate(columns.layers):
-            lists.check_heads([rows])
+            lists.check_heads(graph, [rows])
             layer = PassiveLayer(rows, [self._head(weights, rows, f"layer {number + 1}, head {head + 1}")
                                         for head, weights in enumerate(lists.heads)])
             self.layers.append(layer)

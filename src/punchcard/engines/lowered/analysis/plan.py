@@ -51,6 +51,11 @@ class Check:
     limit: float = 1.0
     entries: tuple[Linear, ...] = ()
 
+    @property
+    def bit(self) -> Node | None:
+        """The node that is checked to be ±1."""
+        return next(iter(self.value.terms)) if self.kind == "bits" and self.value.single is not None else None
+
 
 @dataclass
 class Store:
@@ -83,6 +88,8 @@ class LoopPlan:
     settles: dict[int, Linear] = field(default_factory=dict)
     families: dict[Hashable, dict[int, Node]] = field(default_factory=dict)
     """Rows of a block, somewhere in the loop, that are checked to be bits: by place."""
+    checked: set[Node] = field(default_factory=set)
+    """What is checked to be a bit already."""
 
     def read(self) -> set[int]:
         """Rows that an earlier part of the loop has left, and that this one looks at."""
@@ -94,6 +101,14 @@ class LoopPlan:
         indices = [Linear({node: 1.0}) for node in (*(s.index for s in self.stores), *(code for code, _ in self.distinct))]
         return [*self.states.values(), *(check.value for check in self.checks), *self.selectors, *indices,
                 *(value for store in self.stores for value in store.given.values())]
+
+    def check(self, checks: Iterable[Check]) -> None:
+        """Check more, but no bit twice."""
+        for check in checks:
+            if check.bit is None or check.bit not in self.checked:
+                self.checks.append(check)
+            if check.bit is not None:
+                self.checked.add(check.bit)
 
     def table(self, table: Lookup) -> int:
         """The number of a table, new or known."""

@@ -118,7 +118,7 @@ class Trace:
 
     def _carried(self, slots: Sequence[StateSlot]) -> Rows:
         """Rows that an earlier part of the loop has left."""
-        return {slot.row: Linear({self.graph.node(STATE, (), slot): 1.0}) for slot in slots}
+        return {slot.row: self.graph.kept(Linear({self.graph.node(STATE, (), slot): 1.0})) for slot in slots}
 
     def _check_idle(self) -> None:
         """Layers before the rest of a loop must not store."""
@@ -161,7 +161,7 @@ class Trace:
             for row in [r for r in self.selectors if r in rows and not rows[r].is_constant]:
                 self.selected = True
                 if self.case is not None:
-                    rows[row] = constant(self.case[row])
+                    rows[row] = self.graph.kept(constant(self.case[row]))
         if self.selected and self.case is None:
             self._select()
             return True
@@ -176,7 +176,7 @@ class Trace:
                 single = linear.single
                 slot = single[0].data if single is not None and single[0].op is STATE else None
                 if slot is not None and slot in self.follow:
-                    rows[row] = constant(self.follow[slot])
+                    rows[row] = self.graph.kept(constant(self.follow[slot]))
                     if slot not in checked:
                         departs = linear.copy()
                         departs.add(rows[row], -1.0)
@@ -188,28 +188,37 @@ class Trace:
         if number and not self.layers[number].heads:  # rows are as the layer before has left them
             self.offers.append({})
             return False
-        self.layers[number].check_heads([self.passive.layers[number].rows, *self.groups])
-        taken: list[list[Rows]] = [[] for _ in self.groups]
-        offers: dict[int, list[Offer]] = {}
-        for head in range(len(self.layers[number].heads)):
-            active = ActiveHead(self, number, head)
-            self.heads.append(active)
-            for group in range(len(self.groups)):
-                taken[group].append(active.take(group))
-            if active.reads:
-                self.read_in = number
-            offers[head] = list(active.offers())
-        self.offers.append(offers)
-        known, self.stage, layer = False, (number, "heads"), self.layers[number]
-        for rows, more in zip(self.groups, taken, strict=True):
+        layer = self.layers[number]
+        layer.check_heads(self.graph, [self.passive.layers[number].rows, *self.groups])
+        heads = [self._head(number, head) for head in range(len(layer.heads))]
+        self.heads += heads
+        if any(head.reads for head in heads):
+            self.read_in = number
+        self.offers.append({at: head.offers for at, head in enumerate(heads)})
+        known, self.stage = False, (number, "heads")
+        for group, rows in enumerate(self.groups):
+            more = [head.taken[group] for head in heads]
             total = layer.sums.add(layer.where, rows, more)
-            rows.update({row: self.graph.gathered(total[row]) for brought in more for row in brought})
+            rows.update({row: self.graph.kept(self.graph.gathered(total[row])) for brought in more for row in brought})
             known |= self._within(rows)
         self.selected |= known
         if known and self.case is None:
             self._select()
             return True
         return False
+
+    def _head(self, number: int, head: int) -> ActiveHead:
+        """A head, as it was found before for these rows and these numbers of its tables, or new; and what it checks."""
+        looked_at = self.layers[number].heads[head].looked_at
+        name = (number, head, *(rows.get(row) for rows in self.groups for row in looked_at))
+        known = self.graph.once(name, list[ActiveHead])
+        found = next((one for one in known if all(self.plan.table(table) == at for table, at in one.asked.items())), None)
+        if found is None:
+            found = ActiveHead(self.passive, number, head, [dict(rows) for rows in self.groups], self.plan.table)
+            known.append(found)
+        self.plan.check(found.checks)
+        self.plan.distinct += found.distinct
+        return found
 
     def _within(self, rows: Rows, only: Sequence[int] | None = None) -> bool:
         """Selectors become constants, declared bits are checked; whether selectors were met."""
@@ -218,9 +227,9 @@ class Trace:
             if row in self.selectors and not self.selected:  # later in the loop they are rows like others
                 known = True
                 if self.case is not None:
-                    rows[row] = constant(self.case[row])
+                    rows[row] = self.graph.kept(constant(self.case[row]))
             elif (self.case is not None or not self.selectors or self.selected) and not self._is_checked(rows[row]):
-                rows[row] = self._bit(rows[row], row)
+                rows[row] = self.graph.kept(self._bit(rows[row], row))
         return known
 
     def _is_checked(self, linear: Linear) -> bool:
@@ -232,7 +241,7 @@ class Trace:
         """A row as a bit: one of those of its block, which are put together here."""
         node = self.graph.as_node(linear)
         if node.domain != BIT:
-            self.plan.checks.append(Check(Linear({node: 1.0}), "bits"))  # also where the bit turns out not to matter
+            self.plan.check([Check(Linear({node: 1.0}), "bits")])  # also where the bit turns out not to matter
         if node.width > 1:
             return Linear({self.graph.node(BITS, (node,)): 1.0}) if node.domain != BIT else linear
         start = self.within[row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from punchcard.engines.lowered.analysis.exact_sums import (
 )
 from punchcard.engines.lowered.graph.builder import Graph
 from punchcard.engines.lowered.graph.grids import product_of_grids
-from punchcard.engines.lowered.graph.nodes import Linear
+from punchcard.engines.lowered.graph.nodes import Linear, constant
 from punchcard.errors import LoweringError
 from punchcard.transformer.grids import Flags
 from punchcard.transformer.softmax import Scores, hard_lead
@@ -46,6 +47,16 @@ class HeadLists:
     roundings: int
     where: str
     sums: ExactSums
+
+    @cached_property
+    def looked_at(self) -> list[int]:
+        """The rows that the head reads."""
+        return sorted({row for entries in (*self.key, *self.query, *self.value.values()) for row, _ in entries})
+
+    @cached_property
+    def asking(self) -> list[int]:
+        """The rows that its queries are made of."""
+        return sorted({row for entries in self.query for row, _ in entries})
 
     def scores_of(self, queries: Dimensions, keys: Dimensions) -> Scores:
         """What is known of the scores of such queries and keys."""
@@ -98,6 +109,11 @@ class LayerLists:
         """b1, as numbers."""
         found: list[float] = self.layer.b1.tolist()
         return found
+
+    @cached_property
+    def constants(self) -> dict[int, float]:
+        """b2 by row, where it is not 0."""
+        return {row: float(self.layer.b2[row]) for row in np.flatnonzero(self.layer.b2).tolist()}
 
     @cached_property
     def concerned(self) -> Indices:
@@ -157,44 +173,55 @@ class LayerLists:
 
         What is `known_grids` of the result is taken from there; with `only`, no other rows are worked out.
         """
-        changed: Rows = {}
         known = known or {}
+        if known or only is not None:
+            changed = self._changed(graph, rows, lambda row: row not in known and (only is None or row in only))
+        else:
+            changed = graph.once((self.where, *map(rows.get, self.concerned.tolist())), self._changed, graph, rows)
+        result = {**{row: linear for row, linear in rows.items() if row not in known}, **changed, **known}
+        return {row: linear for row, linear in result.items() if linear.terms or not linear.is_zero}
 
-        def change(row: int, by: Linear, weight: float) -> None:
-            if row not in changed:
-                changed[row] = rows[row].copy() if row in rows else Linear()
-            changed[row].add(by, weight)
-
-        def wanted(row: int) -> bool:
-            return row not in known and (only is None or row in only)
-
-        b2 = self.layer.b2
-        for row in filter(wanted, np.flatnonzero(b2).tolist()):
-            change(row, Linear({}, b2[row : row + 1]), 1.0)
-        for unit in self._open(rows, wanted if known or only is not None else None):
-            if not any(wanted(row) for row, _ in self.outputs[unit]):
-                continue
-            inner = combine(self.inputs[unit], rows)
-            if self.biases[unit]:
-                inner.constant = inner.constant + self.biases[unit]
-            opened = graph.known_relu(inner)
+    def _changed(self, graph: Graph, rows: Rows, wanted: Callable[[int], bool] | None = None) -> Rows:
+        """The rows that units or b2 change, as far as they are wanted. Units that look at the same forms give the same."""
+        parts: dict[int, list[Linear | float]] = {row: [] for row in self.constants if wanted is None or wanted(row)}
+        for unit in self._open(rows, wanted):
+            looked_at = [rows.get(row) for row, _ in self.inputs[unit]]
+            opened = graph.once((self.where, unit, *looked_at), self._unit, graph, rows, unit)
             if opened.is_zero:
                 continue
             for row, weight in self.outputs[unit]:
-                if wanted(row):
-                    change(row, opened, weight)
-        result = {row: linear for row, linear in rows.items() if row not in known} if known else dict(rows)
-        result.update({row: linear for row, linear in changed.items() if row not in rows})  # in this order they are tidied
-        for row in (row for row in result if row in changed):
-            result[row] = graph.known_sum(changed[row])
-        result.update(known)
-        return {row: linear for row, linear in result.items() if linear.terms or not linear.is_zero}
+                if wanted is None or wanted(row):
+                    parts.setdefault(row, []).extend((opened, weight))
+        return {row: graph.once((rows.get(row), self.constants.get(row), *of), self._sum, graph, rows, row, of)
+                for row, of in parts.items()}
 
-    def check_heads(self, kinds: Sequence[Rows]) -> None:
+    def _unit(self, graph: Graph, rows: Rows, unit: int) -> Linear:
+        inner = combine(self.inputs[unit], rows)
+        if self.biases[unit]:
+            inner.constant = inner.constant + self.biases[unit]
+        return graph.known_relu(inner)
+
+    def _sum(self, graph: Graph, rows: Rows, row: int, parts: Sequence[Any]) -> Linear:
+        """A row, its constant of b2, and opened units by their weights: forms and weights in turn."""
+        total = rows[row].copy() if row in rows else Linear()
+        if row in self.constants:
+            total.add(constant(self.constants[row]))
+        for opened, weight in zip(parts[::2], parts[1::2], strict=True):
+            total.add(opened, weight)
+        return graph.known_sum(total)
+
+    def check_heads(self, graph: Graph, kinds: Sequence[Rows]) -> None:
         """Refuse heads whose sums may leave the number format, over columns of several kinds."""
         if self.heads:
-            ranges = [ranges_of(rows, self.layer.w1.width) for rows in kinds]
-            self._check(self.layer.attention(Bounds.together(ranges, self.sums.limits.eps)))
+            brought = {row for head in self.heads for row in head.value}
+            concerned = sorted(brought.union(*(head.looked_at for head in self.heads)))
+            name = (self.where, "heads", *(rows.get(row) for rows in kinds for row in concerned))
+            graph.once(name, self._check_heads, kinds)
+
+    def _check_heads(self, kinds: Sequence[Rows]) -> bool:
+        ranges = [ranges_of(rows, self.layer.w1.width) for rows in kinds]
+        self._check(self.layer.attention(Bounds.together(ranges, self.sums.limits.eps)))
+        return True
 
     def _check(self, sums: Iterable[Sums]) -> None:
         found = violation(sums, self.sums.limits)
@@ -210,15 +237,19 @@ class LayerLists:
         ranges = ranges_of(rows, self.layer.w1.width)
         if wanted is not None:
             return self._opened(ranges, wanted)
-        name = b"".join(values[self.concerned].tobytes() for values in (ranges.low, ranges.high, ranges.grid, ranges.size))
+        name = self._name(ranges)
         if name not in self.known_open:
             self.known_open[name] = self._opened(ranges, lambda row: True)
         return self.known_open[name]
 
+    def _name(self, ranges: Bounds) -> bytes:
+        """What is looked at of columns: equal for those that are alike in it."""
+        return b"".join(values[self.concerned].tobytes() for values in (ranges.low, ranges.high, ranges.grid, ranges.size))
+
     def _opened(self, ranges: Bounds, wanted: Callable[[int], bool]) -> list[int]:
         self._check(self.layer.feed_forward(Bounds.together([ranges], self.sums.limits.eps)))
         found = np.zeros(len(self.layer.b1), dtype=bool)
-        for column in columns_of(ranges, self.sums):
+        for column in {self._name(column): column for column in columns_of(ranges, self.sums)}.values():
             found |= self._open_in(column, wanted)
         opened: list[int] = np.flatnonzero(found).tolist()
         return opened

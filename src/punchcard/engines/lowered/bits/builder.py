@@ -6,7 +6,7 @@ in a word. Equal words are one word, so what several bits share is computed once
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -135,6 +135,14 @@ class WordBuilder:
 
     def __init__(self) -> None:
         self._numbers = Numbering()
+        self._known: dict[Hashable, Word] = {}
+
+    def once(self, name: Hashable, make: Callable[[], Word]) -> Word:
+        """A word that follows from a name, made once."""
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = make()
+        return found
 
     def _made(self, word: Word) -> Word:
         self._numbers.setdefault(word, len(self._numbers))

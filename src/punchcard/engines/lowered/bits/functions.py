@@ -247,6 +247,9 @@ class BitFunctions:
     def _add_flat(self, into: Terms, node: Node, factor: int) -> int:
         """Add a node as what its sums are made of; returns the constant."""
         terms, constant = self._flattened(node)
+        if factor == ONE and not into:
+            into.update(terms)
+            return constant
         for leaf, c in terms.items():
             into[leaf] = into.get(leaf, 0) + scaled(c, factor)
             if not into[leaf]:
@@ -326,7 +329,8 @@ class BitFunctions:
             yield self._function(base, units, share, as_flags)
         for node, c in linear.items():
             table = self.table(node)
-            yield None if table is None else table.each(lambda value, c=c: scaled(value, c))  # type: ignore[misc]
+            yield table if table is None or c == ONE else table.each(
+                lambda value, c=c: scaled(value, c))  # type: ignore[misc]
 
     def _by_base(self, terms: Terms) -> tuple[dict[Node, Units], Terms]:
         """The ReLUs of a sum by what they are ReLUs of, and everything else."""
@@ -356,7 +360,12 @@ class BitFunctions:
     def _function(self, base: Node, units: Units, share: int, as_flags: bool = False) -> BitTable | None:
         """A sum of ReLUs of one node, and the node itself `share` times."""
         def value(at: int) -> int:
-            return scaled(share, at) + sum(scaled(c, max(0, scaled(factor, at) + bias)) for c, factor, bias in units)
+            total = scaled(share, at) if share else 0
+            for c, factor, bias in units:
+                opened = (at if factor == ONE else scaled(factor, at)) + bias
+                if opened > 0:
+                    total += scaled(c, opened)
+            return total
 
         name = base, tuple(units), share
         if name not in self._known_tables:

@@ -37,7 +37,8 @@ class Total:
 
     def word(self, words: WordBuilder) -> Word:
         """The integer as it is."""
-        return words.sum(((c, words.shifted(words.masked(w, mask), shift)) for c, w, mask, shift in self.terms), 0)
+        return words.once(self.terms, lambda: words.sum(
+            ((c, words.shifted(words.masked(w, mask), shift)) for c, w, mask, shift in self.terms), 0))
 
     def lowest(self, words: WordBuilder, bits: int, constant: int, sign: int = 1) -> Word:
         """A word that agrees with the integer or its negative, plus a constant, in its lowest bits.

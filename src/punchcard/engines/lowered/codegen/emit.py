@@ -81,7 +81,7 @@ class LoopEmitter:
 
     def lift(self, forms: Iterable[Linear]) -> None:
         """Codes first: what is packed into a word together has its home there."""
-        for node in sorted(reachable(forms), key=lambda node: node.number):
+        for node in sorted(reachable(forms), key=lambda node: node.rank):
             if node.op is CODE and node.width == 1:
                 self.functions.code(node)
             self._gathers.want(node)

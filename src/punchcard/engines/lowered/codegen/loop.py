@@ -2,6 +2,9 @@
 
     loop(buffer, tables, visits, report) -> 0, or 1 if a check failed; then nothing was stored
 
+Columns that were stored to in the loop before go through a loop of their own. That is the same for all cases, and is a
+function of the driver's: code of another module finds its address behind its tables.
+
 All values are computed before anything is stored, so a loop that fails has not happened.
 """
 
@@ -25,6 +28,9 @@ from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.engines.lowered.graph.operations import STATE
 from punchcard.errors import LoweringError
 
+SETTLE, SETTLING = "settle", ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32.as_pointer()])
+KEEPS_REGISTERS = "preserve_allcc"
+"""How it is called: what waits to be stored stays where it is."""
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
 
@@ -41,7 +47,10 @@ def emit_loop(module: ir.Module, name: str, plan: LoopPlan, code: CodeKind) -> i
         report_codes(b, report, emitter.codes)
         b.ret(i32(1))
     if plan.settles:
-        _settle(emitter, plan, visits)
+        settle = module.globals.get(SETTLE)
+        if settle is None:
+            settle = b.bitcast(b.load(b.gep(tables, [i64(len(code.direct))])), SETTLING.as_pointer())
+        b.call(settle, [buffer, visits], cconv=KEEPS_REGISTERS)
     count: ir.Value = i32(0)
     put_stores(emitter, new)
     if plan.settles:
@@ -191,14 +200,18 @@ def report_codes(b: ir.IRBuilder, report: ir.Value, codes: list[tuple[ir.Value, 
         b.store(b.zext(code, I64), b.gep(report, [i64(at + 1)]))
 
 
-def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
-    """Columns that were stored to in the loop before go through a loop of their own."""
-    b = emitter.b
+def emit_settling(module: ir.Module, settles: dict[int, Linear], code: CodeKind) -> None:
+    """settle(buffer, visits): columns that were stored to in the loop before go through a loop of their own."""
+    function = ir.Function(module, SETTLING, SETTLE)
+    function.calling_convention = KEEPS_REGISTERS
+    buffer, visits = function.args
+    for argument in function.args:
+        argument.add_attribute("noalias")
+    b = ir.IRBuilder(function.append_basic_block("begin"))
     with counted_loop(b, b.load(visits)) as i:
-        column = b.load(b.gep(visits, [b.zext(b.add(i, i32(1)), I64)]))
-        at = b.sext(column, I64)
-        one = emitter.at(at, {}, {})
-        content = _content(one, plan.settles, {})
+        at = b.sext(b.load(b.gep(visits, [b.zext(b.add(i, i32(1)), I64)])), I64)
+        one = LoopEmitter(b, code, Flat(buffer, code.places), ir.Constant(LOOP.args[1], None), own=at)
+        content = _content(one, settles, {})
         if one.bits:
             raise LoweringError("what a column that was stored to becomes in the next loop is not proven to be ±1")
         for _, source in one.seen:
@@ -206,6 +219,7 @@ def _settle(emitter: LoopEmitter, plan: LoopPlan, visits: ir.Value) -> None:
                 raise LoweringError("what a column that was stored to becomes in the next loop depends on "
                                     f"{source.block!r}, which not every such column holds")
         _put(one, at, content)
+    b.ret_void()
 
 
 @contextmanager

@@ -46,6 +46,8 @@ class Flat:
 
     def __init__(self, buffer: ir.Value, places: BufferLayout) -> None:
         self._buffer, self._places = buffer, places
+        self._numbers: dict[tuple[ir.Block, ir.Value, Field, ir.Type], ir.Value] = {}
+        """Where the numbers of a column begin, as a block of code has worked it out: each is one instruction from there."""
 
     def state(self, b: ir.IRBuilder, word: StateWord) -> ir.Value:
         return resized(b, b.load(self._state(b, word)), I64)
@@ -62,12 +64,18 @@ class Flat:
         return self._at(b, i64(self._places.slots[slot]), kind)
 
     def entry(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int, kind: ir.Type) -> ir.Value:
-        return self._at(b, self.offset(b, field, column, row), kind)
+        if field.bits:
+            return self._at(b, self.offset(b, field, column), kind)
+        number = kind.element if isinstance(kind, ir.VectorType) else kind
+        name = b.block, column, field, number
+        if name not in self._numbers:
+            self._numbers[name] = self._at(b, self.offset(b, field, column), number)
+        place = b.gep(self._numbers[name], [i64(row)])
+        return place if number is kind else b.bitcast(place, kind.as_pointer())
 
-    def offset(self, b: ir.IRBuilder, field: Field, column: ir.Value, row: int = 0) -> ir.Value:
-        """Where a field of a column is, in bytes, or one of its numbers."""
-        first = self._places.arrays[field.block] + field.offset + (0 if field.bits else row * field.item)
-        return b.add(b.mul(column, i64(field.stride)), i64(first))
+    def offset(self, b: ir.IRBuilder, field: Field, column: ir.Value) -> ir.Value:
+        """Where a field of a column is, in bytes."""
+        return b.add(b.mul(column, i64(field.stride)), i64(self._places.arrays[field.block] + field.offset))
 
     def _at(self, b: ir.IRBuilder, offset: ir.Value, kind: ir.Type) -> ir.Value:
         return b.bitcast(b.gep(self._buffer, [offset]), kind.as_pointer())

@@ -79,7 +79,8 @@ def load_or_compile(name: str, build: Callable[[], tuple[ir.Module, Notes]], *, 
             called = parsed.get_function(function)
             called.linkage = "internal"
             called.add_function_attribute("alwaysinline" if inline else "noinline")
-        _optimise(machine, parsed, vectorize, level=3 if library is None else 2)  # what is inlined is optimised already
+        level = 2 if library is not None else 1 if vectorize else 3  # what is inlined is optimised already
+        _optimise(machine, parsed, vectorize, level)
         code: bytes = machine.emit_object(parsed)
         return notes, code
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
 from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, trim
 
+Made = TypeVar("Made")
 BLOCK = 4
 """Terms that are added up one after the other."""
 
@@ -23,24 +24,24 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[Hashable, Node] = {}
         self._entries: dict[tuple[Node, int], Linear] = {}
-        self._relus: dict[Hashable, Linear] = {}
-        self._sums: dict[Hashable, Linear] = {}
+        self._forms: dict[Hashable, Linear] = {}
+        self._known: dict[Hashable, Any] = {}
 
     def known(self, kind: op.NodeKind, args: tuple[Node, ...], data: Any = None) -> Node | None:
         """The node with these parts, if there is one."""
-        return self._nodes.get((kind, tuple(a.number for a in args), kind.key(data)))
+        return self._nodes.get((kind, args, kind.key(data)))
 
     def node(self, kind: op.NodeKind, args: tuple[Node, ...] = (), data: Any = None, *, ends: op.Ends | None = None,
              domain: op.Domain | None = None) -> Node:
         """The node with these parts, new or known; `ends` and `domain` where more is known than the operation says."""
-        name = (kind, tuple([a.number for a in args]), kind.key(data))
+        name = (kind, args, kind.key(data))
         found = self._nodes.get(name)
         if found is None:
             if ends is None:
                 if kind.ends is None:
                     raise TypeError(f"a {kind.name} must be given its range")
                 ends = kind.ends(data, *args)
-            found = Node(len(self._nodes), kind, args, data, *ends, domain or kind.domain(data, *args))
+            found = Node(kind, args, data, *ends, domain or kind.domain(data, *args))
             self._nodes[name] = found
         return found
 
@@ -50,15 +51,15 @@ class Graph:
 
     def holds(self, nodes: Iterable[Node]) -> bool:
         """Whether nodes that it has made were not forgotten since."""
-        return all(self._nodes.get((n.op, tuple(a.number for a in n.args), n.op.key(n.data))) is n for n in nodes)
+        return all(self._nodes.get((n.op, n.args, n.op.key(n.data))) is n for n in nodes)
 
     def forget(self, size: int) -> None:
         """Go back to the first nodes: what is traced next must not depend on what was traced before."""
         while len(self._nodes) > size:
             self._nodes.popitem()
         self._entries.clear()
-        self._relus.clear()
-        self._sums.clear()
+        self._forms.clear()
+        self._known.clear()
 
     def unknown(self, name: tuple[Hashable, ...], low: float, high: float) -> Linear:
         """A value between two bounds that is not worked out, since it should turn out not to matter."""
@@ -76,7 +77,7 @@ class Graph:
         terms = list(linear.terms.items())
         if len(terms) == 1 and abs(terms[0][1]) == 1.0:
             return terms[0]
-        terms.sort(key=lambda item: item[0].number)
+        terms.sort(key=lambda item: item[0].rank)
         lead = terms[0][1]
         factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
         if any(c / factor * factor != c for _, c in terms):
@@ -112,23 +113,32 @@ class Graph:
         bias = trim(linear.constant)
         return rules.NODE_RELUS.first(node, factor, bias) or Linear({self.node(op.RELU, (node,), (factor, bias)): 1.0})
 
-    def known_relu(self, linear: Linear) -> Linear:
-        """relu of a linear form, worked out once: many units of several groups have the same. It must not be changed."""
-        name = linear.name
-        found = self._relus.get(name)
+    def once(self, name: Hashable, make: Callable[..., Made], *given: Any) -> Made:
+        """What follows from a name alone, worked out once. It must not be changed."""
+        found: Made | None = self._known.get(name)
         if found is None:
-            found = self._relus[name] = self.relu(linear)
+            found = self._known[name] = make(*given)
         return found
 
+    def kept(self, linear: Linear) -> Linear:
+        """The same form, as an object that tells it from all others and so names it. It must not be changed."""
+        return self._forms.setdefault(linear.name, linear)
+
+    def known_relu(self, linear: Linear) -> Linear:
+        """relu of a linear form, worked out once: many units of several groups have the same."""
+        return self.once((op.RELU, linear.name), self._kept_relu, linear)
+
     def known_sum(self, linear: Linear) -> Linear:
-        """The same value with at most one term, by the rules, worked out once. It must not be changed."""
+        """The same value with at most one term, by the rules, worked out once."""
         if len(linear.terms) <= 1:
-            return linear
-        name = linear.name
-        found = self._sums.get(name)
-        if found is None:
-            found = self._sums[name] = self.narrowed(self.tidy(linear))
-        return found
+            return self.kept(linear)
+        return self.once((op.FMA, linear.name), self._kept_sum, linear)
+
+    def _kept_relu(self, linear: Linear) -> Linear:
+        return self.kept(self.relu(linear))
+
+    def _kept_sum(self, linear: Linear) -> Linear:
+        return self.kept(self.narrowed(self.tidy(linear)))
 
     def tidy(self, linear: Linear) -> Linear:
         """The same sum with fewer ReLUs and products, by the rules."""
@@ -146,7 +156,7 @@ class Graph:
 
     def same(self, node: Node, low: Array | float, high: Array | float, domain: op.Domain | None = None) -> Linear:
         """A node with a range that is known better, and with its values where these are few."""
-        return Linear({self.node(op.SAME, (node,), domain, ends=(low, high)): 1.0})
+        return Linear({self.node(op.SAME, (node,), (domain, low, high)): 1.0})
 
     def product(self, a: Linear, b: Linear) -> Linear:
         """a b. Signs are taken out, so that a b and -a b are one node."""
@@ -159,7 +169,7 @@ class Graph:
             negated = single is not None and single[1] == -1.0
             nodes.append(single[0] if single is not None and negated else self.as_node(linear))
             sign = -sign if negated else sign
-        x, y = sorted(nodes, key=lambda node: node.number)
+        x, y = sorted(nodes, key=lambda node: node.rank)
         return Linear({self.node(op.MUL, (x, y)): sign})
 
     def as_node(self, linear: Linear) -> Node:

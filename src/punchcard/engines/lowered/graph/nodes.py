@@ -8,6 +8,7 @@ what several columns or formulas share is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,19 +23,22 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 ZERO: Array = np.zeros(1)
 BIT = (-1.0, 1.0)
+Rank = tuple[int, float, int, float, int]
 
 
 class Node:
     """One operation on some arguments. `domain` lists all values that it can take, where these are few.
 
     Most nodes have one entry: then `range` has its least and greatest value, and arrays are made where one is asked for.
+    Nodes are ordered by `rank`, which follows from what they are made of, and not from when they were made.
     """
 
-    __slots__ = ("_high", "_low", "args", "data", "domain", "grid", "number", "op", "range", "width")
+    __slots__ = ("_high", "_low", "args", "data", "domain", "grid", "op", "range", "rank", "width")
 
-    def __init__(self, number: int, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array | float, high: Array | float,
+    def __init__(self, op: NodeKind, args: tuple[Node, ...], data: Any, low: Array | float, high: Array | float,
                  domain: tuple[float, ...] | None) -> None:
-        self.number, self.op, self.args, self.data, self.domain = number, op, args, data, domain
+        self.op, self.args, self.data, self.domain = op, args, data, domain
+        self.rank = rank_of(op, args, data)
         self.range: tuple[float, float] | None
         self._low: Array | None = None
         self._high: Array | None = None
@@ -74,7 +78,7 @@ class Node:
         return max(map(abs, self.range)) if self.range is not None else float(self.sizes.max())
 
     def __repr__(self) -> str:
-        return f"{self.op.name}{self.number}"
+        return f"{self.op.name} {self.rank[-1]:x}"
 
 
 class Linear:
@@ -215,7 +219,23 @@ class Linear:
 
     def key(self) -> tuple[Hashable, ...]:
         """Equal for equal forms."""
-        return (tuple(sorted((n.number, c) for n, c in self.terms.items())), trim(self.constant).tobytes())
+        return (frozenset(self.terms.items()), trim(self.constant).tobytes())
+
+
+def rank_of(op: NodeKind, args: tuple[Node, ...], data: Any) -> Rank:
+    """The place of a node among others: by how many steps that are not linear lead to it, by the last row that it depends on
+    there, and after all that it is made of. A digest of these things tells apart what is alike in that.
+    """
+    level, row, height = 0, -1.0, 0
+    for node in args:
+        before = node.rank
+        height = max(height, before[2] + 1)
+        if before[:2] > (level, row):
+            level, row = before[:2]
+    found = op.row(data)
+    described = repr((op.name, [node.rank[-1] for node in args], op.key(data)))
+    return (level + op.steps, row if found is None else found, height, op.bend(data),
+            int.from_bytes(blake2b(described.encode(), digest_size=8).digest(), "little"))
 
 
 def constant(values: Array | float) -> Linear:
@@ -264,4 +284,4 @@ def arguments_first(node: Node, known: Container[Node], parts: Callable[[Node], 
 
 def leaves(linear: Linear, op: NodeKind) -> list[Node]:
     """The nodes of one kind that a form depends on, in an order that is always the same."""
-    return sorted((node for node in reachable([linear]) if node.op is op), key=lambda node: node.number)
+    return sorted((node for node in reachable([linear]) if node.op is op), key=lambda node: node.rank)

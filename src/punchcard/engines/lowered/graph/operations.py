@@ -6,7 +6,7 @@ mixtures work entry by entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ class NodeKind:
     grid     a power of two of which every value is a multiple, from the arguments' grids; 0 where none is known
     again    the operation on other linear forms, simplified
     key      what tells its data apart, where that cannot be hashed
+    steps    1 if what it computes is not linear;  row  the row that a leaf stands for;  bend  where a ReLU opens
     folds    whether few values of the arguments are followed through it
     """
 
@@ -49,6 +50,9 @@ class NodeKind:
     again: Callable[..., Linear] | None = None
     key: Callable[[Any], Any] = lambda data: data
     folds: bool = False
+    steps: int = 1
+    row: Callable[[Any], float | None] = lambda _: None
+    bend: Callable[[Any], float] = lambda _: 0.0
 
 
 # Leaves
@@ -56,17 +60,18 @@ class NodeKind:
 CONSTANT = NodeKind(  # data: values
     "constant", lambda e, node: e.floats.vector(node.data, node.width),
     value=lambda values: values, ends=lambda values: (values, values), grid=lambda values: grid_of(values.flat),
-    key=lambda values: values.tobytes())
+    key=lambda values: values.tobytes(), steps=0)
 COLUMN = NodeKind(  # a certain passive column; data: its number
     "column", lambda e, node: e.integer(node.data), ends=lambda column: (column, column))
 STATE = NodeKind(  # a row that a group carries from loop to loop; data: slot
     "state", lambda e, node: e.state(node),
     ends=lambda slot: (np.full(slot.width, -slot.limit), np.full(slot.width, slot.limit)),
-    domain=lambda slot: BIT if slot.content == "bits" else None)
+    domain=lambda slot: BIT if slot.content == "bits" else None, steps=0, row=lambda slot: slot.row)
 LOAD = NodeKind(  # a row of the passive column at hand; data: row
-    "load", lambda e, node: e.row(e.own, node.data))
+    "load", lambda e, node: e.row(e.own, node.data), steps=0, row=lambda row: row)
 GIVEN = NodeKind(  # a value that an active column hands to a passive one; data: layer, head, row, ends, domain
-    "given", lambda e, node: e.given(node), ends=lambda given: given[3:5], domain=lambda given: given[5])
+    "given", lambda e, node: e.given(node), ends=lambda given: given[3:5], domain=lambda given: given[5],
+    row=lambda given: given[2])
 UNKNOWN = NodeKind(  # a value that was not worked out: nothing may depend on it; data: name, ends
     "unknown", lambda e, node: e.bound[node], ends=lambda name: name[-2:])
 
@@ -101,7 +106,7 @@ def _sum_again(graph: Graph, c: float, x: Linear, y: Linear | None = None) -> Li
 FMA = NodeKind(  # c x + y, or c x; data: c
     "fma", lambda e, node: e.floats.scaled(node.data, *e.args(node)),
     value=lambda c, x, y=0.0: c * x + y, ends=_ends_of_sum, domain=_values_of_sum,
-    grid=lambda c, x, *y: min(product_of_grids(grid_of_number(c), x), *y, np.inf), again=_sum_again, folds=True)
+    grid=lambda c, x, *y: min(product_of_grids(grid_of_number(c), x), *y, np.inf), again=_sum_again, folds=True, steps=0)
 
 
 def _affine_ends(factor: float, bias: Array, x: Node) -> tuple[Array, Array]:
@@ -132,7 +137,7 @@ def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
 RELU = NodeKind(  # relu(s x + b); data: s, b
     "relu", lambda e, node: e.floats.most(e.affine(node), e.floats.number(0.0, node.width)),
     value=lambda data, x: np.maximum(data[0] * x + data[1], 0), ends=_relu_ends, grid=_relu_grid, again=_relu_again,
-    key=lambda data: (data[0], data[1].tobytes()), folds=True)
+    key=lambda data: (data[0], data[1].tobytes()), folds=True, bend=lambda data: -data[1].item(0) / data[0])
 
 
 def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
@@ -143,16 +148,21 @@ def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
     return np.minimum(np.minimum(p, q), np.minimum(r, s)), np.maximum(np.maximum(p, q), np.maximum(r, s))
 
 
+def _bytes_of(end: Array | float) -> Hashable:
+    return end.tobytes() if isinstance(end, np.ndarray) else end
+
+
 MUL = NodeKind(  # x y
     "mul", lambda e, node: e.b.fmul(*e.args(node)), value=lambda _, x, y: x * y, ends=_ends_of_product,
     grid=lambda _, x, y: product_of_grids(x, y), again=lambda graph, _, x, y: graph.product(x, y), folds=True)
 
-SAME = NodeKind(  # x, whose range is known better; data: its domain, or None
-    "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda domain, x: domain, grid=lambda _, x: x,
-    again=lambda graph, _, x: x, folds=True)
+SAME = NodeKind(  # x, whose range is known better; data: its domain, or None, and its ends
+    "same", lambda e, node: e.args(node)[0], value=lambda _, x: x, domain=lambda data, x: data[0], grid=lambda _, x: x,
+    ends=lambda data, x: data[1:], again=lambda graph, _, x: x, key=lambda data: (data[0], *map(_bytes_of, data[1:])),
+    folds=True, steps=0)
 BITS = NodeKind(  # x, checked to be ±1; data: None, or a family of rows and the place in it
     "bit", lambda e, node: e.check_bits(e.args(node)[0]), ends=lambda _, x: (-np.ones(x.width), np.ones(x.width)),
-    domain=lambda _, x: BIT)
+    domain=lambda _, x: BIT, steps=0)
 
 
 # What a softmax needs
@@ -211,4 +221,4 @@ INDEX = NodeKind(  # the passive column that a table has for a code, or any wher
     "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width, e.excuse(node)),
     ends=lambda tables, code, *_: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
 GATHER = NodeKind(  # a row of the passive columns at an index; data: row
-    "gather", lambda e, node: e.gather(node.args[0], node.data))
+    "gather", lambda e, node: e.gather(node.args[0], node.data), row=lambda row: row)

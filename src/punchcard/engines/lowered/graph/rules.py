@@ -41,7 +41,7 @@ def atoms_of(linear: Linear) -> list[Node] | None:
         else:
             return None
     cases = math.prod(len(node.domain or ()) for node in found)
-    return sorted(found, key=lambda node: node.number) if cases <= MOST_CASES else None
+    return sorted(found, key=lambda node: node.rank) if cases <= MOST_CASES else None
 
 
 def value_of(node: Node, known: Mapping[Node, Array]) -> Array:
