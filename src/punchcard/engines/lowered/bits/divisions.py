@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from punchcard.engines.lowered.bits.builder import FULL, Bit, WordBuilder
 from punchcard.engines.lowered.bits.packing import pack
-from punchcard.engines.lowered.bits.steps import Sum, Total, Units
+from punchcard.engines.lowered.bits.steps import Sum, Total, Units, multiple
 from punchcard.engines.lowered.bits.table import BitTable, bit_table, combine, restrict, scaled, without_idle_bits
 from punchcard.engines.lowered.rules import RuleTable
 from punchcard.transformer.relu_steps import steps_of
@@ -278,10 +278,11 @@ class Divisions:
         for division, spent in self._spent.items():
             if spent is None or not spent.terms:
                 continue
-            function, c = next(reversed(spent.terms.items()))
-            times, rest = divmod(quantity.terms.get(function, 0), c)
-            if times and not rest and all(quantity.terms.get(part) == times * own for part, own in spent.terms.items()):
-                quantity = quantity.plus(spent, -times).plus(division.left, times)
+            times = multiple(quantity.terms, spent.terms)
+            if times and (times * division.unit).denominator == (times * spent.constant).denominator == 1:
+                others = {function: c for function, c in quantity.terms.items() if function not in spent.terms}
+                left = {function: int(times * c) for function, c in division.left.terms.items()}
+                quantity = Quantity(others, quantity.constant - int(times * spent.constant)).plus(Quantity(left, 0))
         return quantity
 
     def with_quotients(self, quantity: Quantity) -> Quantity:

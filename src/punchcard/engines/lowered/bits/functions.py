@@ -27,6 +27,7 @@ from punchcard.engines.lowered.bits.steps import (
     Units,
     aligned,
     divisions,
+    multiple,
     needed_terms,
     odd_and_power,
     table_of_steps,
@@ -621,13 +622,11 @@ class BitFunctions:
                 terms = _added_up(terms.items(), names)
         for word, names in known.items():
             whole = self._wholes[word]
-            first, c = next(iter(whole.terms.items()))
-            times, rest = divmod(terms.get(first, 0), c)
-            if times and not rest and all(terms.get(function) == times * c for function, c in whole.terms.items()):
+            times = (multiple(terms, whole.terms) or 0) * whole.unit
+            if times and times.denominator == 1:
                 left = [(function, c) for function, c in terms.items() if function not in whole.terms]
-                times *= whole.unit
-                bits = [(bit_table(bit, 0, 1), times * counts) for bit, counts in whole.bits.items()]
-                terms, constant = _added_up([*left, *bits], names), constant + times * whole.number
+                bits = [(bit_table(bit, 0, 1), int(times) * counts) for bit, counts in whole.bits.items()]
+                terms, constant = _added_up([*left, *bits], names), constant + int(times) * whole.number
         return terms, constant
 
     def _total(self, terms: Sum) -> tuple[Total, int] | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from punchcard.engines.lowered.bits.builder import FULL, WordBuilder, is_flag
@@ -169,6 +170,13 @@ def needed_terms(terms: Sum, constant: int, alone: Sum, units: Units) -> Sum:
     most = constant + sum(c for c in terms.values() if (c > 0) == upwards)
     return {function: c for function, c in alone.items()
             if all(scaled(factor, most - (abs(c) if upwards else -abs(c))) + bias <= 0 for _, factor, bias in units)}
+
+
+def multiple(terms: Sum, of: Sum) -> Fraction | None:
+    """How often a sum has all terms of another; None if it does not have all of them equally often."""
+    function, c = next(reversed(of.items()))
+    times = Fraction(terms.get(function, 0), c)
+    return times if times and all(terms.get(part) == times * own for part, own in of.items()) else None
 
 
 def without_gates(terms: Sum) -> tuple[Sum, Sum]:
