@@ -224,8 +224,8 @@ class Linear:
 
 def rank_of(op: NodeKind, args: tuple[Node, ...], data: Any) -> Rank:
     """The place of a node among others: by how many steps that are not linear lead to it, by the last row that it depends on
-    there, after all that it is made of, and by where a ReLU opens or by the table that a column is found with. A digest tells
-    apart what is alike in that.
+    there, after all that it is made of, and by where a ReLU opens or by the table that a column is found with. A digest
+    tells apart what is alike in that.
     """
     level, row, height = 0, -1.0, 0
     for node in args:
