@@ -224,7 +224,8 @@ class Linear:
 
 def rank_of(op: NodeKind, args: tuple[Node, ...], data: Any) -> Rank:
     """The place of a node among others: by how many steps that are not linear lead to it, by the last row that it depends on
-    there, and after all that it is made of. A digest of these things tells apart what is alike in that.
+    there, after all that it is made of, and by where a ReLU opens or by the table that a column is found with. A digest
+    tells apart what is alike in that.
     """
     level, row, height = 0, -1.0, 0
     for node in args:
@@ -232,9 +233,11 @@ def rank_of(op: NodeKind, args: tuple[Node, ...], data: Any) -> Rank:
         height = max(height, before[2] + 1)
         if before[:2] > (level, row):
             level, row = before[:2]
-    found = op.row(data)
+    found, place = op.row(data), op.place(data)
+    if place is None:
+        place = args[0].rank[3] if args else 0.0
     described = repr((op.name, [node.rank[-1] for node in args], op.key(data)))
-    return (level + op.steps, row if found is None else found, height, op.bend(data),
+    return (level + op.steps, row if found is None else found, height, place,
             int.from_bytes(blake2b(described.encode(), digest_size=8).digest(), "little"))
 
 

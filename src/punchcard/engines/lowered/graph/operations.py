@@ -37,7 +37,8 @@ class NodeKind:
     grid     a power of two of which every value is a multiple, from the arguments' grids; 0 where none is known
     again    the operation on other linear forms, simplified
     key      what tells its data apart, where that cannot be hashed
-    steps    1 if what it computes is not linear;  row  the row that a leaf stands for;  bend  where a ReLU opens
+    steps    1 if what it computes is not linear;  row  the row that a leaf stands for
+    place    where a ReLU opens, or the number of a table: other nodes have the place of their first argument
     folds    whether few values of the arguments are followed through it
     """
 
@@ -52,7 +53,7 @@ class NodeKind:
     folds: bool = False
     steps: int = 1
     row: Callable[[Any], float | None] = lambda _: None
-    bend: Callable[[Any], float] = lambda _: 0.0
+    place: Callable[[Any], float | None] = lambda _: None
 
 
 # Leaves
@@ -137,7 +138,7 @@ def _relu_again(graph: Graph, data: tuple[float, Array], x: Linear) -> Linear:
 RELU = NodeKind(  # relu(s x + b); data: s, b
     "relu", lambda e, node: e.floats.most(e.affine(node), e.floats.number(0.0, node.width)),
     value=lambda data, x: np.maximum(data[0] * x + data[1], 0), ends=_relu_ends, grid=_relu_grid, again=_relu_again,
-    key=lambda data: (data[0], data[1].tobytes()), folds=True, bend=lambda data: -data[1].item(0) / data[0])
+    key=lambda data: (data[0], data[1].tobytes()), folds=True, place=lambda data: -data[1].item(0) / data[0])
 
 
 def _ends_of_product(_: None, x: Node, y: Node) -> Ends:
@@ -219,6 +220,7 @@ MATCH = NodeKind(  # 1 where two codes agree, in the columns of a mask, else 0; 
     grid=lambda *_: 1.0, key=lambda mask: mask.tobytes())
 INDEX = NodeKind(  # the passive column that a table has for a code, or any where a match excuses it; data: table numbers
     "index", lambda e, node: e.look_up(e.values[node.args[0]], node.data, node.width, e.excuse(node)),
-    ends=lambda tables, code, *_: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)))
+    ends=lambda tables, code, *_: (np.zeros(width := max(code.width, len(tables))), np.full(width, 2.0**31)),
+    place=lambda tables: tables[0])
 GATHER = NodeKind(  # a row of the passive columns at an index; data: row
     "gather", lambda e, node: e.gather(node.args[0], node.data), row=lambda row: row)
