@@ -182,6 +182,8 @@ def test_samples_beside_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TraceTier, "_look", looked)
     monkeypatch.setattr(TraceCompiler, "sample", sampled)
     monkeypatch.setattr(TraceTier, "_is_good", lambda self: False)
+    monkeypatch.setattr(tier, "PATIENCE", 0.0)  # as often as can be, however busy the computer is
+    monkeypatch.setattr(tier, "LONGEST", 0.001)
     run_in_short_traces(monkeypatch, 50_000_000, 0.001)
     assert len(states[False]) == 40
     assert len(states[True]) < 40
