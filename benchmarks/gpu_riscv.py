@@ -2,10 +2,10 @@
 
     python benchmarks/gpu_riscv.py [--machines 67584] [--loops 50000] [--words 1024]
 
-It needs an NVIDIA GPU and its driver, and a C compiler. Three batches: a generator of random numbers that adds them up in a
-table, with a seed of its own for every machine; the same with products of these numbers, on machines with the M extension;
-and the sieve of `punchcard bench`, the same for all. Registers, memory and program counter of every machine are compared.
-The exit status is 0 if all agree.
+It needs an NVIDIA GPU and its driver, and a C compiler. Four batches: a generator of random numbers that adds them up in a
+table, with a seed of its own for every machine; the same with products and with quotients of these numbers, on machines with
+the M extension; and the sieve of `punchcard bench`, the same for all. Registers, memory and program counter of every machine
+are compared. The exit status is 0 if all agree.
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ PRODUCTS = TABLE.replace("add  t2, t2, s1", """mul  t3, s1, t2
         mulhu t6, t5, s1
         xor  t2, t3, t6
         add  t2, t2, s1""")
+QUOTIENTS = TABLE.replace("add  t2, t2, s1", """divu t3, s1, t2
+        rem  t4, s1, t3
+        div  t5, t4, t2
+        remu t6, s1, t5
+        xor  t2, t3, t6
+        add  t2, t2, s1""")
 TITLES = ("batch", "machines", "cases", "bytes a machine", "compared instructions", "a second, kernels",
           "a second, long run", "declined", "equal to the interpreter", "begin, s")
 CHUNK = 256
@@ -89,7 +95,7 @@ def expected(job: tuple[Sequence[RiscvProgram], int, int]) -> list[tuple[list[in
 def measure(name: str, programs: Sequence[RiscvProgram], words: int, loops: int, device: Cuda,
             pool: ProcessPoolExecutor) -> bool:
     """One line of the table; whether all machines agree with the interpreter."""
-    machine = RiscvMachine(memory=words, multiply=name == "products")
+    machine = RiscvMachine(memory=words, multiply=name in ("products", "quotients"))
     cards = [machine.pack(program) for program in programs]
     compiled_model = CompiledModel(machine.weights, machine.layout, cards[0])
     started = time.perf_counter()
@@ -118,11 +124,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--loops", type=int, default=50_000)
     parser.add_argument("--words", type=int, default=1024)
     options = parser.parse_args(arguments)
-    table, products, sieve = (assemble(text, "program.s") for text in (TABLE, PRODUCTS, SIEVE))
+    table, products, quotients, sieve = (assemble(text, "program.s") for text in (TABLE, PRODUCTS, QUOTIENTS, SIEVE))
     numbers = np.random.default_rng(1)
     seeds = numbers.integers(1, 1 << 32, options.machines).tolist()
     batches = {"table": [with_seed(table, seed) for seed in seeds], "sieve": [sieve] * options.machines,
-               "products": [with_seed(products, seed) for seed in seeds]}
+               "products": [with_seed(products, seed) for seed in seeds],
+               "quotients": [with_seed(quotients, seed) for seed in seeds]}
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         list(pool.map(expected, [([sieve], options.words, 1)]))
         device = Cuda()
