@@ -18,6 +18,7 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
 from punchcard.machines.riscv.program import RiscvProgram
+from punchcard.machines.riscv.workloads import SIEVE
 from punchcard.machines.running import Mark, PeriodicAction
 from tests.cases import soaked
 from tests.riscv_cases import endless, overwriting
@@ -223,10 +224,25 @@ loop:
 """
 
 
-def test_a_counter_at_its_end_in_a_hot_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trace is left before a counter comes to its end, and compiled anew for all that its upper half may be."""
+def sample_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever time it takes: so traces are soon as good as they can be."""
     for name, seconds in {"SECONDS_OF_A_CASE": 0.0, "SECONDS_OF_A_STATE": 0.0, "PATIENCE": 0.0, "LONGEST": 0.001}.items():
         monkeypatch.setattr(tier, name, seconds)
+
+
+def test_a_branch_that_seldom_goes_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way of a branch is part of a trace, also where what tells them apart is compared as if it were the first one."""
+    sample_often(monkeypatch)
+    machine = RiscvMachine(memory=1120)  # no other test has traces of its weights
+    result = machine.run(assemble(SIEVE, "sieve.s"), engine="lowered", max_steps=6_000_000, controls=Controls(traces=1e-4))
+    assert result.traces is not None
+    assert result.traces.loops > 0.9 * result.loops, result.traces
+    assert result.traces.exits < result.loops / 400, result.traces
+
+
+def test_a_counter_at_its_end_in_a_hot_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace is left before a counter comes to its end, and compiled anew for all that its upper half may be."""
+    sample_often(monkeypatch)
     machine, steps = RiscvMachine(memory=96, privileged=True), 4_000_000  # no other test has traces of its weights
     for high in (0, 5):
         program = assemble(COUNTED.format(base=machine.sizes.base, first=-steps // 2, high=high), "counted.s",

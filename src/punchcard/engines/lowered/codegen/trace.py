@@ -138,15 +138,19 @@ class TraceEmitter:
         self._leave(words)
 
     def _arm(self, arm: Arm, call: StepCall, other: ir.Block, out: ir.Block) -> None:
-        """A way through a hot state, or to an `other` one. Guards and checks that fail before the loop is made go `out`."""
+        """A way through a hot state, or to an `other` one where codes and words are not what was recorded.
+
+        Each is compared as it is if the others are: so a code may seem right where a word is wrong. Checks that fail before
+        the loop go `out`.
+        """
         b = self.b
         codes, reads = _numbers(arm.codes, I32), _numbers(arm.reads, I64)
         columns = call.known_columns(arm.codes)
         found = call.look(codes, columns, reads)
-        for recorded, its, failed in ((codes, found.codes, other), (reads, found.reads, out)):
+        for recorded, its in ((codes, found.codes), (reads, found.reads)):
             guarded = self.function.append_basic_block("guarded")
             pairs = [(value, one) for value, one in zip(its, recorded, strict=True) if one is not None]
-            self._branch(_all(b, [b.icmp_unsigned("==", value, one) for value, one in pairs]), guarded, failed)
+            self._branch(_all(b, [b.icmp_unsigned("==", value, one) for value, one in pairs]), guarded, other)
             b.position_at_end(guarded)
         known = _filled(codes, found.codes), _filled(columns, found.columns), _filled(reads, found.reads)
         make = partial(call.loop, *known, out)
