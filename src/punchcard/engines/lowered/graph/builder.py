@@ -11,7 +11,7 @@ import numpy as np
 
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph import rules
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, trim
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, order_in_sum, trim
 
 Made = TypeVar("Made")
 BLOCK = 4
@@ -77,7 +77,7 @@ class Graph:
         terms = list(linear.terms.items())
         if len(terms) == 1 and abs(terms[0][1]) == 1.0:
             return terms[0]
-        terms.sort(key=lambda item: item[0].rank)
+        terms.sort(key=lambda item: order_in_sum(item[0]))
         lead = terms[0][1]
         factor = math.copysign(2.0 ** math.floor(math.log2(abs(lead))), lead)
         if any(c / factor * factor != c for _, c in terms):

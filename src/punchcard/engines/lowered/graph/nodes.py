@@ -24,6 +24,7 @@ Array = npt.NDArray[np.float64]
 ZERO: Array = np.zeros(1)
 BIT = (-1.0, 1.0)
 Rank = tuple[int, float, int, float, int]
+SumOrder = tuple[int, float, float, int, int]
 
 
 class Node:
@@ -239,6 +240,15 @@ def rank_of(op: NodeKind, args: tuple[Node, ...], data: Any) -> Rank:
     described = repr((op.name, [node.rank[-1] for node in args], op.key(data)))
     return (level + op.steps, row if found is None else found, height, place,
             int.from_bytes(blake2b(described.encode(), digest_size=8).digest(), "little"))
+
+
+def order_in_sum(node: Node) -> SumOrder:
+    """The place of a node in a sum: like its rank, but ReLUs that open last come first.
+
+    So steps for the highest bits of a number stand together.
+    """
+    level, row, height, place, digest = node.rank
+    return level, row, -place, height, digest
 
 
 def constant(values: Array | float) -> Linear:
