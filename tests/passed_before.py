@@ -38,6 +38,12 @@ class PassedTests:
             with self.file.open("a") as file:
                 file.write(f"{report.duration:.2f} {report.nodeid}\n")
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Without a test to run, all have passed before; or, with an empty file, none was found."""
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.before:
+            session.exitstatus = pytest.ExitCode.OK
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         passed = {**self.before, **self.now}
         terminalreporter.write_line(f"{len(self.before):,} tests had passed before, {len(self.now):,} now: "
@@ -57,9 +63,3 @@ def pytest_configure(config: pytest.Config) -> None:
     given, file = getattr(config, "workerinput", None), config.getoption("--passed")
     before = _lines(file) if given is None else given["passed_before"]
     config.pluginmanager.register(PassedTests(file, before, writes=given is None))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-        session.exitstatus = pytest.ExitCode.OK  # all have passed before

@@ -43,3 +43,6 @@ def test_a_stopped_run_goes_on(more: list[str], tmp_path: Path) -> None:
     assert [line.split("::")[-1] for line in passed.read_text().splitlines()] == ["test_one", "test_two"]
     status, output = run()
     assert (status, "2 tests had passed before, 0 now" in output) == (0, True), output
+    passed.unlink()
+    (tmp_path / "test_it.py").unlink()
+    assert run()[0] == pytest.ExitCode.NO_TESTS_COLLECTED, "nothing was found, and nothing had passed before"
