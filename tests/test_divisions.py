@@ -12,78 +12,16 @@ from itertools import count, product
 import numpy as np
 import pytest
 
-from punchcard.engines.lowered.bits.builder import WordBuilder
 from punchcard.engines.lowered.bits.divisions import Quantity
-from punchcard.engines.lowered.bits.functions import Above, BitFunctions
 from punchcard.engines.lowered.bits.packing import pack
-from punchcard.engines.lowered.bits.table import ONE, BitTable, bit_table, without_idle_bits
-from punchcard.engines.lowered.graph import operations as op
-from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import BIT, Array, Linear, Node
-from punchcard.engines.lowered.graph.rules import value_of as node_value
+from punchcard.engines.lowered.bits.table import ONE, BitTable, without_idle_bits
+from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.words.word import Word, parts_of
-from tests.word_values import Leaves, all_values, table_value, value_of, with_leaves
+from tests.bit_rows import BitRows, number, sum_of
+from tests.word_values import table_value, value_of, with_leaves
 
 WIDTH = 6
 """Bits of a divisor: with those of a digit they are too many for a table."""
-
-
-def sum_of(*terms: tuple[float, Linear], constant: float = 0.0) -> Linear:
-    total = Linear({}, np.array([constant]))
-    for c, linear in terms:
-        total.add(linear, c)
-    return total
-
-
-def number(rows: list[Linear]) -> Linear:
-    """Of bits, 0 or 1."""
-    return sum_of(*((2.0**i, row) for i, row in enumerate(rows)))
-
-
-class Rows:
-    """Bits of a word, and what is made of them: all values of every node, and the functions that were found."""
-
-    def __init__(self, count: int) -> None:
-        self.graph, self.words = Graph(), WordBuilder()
-        self.word = self.words.leaf("rows", count)
-        self.functions = BitFunctions(self.words, lambda node: bit_table(self.words.bit(self.word, node.data), -ONE, ONE))
-        self.every = all_values([self.word])
-        numbers = self.every[self.word]
-        self.values: dict[Node, Array] = {}
-        self.passes = np.ones(1 << count, dtype=bool)
-        self.bits = []
-        for row in range(count):
-            node = self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT)
-            self.values[node] = (2.0 * (numbers >> row & 1) - 1).astype(np.float64)
-            self.bits.append(Linear({node: 0.5}, np.array([0.5])))
-
-    def value(self, linear: Linear) -> Array:
-        return np.broadcast_to(linear.constant + sum(c * node_value(node, self.values) for node, c in linear.terms.items()),
-                               len(self.every[self.word]))
-
-    def table(self, linear: Linear) -> BitTable | None:
-        """A form as a function of bits, if it was found: it has the value of the form wherever the checks of a loop hold."""
-        table = self.functions.table_of(linear)
-        if table is not None:
-            assert np.all((table_value(table, self.leaves) == self.value(linear).astype(object) * ONE) | ~self.passes)
-        return table
-
-    @property
-    def leaves(self) -> Leaves:
-        """All words from elsewhere: what is compared as a number, too."""
-        found = dict(self.every)
-        for part in {part for word in self.functions.words._numbers for part in parts_of(word)}:
-            if isinstance(part.data, Above):
-                found[part] = (node_value(part.data.node, self.values) > part.data.middle).astype(object)
-        return found
-
-    def checked(self, bit: Linear) -> Linear:
-        """A bit, 0 or 1, as a row that is checked to be ±1."""
-        row = self.graph.as_node(self.graph.narrowed(self.graph.tidy(sum_of((2.0, bit), constant=-1.0))))
-        node = self.graph.node(op.BITS, (row,))
-        self.values[node] = node_value(row, self.values)
-        self.passes &= np.abs(self.values[node]) == 1
-        return Linear({node: 0.5}, np.array([0.5]))
 
 
 @dataclass(frozen=True)
@@ -112,8 +50,8 @@ class LongDivision:
     """The seed of a change of one weight or constant."""
 
     @cached_property
-    def rows(self) -> Rows:
-        return Rows(WIDTH + self.digits * self.size + self.wide)
+    def rows(self) -> BitRows:
+        return BitRows(WIDTH + self.digits * self.size + self.wide)
 
     @cached_property
     def quotient(self) -> tuple[list[Linear], Linear]:
@@ -129,8 +67,8 @@ class LongDivision:
             so_far = sum_of((float(base), left), (1.0, digit))
             steps = {k: self._step(sum_of((1.0, so_far), (-float(k), by), constant=-self.least if k == 2 else 0.0))
                      for k in range(1, base) if k != self.left_out}
-            new = [rows.checked(sum_of(*((float((k >> j & 1) - (k - 1 >> j & 1)), step) for k, step in steps.items())))
-                   for j in range(self.size)]
+            new = rows.checked(*(sum_of(*((float((k >> j & 1) - (k - 1 >> j & 1)), step) for k, step in steps.items()))
+                                 for j in range(self.size)))
             most = 2.0 ** (WIDTH + 2)
             parts = [graph.relu(sum_of((1.0, by), (most, bit), constant=-most - (self.products if j == 0 else 0)))
                      for j, bit in enumerate(new)]
@@ -235,15 +173,6 @@ def test_a_divisor_with_a_constant() -> None:
     """It is 1 or more, so the last comparison of the first digit holds for one dividend alone."""
     right = LongDivision(divisor=1.0)
     assert len({part for part in divisions(right.tables()) if part.op == "quotient"}) == right.digits
-
-
-@pytest.mark.parametrize(("factor", "bias"), [(-1.0, 0.0), (-1.0, 1.0), (1.0, -510.0), (1.0, -511.0), (-1.0, -1.0)])
-@pytest.mark.parametrize("share", [1.0, -1.0, 2.0])
-def test_a_form_of_many_bits_with_a_closed_relu(factor: float, bias: float, share: float) -> None:
-    """A ReLU that is open for one setting of the bits, or none, beside the form itself: the sum is not flat elsewhere."""
-    rows = Rows(9)
-    base = rows.graph.as_node(number(rows.bits))
-    rows.table(Linear({base: share, rows.graph.node(op.RELU, (base,), (factor, np.array([bias]))): 1.0}))
 
 
 def test_quantities() -> None:

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
 from punchcard.engines import Controls, prepare
@@ -19,10 +20,11 @@ from punchcard.engines.lowered.graph.nodes import Linear
 from punchcard.errors import LoweringError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
-from punchcard.primitives.bits import increment_bits, sum_bits
+from punchcard.primitives.bits import increment_bits, number, sum_bits
 from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
-from punchcard.transformer.build import assign, attend, build, clear
-from punchcard.transformer.expression import gated, relu, rows, stack
+from punchcard.transformer.build import Part, assign, attend, build, clear
+from punchcard.transformer.expression import Expression, gated, relu, rows, stack
+from punchcard.transformer.model import LoopedTransformer
 from punchcard.transformer.precision import Precision
 from tests.engine_runs import card_with, compiled_model_of
 from tests.lowered_cases import Machine, assert_the_equation, operations
@@ -201,6 +203,71 @@ def thresholds() -> Machine:
 def test_a_sum_of_a_row_and_of_relus_of_it() -> None:
     machine = thresholds()
     assert_the_equation(machine.model, machine.card, machine.layout, 40)
+
+
+def judge(numbers: dict[str, int], *more: str) -> Layout:
+    """A head with numbers of so many bits, rows of real numbers, and a bit to note what is found; and a tape."""
+    given = [RowBlock(name, bits, holds=holding("bits", "head"), changes=("head",)) for name, bits in numbers.items()]
+    return Layout(
+        [*given, RowBlock("out", 1, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("one", 1, holds=holding("one", "head")), *(RowBlock(name, 1) for name in more),
+         RowBlock("position", 3, holds=holding("bits", "tape")), RowBlock("symbol", 1, holds=holding("bits", "tape")),
+         RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 8)])
+
+
+def judged(layout: Layout, first: Part, *then: Part) -> LoopedTransformer:
+    """The first layer also looks at the tape."""
+    d, position, symbol, seen = (rows(layout, name) for name in ("d", "position", "symbol", "seen"))
+    looks = attend(query=d[:3] + position, key=position, value=symbol, into=seen, gap=ADDRESS_GAP) + clear(seen)
+    return build([looks + first, *then], layout.width, Precision(torch.float64))
+
+
+def card_of(layout: Layout, **numbers: int) -> Tensor:
+    return card_with(layout, {**{(name, "head"): value for name, value in numbers.items()}, ("out", "head"): 0,
+                              ("one", "head"): 1.0, ("position", "tape"): list(range(8)), ("symbol", "tape"): [1, 0] * 4}
+                     ).double()
+
+
+def at_least(total: Expression, least: int, one: Expression) -> Expression:
+    """A bit, ±1: whether an integer is so much."""
+    return 2 * (relu(total - (least - 1) * one) - relu(total - least * one)) - one
+
+
+@pytest.mark.parametrize(("least", "of_both"), [(10, (1, 1)), (24, (16, -16))])
+def test_a_bit_of_two_names(least: int, of_both: tuple[int, int]) -> None:
+    """`h`: all bits of `a` are 1; `g` the same, found from `h`. Both count; and never is one of them 1 and the other 0."""
+    layout = judge({"a": 6, "d": 8, "e": 4}, "h", "g", "far")
+    a, d, e, out, one, h, g, far = (rows(layout, block.name) for block in layout.blocks[:8])
+    distance, total = number(d, one) - 100 * one, of_both[0] * h + of_both[1] * g + far + number(e, one)
+    model = judged(
+        layout, assign(h, relu(0.5 * (a.total() - 4 * one))) + assign(far, relu(distance + one) - relu(distance)),
+        assign(g, 2 * (relu(h - 0.25 * one) - relu(h - 0.75 * one))),
+        assign(out, at_least(total, least, one)) + clear(h) + clear(g) + clear(far))
+    for of_a, of_d, of_e in ((63, 200, 7), (63, 200, 8), (63, 50, 7), (63, 50, 8), (30, 200, 7), (0, 0, 15)):
+        assert_the_equation(model, card_of(layout, a=of_a, d=of_d, e=of_e), layout, 1)
+
+
+def test_a_word_is_never_two_numbers() -> None:
+    """A ReLU that is open only where `a` is 5 and 7."""
+    layout = judge({"a": 8, "d": 8, "e": 4}, "h", "g", "never")
+    a, d, e, out, one, h, g, never = (rows(layout, block.name) for block in layout.blocks[:8])
+    is_5, is_7 = (relu(0.5 * (a.total([1.0 if n >> i & 1 else -1.0 for i in range(8)]) - 6 * one)) for n in (5, 7))
+    model = judged(
+        layout, assign(h, is_5) + assign(g, is_7), assign(never, relu(number(d, one) + 256 * g + 256 * h - 512 * one)),
+        assign(out, at_least(never + number(e, one), 10, one)) + clear(h) + clear(g) + clear(never))
+    for of_a, of_d, of_e in ((5, 200, 7), (5, 200, 12), (7, 3, 7), (63, 200, 8)):
+        assert_the_equation(model, card_of(layout, a=of_a, d=of_d, e=of_e), layout, 1)
+
+
+def test_a_sum_of_thousands_of_relus_is_declined() -> None:
+    """Each term is added to the sum of those before it: too deep to be followed."""
+    layout = judge({"d": 13}, "sum")
+    d, out, one, total = (rows(layout, block.name) for block in layout.blocks[:4])
+    relus = stack(*(relu(number(d, one) - 3 * i * one) for i in range(2200)))
+    model = judged(layout, assign(total, relus.total()), assign(out, at_least(total, 100, one)) + clear(total))
+    with pytest.raises(LoweringError, match="more steps, each from the one before"):
+        prepare("lowered", model, layout, card_of(layout, d=100)).run(1)
 
 
 def links(bits: int, first: int) -> Machine:

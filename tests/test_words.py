@@ -31,9 +31,9 @@ from punchcard.engines.lowered.bits.table import (
 from punchcard.engines.lowered.bits.word_rules import multiply_words
 from punchcard.engines.lowered.graph import operations as op
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import BIT, Linear, Node
-from punchcard.engines.lowered.graph.rules import value_of as node_value
+from punchcard.engines.lowered.graph.nodes import BIT, Linear
 from punchcard.words.word import Word, parts_of
+from tests.bit_rows import BitRows, number, sum_of
 from tests.word_values import Leaves, Numbers, all_values, bit_of, leaf_words, table_value, value_of, with_leaves
 
 # Numbers and tables
@@ -78,10 +78,10 @@ def test_functions_of_few_bits() -> None:
                                                   strict=True)), "no bit is idle"
     many = leaf_words(words, *[1] * (MOST_BITS + 1))
     total: BitTable | None = constant_table(0)
-    for number, flag in enumerate(many):
+    for index, flag in enumerate(many):
         assert total is not None
         total = combine(int.__add__, total, bit_table(words.bit(flag), 0, 1))
-        assert (total is None) == (number == MOST_BITS)
+        assert (total is None) == (index == MOST_BITS)
 
 
 # Steps
@@ -191,60 +191,28 @@ def test_sums_in_line_with_others() -> None:
 ROWS = 8
 
 
-class Bits:
-    """Rows of a graph that are the bits of a word."""
-
-    def __init__(self, rows: int = ROWS) -> None:
-        self.graph, self.words = Graph(), WordBuilder()
-        self.word = self.words.leaf("rows", rows)
-        self.rows = [self.graph.node(op.LOAD, (), row, ends=(-1.0, 1.0), domain=BIT) for row in range(rows)]
-        self.functions = BitFunctions(self.words, self._leaf)
-
-    def _leaf(self, node: Node) -> BitTable:
-        return bit_table(self.words.bit(self.word, node.data), -ONE, ONE)
-
-    def form(self, weights: list[float], constant: float = 0.0) -> Linear:
-        return Linear({row: w for row, w in zip(self.rows, weights, strict=False) if w}, np.array([constant]))
-
-    def bit_of(self, total: Linear, place: int, multiples: int) -> BitTable | None:
-        """A bit of a sum, ±1, by steps at so many multiples of its power of two; lifted, and compared."""
-        result = Linear({}, np.array([-1.0]))
-        for k in range(1, multiples + 1):
-            sign = 2.0 if k % 2 else -2.0
-            for weight, shift in ((sign, 1 - (k << place)), (-sign, -(k << place))):
-                result.add(self.graph.relu(Linear(total.terms, total.constant + shift)), weight)
-        return self.assert_same(self.graph.narrowed(self.graph.tidy(result)))
-
-    def assert_same(self, linear: Linear) -> BitTable | None:
-        """What was lifted is the form, for all settings of the bits."""
-        table = self.functions.table_of(linear)
-        if table is None:
-            return None
-        words = range(1 << ROWS)
-        known = {row: np.array([2.0 * (w >> i & 1) - 1 for w in words]) for i, row in enumerate(self.rows)}
-        values = linear.constant + sum(c * node_value(node, known) for node, c in linear.terms.items())
-        found = np.broadcast_to(table_value(table, all_values([self.word])), len(words))
-        for number, value in zip(found, np.broadcast_to(values, len(words)).tolist(), strict=True):
-            assert Fraction(number, ONE) == Fraction(value)
-        return table
+def lifted_bit(bits: BitRows, total: Linear, place: int, multiples: int) -> BitTable | None:
+    """A bit of a sum, ±1, as a function of bits."""
+    bit = sum_of((2.0, bits.bit_of(total, place, multiples)), constant=-1.0)
+    return bits.table(bits.graph.narrowed(bits.graph.tidy(bit)))
 
 
 def test_a_bit_of_a_sum_is_lifted() -> None:
     """Two words of four bits, added: each bit of the sum from the ReLUs of the sum of the bits up to there."""
     for place in range(4):
-        bits = Bits()
+        bits = BitRows(ROWS)
         weights = [2.0**i / 2 if i <= place else 0.0 for i in range(4)] * 2
-        table = bits.bit_of(bits.form(weights, sum(weights)), place, 3)
+        table = lifted_bit(bits, bits.form(weights, sum(weights)), place, 3)
         assert table is not None
         assert len(table.bits) <= 2, "a bit of an integer, not a table"
 
 
 def test_a_carry_is_added_to_a_sum() -> None:
     """Two words of three bits and a carry: all bits of the sum are those of one word. It is not a choice of two sums."""
-    bits, packed = Bits(), dict[int, BitTable]()
+    bits, packed = BitRows(ROWS), dict[int, BitTable]()
     for place in range(3):
         weights = [*([2.0**i / 2 if i <= place else 0.0 for i in range(3)] * 2), 0.5]
-        table = bits.bit_of(bits.form(weights, sum(weights)), place, 3)
+        table = lifted_bit(bits, bits.form(weights, sum(weights)), place, 3)
         assert table is not None
         packed[place] = table
     word = pack(bits.words, packed, {})
@@ -258,14 +226,8 @@ WHOLE = 2 * HALF
 @pytest.mark.parametrize("signs", [(0, 0), (1, 1), (1, 0), (0, 1)])
 def test_a_product_of_halves_is_a_product_of_words(signs: tuple[int, int]) -> None:
     """Two words of 16 bits, with a sign or not, by their halves: products of these as numbers, and digits from above."""
-    bits = Bits(2 * WHOLE)
-    x, y = ([Linear({row: 0.5}, np.array([0.5])) for row in rows] for rows in (bits.rows[:WHOLE], bits.rows[WHOLE:]))
-
-    def number(rows: list[Linear]) -> Linear:
-        total = Linear({}, np.zeros(1))
-        for i, row in enumerate(rows):
-            total.add(row, 2.0**i)
-        return total
+    bits = BitRows(2 * WHOLE)
+    x, y = bits.bits[:WHOLE], bits.bits[WHOLE:]
 
     def where(rows: list[Linear], bit: Linear) -> Linear:
         """A number, or 0 where a bit is 0."""
@@ -301,8 +263,8 @@ def test_a_product_of_halves_is_a_product_of_words(signs: tuple[int, int]) -> No
 
 def test_a_gated_number_with_the_gate_in_its_parts() -> None:
     """With a gate, a bit and the same bit with that gate are one function: both count."""
-    bits = Bits(9)
-    *x, gate = [Linear({row: 0.5}, np.array([0.5])) for row in bits.rows]
+    bits = BitRows(9)
+    *x, gate = bits.bits
     form = Linear({}, np.array([-1024.0]))
     for i, bit in enumerate(x):
         form.add(bit, 2.0**i)
@@ -316,7 +278,7 @@ def test_a_gated_number_with_the_gate_in_its_parts() -> None:
     assert np.all(found[1] + sum(c * table_value(function, every) for function, c in found[0].items()) == number * ONE)
 
 
-def digits_of(bits: Bits, total: Linear, size: int) -> list[Linear]:
+def digits_of(bits: BitRows, total: Linear, size: int) -> list[Linear]:
     """The bits of a number, 0 or 1, two at a time from above: each by steps, where those above are known."""
     found = [Linear()] * size
     for low in reversed(range(0, size, DIGIT)):
@@ -339,7 +301,7 @@ def test_random_layers_are_lifted_or_left() -> None:
     rng, lifted = random.Random(9), 0
     weights = (-1.0, 1.0, 0.5, 1.0, 2.0, 4.0, 8.0, -8.0, 3.0)
     for _ in range(50):
-        bits = Bits()
+        bits = BitRows(ROWS)
         rows = {i: Linear({row: 1.0}) for i, row in enumerate(bits.rows)}
         for _layer in range(2):
             new = {}
@@ -353,23 +315,23 @@ def test_random_layers_are_lifted_or_left() -> None:
                     total.add(bits.graph.relu(shifted.times(rng.choice((1.0, -1.0)))), rng.choice((-2.0, -1.0, 1.0, 2.0)))
                 new[row] = bits.graph.narrowed(bits.graph.tidy(total))
             rows = {**rows, **new}
-            lifted += sum(bits.assert_same(linear) is not None for linear in new.values())
+            lifted += sum(bits.table(linear) is not None for linear in new.values())
     assert lifted > 50
 
 
 def test_a_sum_of_gated_bits_is_one_of_words() -> None:
     """Four bits, each 0 unless one of two gates is open, and 1 more: the gates stay where the bits go on."""
-    bits = Bits()
-    *numbers, first, second = bits.rows[:6]
-    gated = [bits.graph.relu(Linear({number: 1.0, first: 1.0}, np.array([-1.0]))) for number in numbers]
-    for form, number in zip(gated, numbers, strict=True):
-        form.add(bits.graph.relu(Linear({number: 1.0, second: 1.0, first: -1.0}, np.array([-2.0]))))
+    bits = BitRows(ROWS)
+    *rows, first, second = bits.rows[:6]
+    gated = [bits.graph.relu(Linear({row: 1.0, first: 1.0}, np.array([-1.0]))) for row in rows]
+    for form, row in zip(gated, rows, strict=True):
+        form.add(bits.graph.relu(Linear({row: 1.0, second: 1.0, first: -1.0}, np.array([-2.0]))))
     operations: set[Word] = set()
     for place in range(2, 4):
         total = Linear({}, np.array([1.0]))
         for i in range(place + 1):
             total.add(gated[i], 2.0**i)
-        table = bits.bit_of(total, place, 2)
+        table = lifted_bit(bits, total, place, 2)
         assert table is not None
         operations |= {word for bit in table.bits for word in _logic(bit.word)}
     assert len(operations) == 2, "for each of the two gates the same operation on words for all places"
@@ -384,14 +346,14 @@ def test_a_form_and_relus_of_it() -> None:
     """A sum that holds a form with a constant, and ReLUs of that form."""
     rng, lifted = random.Random(4), 0
     for _ in range(150):
-        bits = Bits()
+        bits = BitRows(ROWS)
         weights = [2.0**i * rng.choice((1.0, 0.5)) for i in range(rng.randint(2, 5))]
         base = bits.graph.as_node(bits.form(weights, rng.choice((0.0, 1.0, 3.0, -2.0, 0.5))))
         total = Linear({base: rng.choice((1.0, -1.0, 2.0))}, np.array([float(rng.randint(-3, 3))]))
         for _ in range(rng.randint(1, 4)):
             unit = Linear({base: rng.choice((1.0, -1.0, 2.0, -2.0))}, np.array([float(rng.randint(-9, 9))]))
             total.add(bits.graph.relu(unit), rng.choice((1.0, -1.0, 2.0, -2.0)))
-        lifted += bits.assert_same(total) is not None
+        lifted += bits.table(total) is not None
     assert lifted > 100
 
 
@@ -487,12 +449,12 @@ def test_patterns_that_exclude_each_other_add_up_to_a_bit() -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_conjunction_of_many_bits_is_one_comparison(sign: float) -> None:
-    bits = Bits()
+    bits = BitRows(ROWS)
     count = len(bits.rows)
     wanted = [1.0 if i % 3 else -1.0 for i in range(count)]
     inner = bits.form([sign * w / 2 for w in wanted], 0.0).times(sign)
     inner.constant = inner.constant + (1 - count / 2)
-    table = bits.assert_same(bits.graph.relu(inner))
+    table = bits.table(bits.graph.relu(inner))
     assert table is not None
     assert Fraction(max(table.values), ONE) == 1
     if count > 7:

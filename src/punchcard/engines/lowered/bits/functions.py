@@ -428,11 +428,10 @@ class BitFunctions:
         masks: dict[Word, tuple[int, int]] = {}
         flags: BitTable | None = constant_table(1)
         for function, wanted in literals.items():
-            if len(function.bits) == 1:
-                bit, on = function.bits[0], function.values[wanted]
-            else:
-                bit, on = self.homes.get(function) or self.words.bit(family(self.words, function, 0)), wanted
+            bit, on = self._bit_of(function), function.values[wanted] if len(function.bits) == 1 else wanted
             mask, pattern = masks.get(bit.word, (0, 0))
+            if mask >> bit.place & 1 and pattern >> bit.place & 1 != on:
+                return constant_table(0)  # two functions are one bit
             masks[bit.word] = mask | 1 << bit.place, pattern | on << bit.place
         for word, (mask, pattern) in masks.items():
             if mask & (mask - 1):
@@ -542,6 +541,8 @@ class BitFunctions:
         flag = self._all_of({function: int((c > 0) == (factor > 0)) for function, c in needed.items()}) if needed else None
         if flag is None:
             return None
+        if not flag.bits:
+            return {}, 0  # no setting opens it
         rest = {function: scaled(c, factor) for function, c in summed[0].items() if function not in needed}
         opened = bias + scaled(factor, summed[1] + sum(c for c in needed.values() if (c > 0) == (factor > 0)))
         if opened + sum(c for c in rest.values() if c < 0) < 0:
@@ -637,25 +638,29 @@ class BitFunctions:
         if terms[min(terms, key=lambda function: function.bits)] < 0:  # T and -T are one integer: the first word adds
             unit = -unit
         self._settle_in(terms, unit)
+        counts: dict[Bit, int] = {}
+        for function, c in terms.items():  # two functions may be one bit
+            bit = self._bit_of(function, odd_and_power(c // unit)[1]) if c else None
+            if bit is not None:
+                counts[bit] = counts.get(bit, 0) + c // unit
         groups: dict[tuple[Word, int, int], int] = {}
         low = high = 0
-        for function, c in terms.items():
-            if not c:
-                continue
-            count = c // unit
-            low, high = low + min(count, 0), high + max(count, 0)
-            at = (count & -count).bit_length() - 1
-            if len(function.bits) == 1:
-                _, word, place = function.bits[0]
-            else:
-                home = self.homes.get(function)
-                word, place = (family(self.words, function, at), at) if home is None else (home.word, home.place)
-            name = (word, count >> at, place - at)
-            groups[name] = groups.get(name, 0) | 1 << place
-        if max(-low, high) >= LARGEST:
+        for bit, count in counts.items():
+            if count:
+                low, high = low + min(count, 0), high + max(count, 0)
+                odd, at = odd_and_power(count)
+                name = (bit.word, odd, bit.place - at)
+                groups[name] = groups.get(name, 0) | 1 << bit.place
+        if not groups or max(-low, high) >= LARGEST:
             return None
         parts = [(odd << max(-shift, 0), word, mask, max(shift, 0)) for (word, odd, shift), mask in groups.items()]
         return Total(tuple(parts), low, high), unit
+
+    def _bit_of(self, function: BitTable, place: int = 0) -> Bit:
+        """The bit that a function is: its own, where it is packed, or, if it is nowhere yet, one at this place."""
+        if len(function.bits) == 1:
+            return function.bits[0]
+        return self.homes.get(function) or self.words.bit(family(self.words, function, place), place)
 
     def _settle_in(self, terms: Sum, unit: int) -> None:
         """Find a home for functions of several bits that are the same one at several places of a sum."""
