@@ -264,7 +264,7 @@ class TraceCompiler:
         room = (CASE_CODES, CASE_READS) if self._selectors else (0, 0)
         count = [sum(shape.codes for shape in shared) + room[0], sum(shape.reads for shape in shared) + room[1]]
         if self._last_sampler is None or self._last_sampler[0] != cases:
-            compiled = self._compiled_driver(f"sample {cases}".encode(),
+            compiled = self._compiled_driver(f"sample {cases} {list(self._cases)}".encode(),
                                              lambda module: partial(self._observe, module, cases), cases)
             self._last_sampler = cases, LoadedFunction(CALL_WITH_LOG(compiled.address(RUN_TRACED)), compiled)
         return self._last_sampler[1].call, count
