@@ -275,9 +275,9 @@ class TraceTier:
 
     def _use(self, traces: list[CompiledTrace]) -> None:
         """From now on, make loops in these."""
-        self._traces, self._run = traces, self._model.trace_compiler.driver if traces else None
         table = self.memory[TracePlace.TABLE :].reshape(TABLE_SIZE, 2)
-        table[:] = 0
+        table[:] = 0  # before the code that it leads to may be unloaded
+        self._traces, self._run = traces, self._model.trace_compiler.driver if traces else None
         for trace in traces:
             for key, address in trace.entries:
                 put_entry(table, key, address)
