@@ -15,14 +15,16 @@ import pytest
 
 
 class PassedTests:
-    """Leaves out the tests of a file of lines, and adds a line for each that passes."""
+    """Leaves out the tests of a file of lines, and adds a line for each that passes, once its fixtures are taken down."""
 
     def __init__(self, file: Path, before: dict[str, float], *, writes: bool) -> None:
         self.file, self.before, self.writes = file, before, writes
         self.now: dict[str, float] = {}
+        self._left_out, self._called = 0, dict[str, float]()
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         known = [item for item in items if item.nodeid in self.before]
+        self._left_out += len(known)
         if known:
             config.hook.pytest_deselected(items=known)
             items[:] = [item for item in items if item.nodeid not in self.before]
@@ -32,16 +34,26 @@ class PassedTests:
         """A worker that takes the place of one that died must leave out the same tests."""
         node.workerinput["passed_before"] = self.before
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._left_out += getattr(node, "workeroutput", {}).get("left_out", 0)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self.writes and report.when == "call" and report.passed:
-            self.now[report.nodeid] = report.duration
+        if not self.writes or not report.passed:
+            return
+        if report.when == "call":
+            self._called[report.nodeid] = report.duration
+        elif report.when == "teardown" and report.nodeid in self._called:
+            self.now[report.nodeid] = self._called[report.nodeid]
             with self.file.open("a") as file:
-                file.write(f"{report.duration:.2f} {report.nodeid}\n")
+                file.write(f"{self.now[report.nodeid]:.2f} {report.nodeid}\n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Without a test to run, all have passed before; or, with an empty file, none was found."""
-        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.before:
+        """Without a test to run, it is well where all that were found had passed before."""
+        if not self.writes:
+            session.config.workeroutput["left_out"] = self._left_out  # type: ignore[attr-defined]
+        elif session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._left_out:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -51,8 +63,12 @@ class PassedTests:
 
 
 def _lines(file: Path) -> dict[str, float]:
-    lines = file.read_text().splitlines() if file.exists() else []
-    return {name: float(seconds) for seconds, name in (line.split(" ", 1) for line in lines)}
+    """The tests of a file. What a run that was killed had begun to write is taken away."""
+    if not file.exists():
+        return {}
+    whole, end, _ = file.read_text().rpartition("\n")
+    file.write_text(whole + end)
+    return {name: float(seconds) for seconds, name in (line.split(" ", 1) for line in whole.splitlines())}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,8 +13,17 @@ from tests.cases import ROOT, soaked
 
 TESTS = """
 import os
+import pytest
+
+@pytest.fixture
+def taken_down():
+    yield
+    assert "MENDED" in os.environ
 
 def test_one():
+    pass
+
+def test_with_fixture(taken_down):
     pass
 
 def test_two():
@@ -35,14 +44,15 @@ def test_a_stopped_run_goes_on(more: list[str], tmp_path: Path) -> None:
         return ran.returncode, ran.stdout
 
     status, output = run()
-    assert (status, passed.read_text().split()[1].split("::")[-1]) == (1, "test_one"), output
+    assert (status, [line.split("::")[-1] for line in passed.read_text().splitlines()]) == (1, ["test_one"]), output
+    passed.write_text(passed.read_text() + "1.0")  # a line that was not finished
     status, output = run(MENDED="1")
     assert status == 0, output
-    assert "1 passed" in output
-    assert "1 tests had passed before, 1 now" in output
-    assert [line.split("::")[-1] for line in passed.read_text().splitlines()] == ["test_one", "test_two"]
+    assert "2 passed" in output
+    assert "1 tests had passed before, 2 now" in output
+    assert [line.split("::")[-1] for line in passed.read_text().splitlines()] == [
+        "test_one", "test_with_fixture", "test_two"]
     status, output = run()
-    assert (status, "2 tests had passed before, 0 now" in output) == (0, True), output
-    passed.unlink()
+    assert (status, "3 tests had passed before, 0 now" in output) == (0, True), output
     (tmp_path / "test_it.py").unlink()
-    assert run()[0] == pytest.ExitCode.NO_TESTS_COLLECTED, "nothing was found, and nothing had passed before"
+    assert run()[0] == pytest.ExitCode.NO_TESTS_COLLECTED, "nothing was found, so nothing of it had passed before"
