@@ -7,7 +7,8 @@ import json
 import random
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -15,14 +16,17 @@ from typing import Any
 
 import pytest
 import torch
+from llvmlite import ir
 
 import punchcard as pc
 from punchcard.card.layout import Card, Pattern, as_tensor
 from punchcard.card.packed import PackedCard
 from punchcard.engines import Controls, EngineCache, prepare
 from punchcard.engines.base import TraceReport
-from punchcard.engines.lowered.codegen.trace_driver import TracePlace
+from punchcard.engines.lowered.codegen.objects import LoadedCode
+from punchcard.engines.lowered.codegen.trace_driver import Observe, TracePlace, emit_trace_driver
 from punchcard.engines.lowered.compiled_model import MOST_TIERS
+from punchcard.engines.lowered.engine import as_packed
 from punchcard.engines.lowered.tracing import profile, tier
 from punchcard.engines.lowered.tracing.compiler import CompiledTrace, FoundSample, TraceCompiler
 from punchcard.engines.lowered.tracing.tier import TraceTier
@@ -246,6 +250,42 @@ def test_a_machine_with_cases(tmp_path: Path, rounds: int) -> None:
     assert pc.check(program).agrees
 
 
+PHASE_OF_SUMS = """
+    li t0, 8
+{first}: addi t1, t1, 1
+    addi t0, t0, -1
+    bne t0, zero, {first}
+"""
+PHASE_OF_LOGIC = """
+    li t0, 8
+{second}: xor t1, t1, t0
+    sw t1, -4(sp)
+    addi t0, t0, -1
+    bne t0, zero, {second}
+"""
+
+
+def test_samplers_with_one_name_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that meet the same cases in another order: what is kept on disk for one must not be taken for the other."""
+    found, compile_ = dict[tuple[bytes, ...], set[str]](), TraceCompiler._compiled_driver
+
+    def noted(self: TraceCompiler, about: bytes, observe: Callable[[ir.Module], Observe] | None,
+              cases: Sequence[int]) -> LoadedCode:
+        module = ir.Module("noted")
+        emit_trace_driver(module, self._model.places, self._model.real, observe and observe(module))
+        found.setdefault((about, *self._model.names), set()).add(str(module))
+        return compile_(self, about, observe, cases)
+
+    monkeypatch.setattr(TraceCompiler, "_compiled_driver", noted)
+    both = PHASE_OF_SUMS.format(first="a"), PHASE_OF_LOGIC.format(second="b")
+    for number, parts in enumerate((both, both[::-1])):
+        file = file_with(tmp_path / f"{number}.s", ".globl _start\n_start:\n" + "".join(parts) + "li a7, 93\necall\n")
+        program = pc.load(str(file))
+        assert pc.build(program, memory=64).run(program, engine="lowered", controls=AT_ONCE).halted
+    assert len(found) > 4
+    assert {len(texts) for texts in found.values()} == {1}
+
+
 def test_a_watched_run_has_no_traces() -> None:
     program = pc.load("examples/multiply.subleq")
     seen: list[int] = []
@@ -259,6 +299,28 @@ def test_what_cannot_be_traced_says_why() -> None:
     result = pc.build(program).run(program, engine="lowered", controls=Controls(traces=0))
     assert result.traces is not None
     assert "changes once more in the next loop" in result.traces.off
+
+
+@pytest.mark.parametrize("engine", ["lowered", "batch"])
+def test_threads_that_run_one_machine(engine: str) -> None:
+    """Their code is shared, and what one compiles or drops is never what another is in."""
+    subject, rng = SUBJECTS["two-layer"](), random.Random("threads")
+    machine = subject.machine
+    assert machine is not None
+    assert subject.program is not None
+    programs = [subject.program(rng) for _ in range(6)]
+    expected = [machine.run(one, engine="lowered", max_steps=3000, controls=Controls(traces=None)) for one in programs]
+
+    def run(number: int) -> bool:
+        i = number % len(programs)
+        if engine == "batch" and number % 2:
+            found = machine.run_batch([programs[i], programs[i - 1]], engine="lowered", max_steps=3000)[0]
+        else:
+            found = machine.run(programs[i], engine="lowered", max_steps=3000, controls=AT_ONCE)
+        return same(as_packed(machine.layout, found.raw_card), expected[i].raw_card)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(run, range(24)))
 
 
 def test_old_traces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -151,6 +152,12 @@ class BatchRun:
 
     def run(self, controls: Controls) -> None:
         """Until no card is in line, and no job is out. At the end, also by Ctrl-C, all threads have left the cards alone."""
+        with ExitStack() as locked:
+            for group in sorted(self.groups, key=lambda group: id(group.compiled_model)):
+                locked.enter_context(group.compiled_model.lock)
+            self._run(controls)
+
+    def _run(self, controls: Controls) -> None:
         pool = ThreadPoolExecutor(self.threads)
         try:
             for group in self.groups:

@@ -200,6 +200,10 @@ class CardState:
         """Make up to `loops` loops; how many were made, and the number of the pattern that is then on the card."""
         if not self.fits:
             return 0, None
+        with self.compiled_model.lock:
+            return self._advance(loops, stop)
+
+    def _advance(self, loops: int, stop: bool) -> tuple[int, int | None]:
         self._point(self.patterns if stop else NOTHING)
         made, tier = 0, self.tier if stop else None
         while made < loops:

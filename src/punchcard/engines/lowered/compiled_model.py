@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -53,6 +55,15 @@ MANY = ctypes.CFUNCTYPE(None, _AT, _AT, _AT, _AT, _AT, _AT, _COUNT, _AT, _AT, _C
 """The drivers, as ctypes calls them: Python continues in other threads meanwhile."""
 
 
+@contextmanager
+def depth_is_bounded() -> Iterator[None]:
+    """Weights that make sums of thousands of ReLUs, each from the one before, are too deep for some steps: declined."""
+    try:
+        yield
+    except RecursionError:
+        raise LoweringError("a value is made in more steps, each from the one before, than can be followed") from None
+
+
 class CompiledModel:
     """Code and tables for a model and all cards with the same static rows.
 
@@ -61,6 +72,8 @@ class CompiledModel:
 
     def __init__(self, weights: Weights, layout: Layout, card: PackedCard, digest: bytes | None = None,
                  count: CompileCount | None = None) -> None:
+        self.lock = threading.RLock()
+        """Of a thread while it is in the code, or makes more of it: code that another one runs is never replaced."""
         self._count = count or CompileCount()
         self.real, self.number = REALS[weights.dtype]
         self.layers = layer_lists(weights, layout)
@@ -76,10 +89,11 @@ class CompiledModel:
         self._tiers: dict[tuple[object, float], TraceTier] = {}
         self.known: dict[int, tuple[code.LoadedCode, list[Lookup], Pointers]] = {}
         started = time.perf_counter()
-        try:
-            self._prepare(uniform=True)
-        except NotUniform:
-            self._prepare(uniform=False)
+        with depth_is_bounded():
+            try:
+                self._prepare(uniform=True)
+            except NotUniform:
+                self._prepare(uniform=False)
         self.compile_seconds = time.perf_counter() - started
 
     def _prepare(self, *, uniform: bool) -> None:
@@ -234,7 +248,8 @@ class CompiledModel:
         try:
             if len(self.known) >= CASES // 2:
                 raise LoweringError(f"a run has more than {CASES // 2} different cases")
-            self._add_case(key, self._follow(buffer))
+            with depth_is_bounded():
+                self._add_case(key, self._follow(buffer))
         except LoweringError as why:
             self.refused[key] = str(why)
         self.compile_seconds += time.perf_counter() - started
