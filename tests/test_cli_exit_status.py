@@ -25,7 +25,7 @@ from punchcard.cli.terminal import PATIENCE, interruptible
 from punchcard.errors import LONGEST, PunchcardError, one_line
 from punchcard.learning.planning import plan
 from punchcard.machines.checkpoint import load
-from tests.cases import EXAMPLES
+from tests.cases import EXAMPLES, ROOT
 from tests.command_line import assert_refused, invoke, started
 
 MULTIPLY = str(EXAMPLES / "multiply.subleq")
@@ -358,3 +358,19 @@ def test_nothing_is_left_behind() -> None:
         assert not interrupted()
     assert threading.active_count() == before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_folder_is_named_where_z3_is_missing(tmp_path: Path) -> None:
+    """What says that a folder is no program, or what a proof needs, must not need z3 itself."""
+    commands = ["run", str(tmp_path)], ["prove", str(tmp_path), "--on", "stock"]
+    script = ("import sys; sys.modules['z3'] = None\nfrom tests.command_line import invoke\n"
+              f"for command in {commands!r}:\n    print(invoke(*command, status=2).stderr)\n")
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    run, on_stock = ran.stdout.split("\n\n")[:2]
+    assert run.endswith("is a folder, not a program")
+    assert "needs the solver z3, which is not installed" in on_stock
+
+
+def test_choices_are_listed_in_one_line() -> None:
+    assert_refused("Choose from: transformer-lens, onnx, hf", "export", EXAMPLES / "multiply.subleq")

@@ -22,7 +22,7 @@ LONGEST = 1000
 
 def one_line(message: str) -> str:
     """A message in one line of sensible length, without characters that would change the terminal."""
-    return _cut(printable(" ".join(_cut(message).splitlines())))
+    return _cut(printable(" ".join(line.strip("\t") for line in _cut(message).splitlines())))
 
 
 def printable(text: str, *, keep: str = "", instead: str | None = None) -> str:

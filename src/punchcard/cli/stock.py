@@ -65,9 +65,13 @@ def prove_stock(
     if output is not None:
         check_apart(output, place, certificate)
         check_writable(output)
+    from punchcard.proof.prover import require_solver
+
+    require_solver()
     from punchcard.cli.display import show_certificate
     from punchcard.language_models.stock.claims import prove_checkpoint
-    from punchcard.language_models.widened.claims import is_widened, prove_widened
+    from punchcard.language_models.widened.claims import prove_widened
+    from punchcard.language_models.widened.widening import is_widened
     from punchcard.proof.certificate import compare, load_certificate
 
     kept = None if certificate is None else load_certificate(certificate)
@@ -90,7 +94,7 @@ def check_not_model(file: Path | None) -> None:
         raise PunchcardError(f"{str(file)!r} is a fused language model, not a program: punchcard chat {file}")
     if (file / "machine.json").is_file() and (file / "generation_config.json").is_file():
         raise PunchcardError(f"{str(file)!r} is the folder of a stock checkpoint, not a program: add --on stock")
-    from punchcard.language_models.widened.claims import is_widened
+    from punchcard.language_models.widened.widening import is_widened
 
     if is_widened(file):
         raise PunchcardError(f"{str(file)!r} is a stock Llama that adds, not a program: transformers opens it, and "

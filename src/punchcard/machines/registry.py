@@ -102,6 +102,8 @@ class Registry:
         for kind in self:
             if kind.is_for(program):
                 return kind
+        if isinstance(program, (str, Path)):
+            raise PunchcardError(f"{str(program)!r} is not a program yet: give punchcard.load({str(program)!r})")
         raise PunchcardError(f"an object of type {type(program).__name__} is not a program of a known machine: there are "
                              f"{', '.join(self._kinds)}")
 
@@ -122,9 +124,8 @@ class Registry:
                 if suffix in kind.refused:
                     raise ProgramError(f"{str(path)!r}: {kind.refused[suffix]}")
             read_text(path)
-            known = ", ".join(f"{extension} ({some[0][1].about})" for extension, some in self._languages.items())
             raise ProgramError(f"{str(path)!r} has the extension {suffix!r}, which is not a known language: there are "
-                               f"{known}")
+                               f"{', '.join(self._languages)}")
         return sharing[0] if len(sharing) == 1 else self._choose(suffix, read_text(path), str(path), options or {})
 
     def _choose(self, extension: str, text: str, source: str, options: Mapping[str, object]) -> tuple[Kind, Language]:

@@ -13,7 +13,6 @@ So every sum `a+b=` is answered rightly, and elsewhere the base's logits are wha
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -35,7 +34,7 @@ from punchcard.language_models.widened.norms import LIMIT
 from punchcard.language_models.widened.plan import BaseSizes, Front, planned_front
 from punchcard.language_models.widened.vocabulary import sum_vocabulary
 from punchcard.language_models.widened.weights import front_tensors
-from punchcard.language_models.widened.widening import ABOUT
+from punchcard.language_models.widened.widening import ABOUT, is_widened
 from punchcard.proof.certificate import Certificate
 from punchcard.transformer.softmax import hard_product
 
@@ -47,14 +46,6 @@ OFF = 1e-3
 SOLVER = "exact arithmetic on the weights, without a solver; the cases in float32"
 PROMISES = ("sums are rounded as IEEE 754 has it, exp is off by its last places at most",
             "positions of a text count from its first token on, one for each token, up to the length of the context")
-
-
-def is_widened(folder: str | Path) -> bool:
-    """Whether a folder has a widened model."""
-    try:
-        return ABOUT in json.loads((Path(folder) / CONFIG).read_text())
-    except (OSError, ValueError):
-        return False
 
 
 @checked

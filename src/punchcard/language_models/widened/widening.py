@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punchcard.arguments import checked
 from punchcard.errors import FusionError
 from punchcard.export.targets import require
 from punchcard.language_models.fusion.composition import check_base, check_tokenizer
+from punchcard.language_models.stock.checkpoint import CONFIG
 from punchcard.language_models.widened.bounds import height
 from punchcard.language_models.widened.coordinates import MOST_DIGITS
 from punchcard.language_models.widened.plan import BaseSizes, planned_front
@@ -25,6 +28,14 @@ ROPES = ("default", "linear", "llama3", "yarn")
 """Kinds of rotary positions whose frequencies do not change with the length of a text."""
 ABOUT = "punchcard"
 """Where the configuration of a widened model says what it was made of; transformers does not read it."""
+
+
+def is_widened(folder: str | Path) -> bool:
+    """Whether a folder has a widened model."""
+    try:
+        return ABOUT in json.loads((Path(folder) / CONFIG).read_text())
+    except (OSError, ValueError):
+        return False
 
 
 @checked

@@ -10,6 +10,8 @@ from punchcard.machines.riscv.languages.options import C_OPTIONS, ELF_MAGIC, REF
 from punchcard.machines.source import parse_integer
 
 DESIGNS = ("three-layer", "two-layer")
+MOST_BITS = 24
+"""Of the number of a word: the largest memory has 2^24."""
 
 RISCV = Kind(
     "riscv", "RV32I: C programs, with system calls", "punchcard.machines.riscv.program:RiscvProgram",
@@ -30,7 +32,7 @@ RISCV = Kind(
              ".hex": partial(call_name, "punchcard.machines.riscv.languages.intel_hex:write"),
              ".bin": partial(call_name, "punchcard.machines.riscv.languages.flat:write")},
     options=(
-        Option("memory", "memory words of the machine", least=1),
+        Option("memory", "memory words of the machine", least=1, most=1 << MOST_BITS),
         Option("base", "address of the memory's first word"),
         Option("multiply", "add the M extension (mul, div, ...) even if the program does not use it", type=bool),
         Option("privileged", "add traps, interrupts, control registers and atomic instructions", type=bool),

@@ -28,7 +28,7 @@ from punchcard.machines.result import Readout
 from punchcard.machines.riscv.calls import Calls
 from punchcard.machines.riscv.control_view import control_displays, control_values, traced, with_line
 from punchcard.machines.riscv.csrs import ROWS
-from punchcard.machines.riscv.designs.base import MOST_BITS, PENDING, RiscvContent, RiscvDesign, RiscvSizes
+from punchcard.machines.riscv.designs.base import PENDING, RiscvContent, RiscvDesign, RiscvSizes
 from punchcard.machines.riscv.designs.control import read_control
 from punchcard.machines.riscv.designs.three_layer import RiscvThreeLayer
 from punchcard.machines.riscv.designs.two_layer import RiscvTwoLayer
@@ -36,7 +36,7 @@ from punchcard.machines.riscv.fast import QuickRiscv
 from punchcard.machines.riscv.host import CardGuest, RiscvHost
 from punchcard.machines.riscv.in_c import RiscvInC
 from punchcard.machines.riscv.isa import INSTRUCTIONS, REGISTERS, WORD_BYTES, decode, signed
-from punchcard.machines.riscv.kind import RISCV
+from punchcard.machines.riscv.kind import MOST_BITS, RISCV
 from punchcard.machines.riscv.loop_differences import (
     RiscvLoopDifferences,
     control_differences,

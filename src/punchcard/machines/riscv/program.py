@@ -230,7 +230,8 @@ class RiscvProgram:
         changed = self
         for name, value in values.items():
             if name not in self.symbols:
-                known = ", ".join(list(self.symbols)[:20]) or "no names"
+                names = [one for one in self.symbols if not one.startswith("_")]  # those of libraries come last
+                known = ", ".join((names or list(self.symbols))[:20]) or "no names"
                 raise ProgramError(f"{self.where}unknown symbol {name!r}{did_you_mean(name, self.symbols)}; the program has "
                                    f"{known}")
             if not -(1 << 31) <= value <= MASK:

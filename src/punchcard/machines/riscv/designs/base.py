@@ -21,12 +21,13 @@ from punchcard.errors import SizeError
 from punchcard.machines.design import Design, event_patterns
 from punchcard.machines.riscv.designs.decode import Decoder
 from punchcard.machines.riscv.isa import STALL, WORD_BITS, WORD_BYTES
+from punchcard.machines.riscv.kind import MOST_BITS
 from punchcard.transformer.expression import Expression, rows, stack
 
 REGISTER_COUNT = 32
 SINK, NOTHING = 32, 33
 """Addresses in the space of registers."""
-LEAST_BITS, MOST_BITS = 6, 24
+LEAST_BITS = 6
 HALF = 16
 """Sums of words are made in two layers: so many low bits, then the rest."""
 PENDING = "pending"
