@@ -39,7 +39,7 @@ JOBS_A_THREAD = 2
 SLICE_SECONDS = 0.05
 """What a job should take: long beside handing it out, short for who waits to interrupt."""
 SHORTEST = 16
-"""A job is no shorter than one part in so many of that."""
+"""A job has at least one part in so many of the usual loops."""
 FIRST_LOOPS = 1 << 10
 """Loops of a job, all cards together, of which nothing is known yet."""
 MOST_CARDS = 256

@@ -1,6 +1,7 @@
 """Divisions, digit after digit: how often a number is in another, found in sums of comparisons, and what is left then.
 
-A digit of a quotient is a sum of comparisons A >= k D, each k from 1 to b - 1 once, of numbers A and D that are 0 or more.
+A digit of a quotient is a sum of comparisons A >= k D, each k from 1 to b - 1 once, of numbers A and D that are 0 or more;
+b is a power of two, 4 or more.
 The sum is a function of Q, how many of them hold, since those that hold come first. If A < b D or D = 0, then
 
     D     Q         A - Q D
@@ -26,9 +27,10 @@ from punchcard.engines.lowered.rules import RuleTable
 from punchcard.transformer.relu_steps import steps_of
 from punchcard.words.word import Word
 
-FEWEST, MOST = 3, 63
-"""Comparisons that a digit is found in: with fewer, flags are as good."""
+LEAST_BASE, MOST_COMPARISONS = 4, 63
+"""In base 2 a digit is one comparison, which does not tell the divisor."""
 LARGEST = 1 << 62
+"""Of an integer that is a sum."""
 
 
 class Quantity(NamedTuple):
@@ -210,7 +212,8 @@ class Divisions:
 
     def may_count(self, bases: Collection[Units]) -> bool:
         """Whether sums of ReLUs, each of another number, may be comparisons that count a digit."""
-        return (bool(self._spent) or FEWEST <= len(bases) <= MOST) and any(len(units) > 1 for units in bases)
+        is_digit = LEAST_BASE - 1 <= len(bases) <= MOST_COMPARISONS
+        return (bool(self._spent) or is_digit) and any(len(units) > 1 for units in bases)
 
     def count(self, comparisons: Sequence[Comparison], constant: int) -> BitTable | None:
         """A sum of comparisons, each of them A >= k D for some k, and a constant: a function of a digit of A div D."""
@@ -229,7 +232,7 @@ class Divisions:
     def _found(self, comparisons: Sequence[Comparison]) -> Division | None:
         """The division of which all comparisons for a digit are there."""
         base = len(comparisons) + 1
-        if base & (base - 1) or base <= FEWEST:
+        if base & (base - 1) or base < LEAST_BASE:
             return None
         for first, second in _beginnings([compared.of for compared in comparisons]):
             divisor = first.plus(second, -1)

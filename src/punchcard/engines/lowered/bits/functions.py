@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from punchcard.engines.lowered.bits.builder import Bit, WordBuilder
-from punchcard.engines.lowered.bits.divisions import Divisions, Quantity, comparison
+from punchcard.engines.lowered.bits.divisions import LARGEST, Divisions, Quantity, comparison
 from punchcard.engines.lowered.bits.node_rules import NODES
 from punchcard.engines.lowered.bits.packing import family, pack, pack_any, same_bit
 from punchcard.engines.lowered.bits.steps import (
@@ -26,7 +26,7 @@ from punchcard.engines.lowered.bits.steps import (
     Total,
     Units,
     aligned,
-    divisions,
+    carry_splits,
     multiple,
     needed_terms,
     odd_and_power,
@@ -57,7 +57,6 @@ FEW_BITS = 3
 """A table of so many bits is as good as a bit of a sum."""
 FEW_FLAGS = 2
 """With so many flags a conjunction is not looked at in another way."""
-LARGEST = 1 << 62
 MOST_GATES = 4
 Terms = dict[Node, int]
 
@@ -449,7 +448,7 @@ class BitFunctions:
         name = tuple(terms.items()), constant, tuple(units), value(0), value(ONE)  # which tell the rest of the function
         if name not in self._known_steps:
             self._known_steps[name] = _least_bits(
-                *(self._all_settings(*division, constant, units, value) for division in divisions(terms)))
+                *(self._all_settings(*split, constant, units, value) for split in carry_splits(terms)))
         return self._known_steps[name]
 
     def _all_settings(self, total: Sum, gates: Sum, constant: int, units: Units,

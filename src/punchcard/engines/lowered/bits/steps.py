@@ -190,7 +190,7 @@ def without_gates(terms: Sum) -> tuple[Sum, Sum]:
     return several, {function: c for function, c in terms.items() if function not in several}
 
 
-def divisions(terms: Sum) -> Iterator[tuple[Sum, Sum]]:
+def carry_splits(terms: Sum) -> Iterator[tuple[Sum, Sum]]:
     """Ways to look at a sum: what is added up, and the gates. A bit with the weight of the lowest ones may be a carry."""
     total, gates = without_gates(terms)
     unit = min(map(abs, total.values()), default=0)

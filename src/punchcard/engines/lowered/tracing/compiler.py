@@ -89,7 +89,7 @@ class CompiledTrace:
 class TraceCompiler:
     """Compiles traces for one model: its driver, as it is now, makes the loops that no trace makes.
 
-    It keeps no code but the last sampler: whoever has a trace compiled keeps it.
+    It keeps the driver, the last sampler, and the parts of loops before they are linked. Traces are kept by the caller.
     """
 
     def __init__(self, model: CompiledModel) -> None:

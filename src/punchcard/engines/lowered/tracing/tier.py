@@ -152,7 +152,7 @@ class TraceTier:
             if self._is_early(compiler):
                 return 0
             self.memory[TracePlace.CASES : TracePlace.TABLE] = compiler.tables_of_cases()
-            if not self._seconds:  # its time was made up for before
+            if not self._seconds:  # the first sample waited until its time was spent
                 compiler.prepare_sampler()
                 cpu = time.thread_time()
             if self._pending is not None:
@@ -271,7 +271,7 @@ class TraceTier:
         self._use([*others, compiler.compile(graph, self._patterns)])
         self._pending, self._outside, self._outside_before = None, Sample.none(), self._made_outside()
         self._builds, self._compiled = self._builds + 1, self._compiled + 1
-        self._took -= time.thread_time() - started  # its time was made up for before
+        self._took -= time.thread_time() - started  # the trace waited until its time was lost
 
     def _use(self, traces: list[CompiledTrace]) -> None:
         """From now on, make loops in these."""
