@@ -23,6 +23,7 @@ from punchcard.machines.riscv.languages.assembly.assembler import assemble
 from punchcard.machines.riscv.machine import RiscvMachine
 from punchcard.machines.riscv.program import RiscvProgram
 from punchcard.machines.streams import reader
+from tests.cases import soaked
 from tests.test_riscv_host import COMPLAINT, ECHO, FAULTS, HEAP
 
 pytestmark = pytest.mark.usefixtures("shared_code")
@@ -132,7 +133,7 @@ class Count:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("steps", [0, 13, 200])
+@pytest.mark.parametrize("steps", [0, soaked(13), 200])
 def test_runs_are_what_they_are_alone(design: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the last loop of a run is one before a call, or behind it."""
     rng = random.Random(steps)

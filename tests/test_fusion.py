@@ -418,7 +418,7 @@ def test_a_tokenizer_that_does_not_take_any_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("snippet", "hidden", "loops"), [
-    (1, "", "KeptRunner"), (2, 'sys.modules["punchcard"] = None', "ScratchpadLoops")])
+    (1, "", "KeptRunner"), soaked(2, 'sys.modules["punchcard"] = None', "ScratchpadLoops")])
 def test_the_page_of_a_folder_opens_it(tmp_path: Path, snippet: int, hidden: str, loops: str) -> None:
     """Both ways on the page: with Punchcard, and with torch and transformers alone."""
     source = file_with(tmp_path / "echo.s", ECHO)

@@ -128,7 +128,7 @@ def test_random_dates() -> None:
         assert said(f"Is {one.year} a leap year?\nA:", *shipped()) == (" Yes" if leap else " No")
 
 
-@pytest.mark.parametrize(("texts", "least"), [(NEGATIVES, 650), (ORDINARY, 750)], ids=["negatives", "ordinary"])
+@pytest.mark.parametrize(("texts", "least"), [soaked(NEGATIVES, 650), (ORDINARY, 750)], ids=["negatives", "ordinary"])
 def test_no_opinion_on_what_only_looks_like_a_question(texts: list[str], least: int) -> None:
     assert len(texts) == len(set(texts)) >= least
     assert [text for text in texts if said(text, *shipped()) is not None] == []

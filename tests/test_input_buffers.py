@@ -19,6 +19,7 @@ from punchcard.machines.running import PeriodicAction
 from punchcard.machines.streams import FileReader, reader
 from punchcard.machines.von_neumann.isa import Image
 from punchcard.machines.von_neumann.machine import VonNeumannMachine
+from tests.cases import soaked
 
 pytestmark = pytest.mark.usefixtures("shared_code")
 PORT = -1
@@ -48,7 +49,7 @@ def same(found: Result[Any], expected: Result[Any]) -> bool:
     return all(getattr(found, name) == getattr(expected, name) for name in names)
 
 
-@pytest.mark.parametrize("dialect", ["standard", "adds", "subtracts"])
+@pytest.mark.parametrize("dialect", ["standard", "adds", soaked("subtracts")])
 @pytest.mark.parametrize("image", [READS, POLLS])
 def test_runs_of_every_length(dialect: str, image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(input_table, "MOST_AHEAD", 3)

@@ -46,7 +46,7 @@ def test_a_trap_and_the_rows_that_follow_from_others_are_proven() -> None:
 
 
 @pytest.mark.parametrize(("case", "lemmas"), [
-    ("remu", ["long division", "products by bits"]),
+    soaked("remu", ["long division", "products by bits"]),
     soaked("mulhsu", ["products by bits", "products by halves", "signs of products"]),
     soaked("anything else, like div", ["long division", "products by bits"])])
 def test_products_and_quotients_with_traps_are_proven(case: str, lemmas: list[str]) -> None:

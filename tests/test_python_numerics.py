@@ -31,7 +31,7 @@ def program_of(name: str) -> ArrayProgram:
     return found
 
 
-@pytest.mark.parametrize("name", [soaked(name) if name == "kmeans" else name for name in QUICK])
+@pytest.mark.parametrize("name", [soaked(name) if name in ("kmeans", "ridge") else name for name in QUICK])
 def test_a_numerical_program_is_near_numpy(name: str) -> None:
     """On an engine that makes every loop of the equation; with fewer rounds than in the example."""
     first, *others = names_of(name)["example"]()

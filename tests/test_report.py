@@ -20,6 +20,7 @@ from benchmarks.report.section import Shown, short, within
 
 from punchcard.machines.fleq.functions import KNOWN
 from punchcard.machines.registry import built_in
+from tests.cases import soaked
 
 NAMES = tuple(page.SECTIONS)
 PICTURES = {"blocks": {"size"}, "constants": {"constants", "range-terms"}, "loops": {"loops"}, "sizes": {"sizes"},
@@ -51,7 +52,7 @@ def numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [soaked(name) if name == "blocks" else name for name in NAMES])
 def test_a_section_measures_and_shows(figures: dict[str, Any], name: str) -> None:
     assert all(map(math.isfinite, numbers(figures[name])))
     shown = page.SECTIONS[name].shown(figures[name])

@@ -17,6 +17,7 @@ from punchcard.machines.riscv.languages import elf
 from punchcard.machines.riscv.privileged import PrivilegedInterpreter
 from punchcard.machines.riscv.privileged_in_c import PrivilegedInC
 from punchcard.machines.riscv.program import RiscvProgram
+from tests.cases import soaked
 from tests.command_line import invoke
 from tests.riscv_bare_cases import BARE_TESTS, bare, case
 from tests.riscv_privileged_runs import USUAL, machine_of
@@ -45,7 +46,7 @@ def test_a_case_that_fails() -> None:
     assert number_of(FAILS, PrivilegedInterpreter) == 7
 
 
-@pytest.mark.parametrize("name", BARE_TESTS)
+@pytest.mark.parametrize("name", [soaked(name) if name == "control registers" else name for name in BARE_TESTS])
 def test_on_the_weights(name: str) -> None:
     found = punchcard.run(BARE_TESTS[name], machine_of(), engine="lowered", max_steps=5000, check="end")
     assert found.agrees, found.why

@@ -10,7 +10,6 @@ import pytest
 from punchcard.machines.riscv import csrs
 from punchcard.machines.riscv.isa import REGISTER_NUMBERS
 from punchcard.machines.riscv.languages.assembly.assembler import assemble
-from tests.cases import soaked
 from tests.riscv_privileged_cases import changing_program, interrupted_program
 from tests.riscv_privileged_runs import SMALL, USUAL, compare_loops, compare_random, machine_of
 
@@ -68,7 +67,8 @@ handler: lr.w a1, (s0)
 """The timer interrupts at once. Its handler has reserved and atomic accesses, one of a device, and ends in a trap."""
 
 
-@pytest.mark.parametrize("multiply", [False, soaked(True)])
+@pytest.mark.soak
+@pytest.mark.parametrize("multiply", [False, True])
 def test_loops_by_the_equation(multiply: bool) -> None:
     machine = machine_of(TINY, multiply=multiply, base=0)
     program = assemble(SHORT, "short.s")

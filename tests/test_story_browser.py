@@ -49,7 +49,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("case", [soaked(case) if case in ("one layer", "ports") else case for case in CASES])
+@pytest.mark.parametrize("case", [soaked(case) if case in ("one layer", "ports", "average") else case for case in CASES])
 def test_the_page_tells_what_python_tells(watched: Watched, tmp_path: Path, case: str) -> None:
     """A page with the model inside has the rules in JavaScript."""
     file, options, loops = CASES[case]

@@ -119,7 +119,7 @@ def test_random_programs(name: str, loops: int) -> None:
     assert traced.loops > loops // 2 or name == "RISC-V", "random instructions seldom come back"
 
 
-@pytest.mark.parametrize("name", ["two-layer", "von Neumann"])
+@pytest.mark.parametrize("name", ["two-layer", soaked("von Neumann")])
 def test_random_programs_with_few_entries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where everything is hot, each hot state is an entry. Usually few are, and most loops begin inside a trace."""
     entries = profile._entries
@@ -265,6 +265,7 @@ PHASE_OF_LOGIC = """
 """
 
 
+@pytest.mark.soak
 def test_samplers_with_one_name_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that meet the same cases in another order: what is kept on disk for one must not be taken for the other."""
     found, compile_ = dict[tuple[bytes, ...], set[str]](), TraceCompiler._compiled_driver
@@ -323,6 +324,7 @@ def test_threads_that_run_one_machine(engine: str) -> None:
         assert all(pool.map(run, range(24)))
 
 
+@pytest.mark.soak
 def test_old_traces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """One machine, many programs and patterns: only the code of the last few stays loaded."""
     compiled, compile_ = list[tuple[Pattern, "weakref.ref[CompiledTrace]"]](), TraceCompiler.compile

@@ -148,7 +148,7 @@ cell:
 
 
 @pytest.mark.parametrize(("wait", "sampled", "builds"), [
-    ("addi a1, a1, 1", tier.FEW_SAMPLED, 3),
+    soaked("addi a1, a1, 1", tier.FEW_SAMPLED, 3),
     *(soaked(wait, sampled, tier.FEW_BUILDS) for wait in ("addi a1, a1, 1", "wfi") for sampled in (tier.FEW_SAMPLED, 64))])
 def test_interrupts_in_hot_loops(wait: str, sampled: int, builds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tier, "FEW_SAMPLED", sampled)
@@ -240,6 +240,7 @@ def test_a_branch_that_seldom_goes_the_other_way(monkeypatch: pytest.MonkeyPatch
     assert result.traces.exits < result.loops / 400, result.traces
 
 
+@pytest.mark.soak
 def test_a_counter_at_its_end_in_a_hot_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is left before a counter comes to its end, and compiled anew for all that its upper half may be."""
     sample_often(monkeypatch)

@@ -49,6 +49,7 @@ def sums(seed: int, count: int) -> list[tuple[str, str]]:
 # Sums
 
 
+@pytest.mark.soak
 def test_every_sum_of_two_digits() -> None:
     """All sums of numbers with one or two digits, zeros in front included: 12,100 of them."""
     numbers = [str(i) for i in range(10)] + [f"{i:02}" for i in range(100)]
