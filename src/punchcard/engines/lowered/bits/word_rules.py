@@ -10,7 +10,7 @@ from punchcard.engines.lowered.rules import RuleTable
 from punchcard.words.word import Word, constant, sum_of
 
 FEW_BITS = 3
-"""With fewer bits a product is as quickly made of its parts."""
+"""Where no product in a sum has so many bits, its parts are as quickly made one by one."""
 WRITTEN: RuleTable[[Word], Word] = RuleTable("words as they are written")
 """A word as the code computes it."""
 
@@ -111,7 +111,8 @@ def _gated(word: Word) -> _Gated | None:
     pending = [word]
     while pending:
         part = pending.pop()
-        if part.op == "and_" or (part.op == "logic" and not any(cast(tuple[int, ...], part.data)[:-1])):
+        table = cast(tuple[int, ...], part.data) if part.op == "logic" else ()
+        if part.op == "and_" or (sum(table) == 1 and table[-1]):
             pending += part.arguments
         elif part.value is not None:
             mask &= part.value
