@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, holding
+from punchcard.card.encoding import encode_bits
+from punchcard.card.layout import Content, Layout, Pattern, Region, RowBlock, as_tensor, holding
 from punchcard.engines import Controls, prepare
 from punchcard.engines.lowered.analysis.tables import FEW_OTHERS, DirectLookup, longest_run
 from punchcard.engines.lowered.bits.builder import WordBuilder
@@ -21,7 +24,7 @@ from punchcard.errors import LoweringError
 from punchcard.machines.fleq.machine import FleqMachine
 from punchcard.machines.fleq.text.assembler import assemble
 from punchcard.primitives.bits import increment_bits, number, sum_bits
-from punchcard.primitives.memory import ADDRESS_GAP, store_factor, store_gap
+from punchcard.primitives.memory import ADDRESS_GAP, clip_where, store_factor, store_gap
 from punchcard.transformer.build import Part, assign, attend, build, clear
 from punchcard.transformer.expression import Expression, gated, relu, rows, stack
 from punchcard.transformer.model import LoopedTransformer
@@ -268,6 +271,146 @@ def test_a_sum_of_thousands_of_relus_is_declined() -> None:
     model = judged(layout, assign(total, relus.total()), assign(out, at_least(total, 100, one)) + clear(total))
     with pytest.raises(LoweringError, match="more steps, each from the one before"):
         prepare("lowered", model, layout, card_of(layout, d=100)).run(1)
+
+
+def test_a_folded_relu_keeps_its_slope() -> None:
+    """`x` is -1 or 4, and `y = 3 relu(x) - 4 relu(x - 1)` is 0 at both: their slopes are fifths, which no float is."""
+    layout = judge({"a": 2, "d": 4}, "x", "y")
+    a, d, out, one, x, y = (rows(layout, block.name) for block in layout.blocks[:6])
+    total = 2.0**52 * y + d[3:4]
+    model = judged(
+        layout, assign(x, relu(a[:1] + a[1:] - one) + 2 * relu(a[:1] + a[1:]) - relu(one)),
+        assign(y, 3 * relu(x) - 4 * relu(x - one)),
+        assign(out, relu(total - one) - relu(total - 3 * one) - relu(one)) + clear(x) + clear(y))
+    for of_a, of_d in product(range(4), (0, 8)):
+        assert_the_equation(model, card_of(layout, a=of_a, d=of_d), layout, 1)
+
+
+@pytest.mark.parametrize("scale", [3.75, 5.0, 6.5])
+def test_two_keys_that_share_softly(scale: float) -> None:
+    """Both get 1/2 exactly, whatever the scores are: a later layer makes a bit of what is left."""
+    layout = Layout(
+        [RowBlock("key", 1, holds=holding("bits", "tape")), RowBlock("there", 1, holds=holding("one", "tape")),
+         RowBlock("a", 2, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("d", 1, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("out", 1, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("one", 1, holds=holding("one", "head")), RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 2)])
+    key, there, a, d, out, one, seen = (rows(layout, block.name) for block in layout.blocks)
+    model = build([
+        attend(query=stack(a[:1] + a[1:] + 1000 * key, scale * d, one), key=stack(key, there, -1000.0 * one),
+               value=0.5 * key + 0.5 * there, into=seen, gap=1.0, temperature=0.75) + assign(seen, 0.5 * one - seen),
+        assign(out, 2 * relu(2.0**54 * seen) - 2 * relu(2.0**54 * seen - one) - relu(one)) + clear(seen),
+    ], layout.width, Precision(torch.float64))
+    card = card_with(layout, {("key", "tape"): [0, 1], ("there", "tape"): 1.0, ("a", "head"): 1, ("d", "head"): 1,
+                              ("out", "head"): 0, ("one", "head"): 1.0}).double()
+    assert_the_equation(model, card, layout, 1)
+
+
+def test_a_passive_key_that_beats_an_active_one_of_the_same_code() -> None:
+    """Passive keys have one number more: with 20 there, a column beats the active key that has the query's signs."""
+    layout = Layout(
+        [RowBlock("colour", 1, holds=holding("one", "head") | holding("bits", "tape")),
+         RowBlock("position", BITS, holds=holding("bits", "tape")), RowBlock("extra", 1, holds=holding("fixed", "tape")),
+         RowBlock("look", BITS, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("place", BITS, holds=holding("bits", "head")), RowBlock("inside", 1, holds=holding("one", "head")),
+         RowBlock("mark", 1, holds=holding("bits", "head"), changes=("head",)), RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 16)])
+    colour, position, extra, look, place, one, mark, seen = (rows(layout, block.name) for block in layout.blocks)
+    model = build([
+        attend(query=stack(look + position, one), key=stack(position + 1.25 * place, extra), value=colour, into=seen,
+               gap=1.0, temperature=1000.0)
+        + assign(mark, gated(seen, 1 - one, 16.0)) + clear(seen) + assign(look, increment_bits(look, one))], layout.width,
+        Precision(torch.float64))
+    for more in (0.0, 20.0):
+        card = card_with(layout, {
+            ("colour", "head"): 1.0, ("colour", "tape"): [0] * 16, ("position", "tape"): list(range(16)),
+            ("extra", "tape"): torch.tensor([[0.0] * 15 + [more]]), ("look", "head"): 5, ("place", "head"): 5,
+            ("inside", "head"): 1.0, ("mark", "head"): 0}).double()
+        ran = prepare("lowered", model, layout, card).run(1)
+        assert (ran.loops, ran.reason) == ((1, "loops") if more == 0 else (0, "declined"))
+        assert torch.equal(as_tensor(prepare("auto", model, layout, card, loops=1000).run(1).card), model(card))
+
+
+@pytest.mark.parametrize(("content", "gap", "change"), [
+    ("fixed", 0, lambda value, one: 3 * relu(one)), ("one", 0, lambda value, one: -relu(one)),
+    ("real", 4, lambda value, one: 5 * relu(one))])
+def test_what_a_block_holds_is_not_changed(content: Content, gap: int,
+                                           change: Callable[[Expression, Expression], Expression]) -> None:
+    """A block that may change, of which more is relied on than its kind: of "fixed", of "one", and of nothing in a gap."""
+    held = ("tape", "gap") if gap else ("tape",)
+    layout = Layout(
+        [RowBlock("value", 1, holds=holding(content, "tape"), changes=held, limit=64.0),
+         RowBlock("position", BITS, holds=holding("bits", *held)), RowBlock("outside", 1, holds=holding("one", *held)),
+         RowBlock("place", BITS, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("inside", 1, holds=holding("one", "head")),
+         RowBlock("mark", 1, holds=holding("real", "head"), changes=("head",), limit=64.0), RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 12), *([Region("gap", gap)] if gap else [])])
+    value, position, outside, place, one, mark, seen = (rows(layout, block.name) for block in layout.blocks)
+    model = build([
+        attend(query=place + position, key=position, value=value, into=seen, gap=ADDRESS_GAP),
+        assign(mark, gated(seen, 1 - one, 128.0)) + clear(seen) + assign(place, increment_bits(place, one))
+        + assign(value, change(value, outside))], layout.width, Precision())
+    card = card_with(layout, {
+        ("position", "tape"): list(range(12)), ("outside", "tape"): 1.0, ("place", "head"): 0, ("inside", "head"): 1.0,
+        ("value", "tape"): torch.tensor([[1.0 if content == "one" else float(i % 2) for i in range(12)]]),
+        **({("position", "gap"): list(range(12, 12 + gap)), ("outside", "gap"): 1.0} if gap else {})})
+    with pytest.raises(LoweringError, match="row 0 changes in"):
+        prepare("lowered", model, layout, card).run(1)
+
+
+def test_no_pattern_is_looked_for_before_the_first_loop() -> None:
+    """A batch whose cards show the pattern when it begins, and whose first loop is declined."""
+    machine = sizes_on_a_tape([1.0, 1.0, 1.0, 0.5] + [1.0] * 8, "real", 4)
+    layout = machine.layout
+    card = machine.card.clone()
+    layout.put(card, "place", "head", encode_bits(3, BITS))
+    until, runs = Pattern("place", "head", (1, 1, -1, -1)), dict[str, tuple[int, str]]()
+    for engine in ("dense", "lowered"):
+        runner = prepare(engine, machine.model, layout, torch.stack([card, card]), fall_back=True)
+        ran = runner.run(100, Controls(until=until))
+        runs[engine] = ran.loops, ran.reason
+    assert runs["dense"] == runs["lowered"] == (16, "matched")
+
+
+def test_numbers_that_settle_through_many_layers() -> None:
+    """Each layer has two ReLUs of the one before: 2^40 paths."""
+    layout = Layout(
+        [RowBlock("a", 1, holds=holding("real", "tape"), changes=("tape",), limit=4.0),
+         RowBlock("b", 1, holds=holding("real", "tape"), changes=("tape",), limit=3.0),
+         RowBlock("position", 3, holds=holding("bits", "tape")),
+         RowBlock("place", 3, holds=holding("bits", "head"), changes=("head",)),
+         RowBlock("inside", 1, holds=holding("one", "head")), RowBlock("t", 1), RowBlock("seen", 1)],
+        [Region("head", 1), Region("tape", 8)])
+    a, b, position, place, one, t, seen = (rows(layout, block.name) for block in layout.blocks)
+    parts = [attend(query=place + position, key=position, value=a, into=seen, gap=ADDRESS_GAP) + assign(t, relu(a)),
+             *(assign(t, relu(t - 0.125) + relu(t)) for _ in range(40)),
+             assign(b, relu(t)) + clear(t) + clear(seen) + assign(place, increment_bits(place, one))]
+    card = card_with(layout, {("position", "tape"): list(range(8)), ("place", "head"): 0, ("inside", "head"): 1.0,
+                              ("a", "tape"): torch.zeros(1, 8)})
+    assert_the_equation(build(parts, layout.width, Precision()), card, layout, 3, notes=None)
+
+
+def test_many_columns_that_store_are_declined() -> None:
+    """Every two of them would be compared."""
+    heads, bits = 128, 8
+    layout = Layout(
+        [RowBlock("colour", 1, holds=holding("fixed", "heads") | holding("bits", "tape"), changes=("tape",)),
+         RowBlock("position", bits, holds=holding("bits", "tape")), RowBlock("outside", 1, holds=holding("one", "tape")),
+         RowBlock("place", bits, holds=holding("bits", "heads"), changes=("heads",)),
+         RowBlock("inside", 1, holds=holding("one", "heads")), RowBlock("paint", 1)],
+        [Region("heads", heads, groups=(heads,)), Region("tape", 1 << bits)])
+    colour, position, outside, place, one, paint = (rows(layout, block.name) for block in layout.blocks)
+    model = build([
+        attend(query=position, key=store_factor(bits) * position + place, value=2 * colour, into=paint, gap=store_gap(bits))
+        + clip_where(outside, paint, 8.0) + assign(place, increment_bits(place, one)),
+        assign(colour, colour + gated(paint - colour, 1 - outside, 8.0)) + clear(paint)], layout.width, Precision())
+    card = card_with(layout, {
+        ("colour", "heads"): torch.tensor([[1.0, -1.0] * (heads // 2)]), ("colour", "tape"): -1.0,
+        ("position", "tape"): list(range(1 << bits)), ("outside", "tape"): 1.0, ("place", "heads"): list(range(heads)),
+        ("inside", "heads"): 1.0})
+    with pytest.raises(LoweringError, match="128 active columns store"):
+        prepare("lowered", model, layout, card)
 
 
 def links(bits: int, first: int) -> Machine:

@@ -152,7 +152,7 @@ class Lowered(LoopRunner):
     def _in_step(self, count: int) -> tuple[int, int | None]:
         """A batch: a pattern counts only when each card shows one."""
         made, first = 0, self.states[0]
-        while True:  # no card can be the last to show a pattern before the first one does
+        while made < count:  # no card can be the last to show a pattern before the first one does
             done, _ = self._one(first, made, count - made, stop=True)
             for state in self.states:
                 if state is not first:
@@ -162,6 +162,7 @@ class Lowered(LoopRunner):
             if None not in matched or made == count:
                 return made, None if None in matched else matched[-1]
             first = self.states[matched.index(None)]
+        return made, None
 
     def _matched(self, state: CardState) -> int | None:
         found = self.stops.matched(state.tensor()) if self.stops.until else None

@@ -187,9 +187,11 @@ class ActiveHead:
         return self.weights.sums.add(self.where, {}, taken)
 
     def _soft(self, candidates: list[KeyCandidate]) -> Rows:
+        """A softmax. Where bits come of it, the largest weight is 1 before the division: two that share get 1/2, exactly."""
         graph, temperature = self.graph, self.weights.temperature
         scores = [c.score.times(temperature) for c in candidates]
-        shifted = max(float(np.max(np.abs([s.low, s.high]))) for s in scores) > MOST_WITHOUT_SHIFT
+        largest = max(float(np.max(np.abs([s.low, s.high]))) for s in scores)
+        shifted = largest > MOST_WITHOUT_SHIFT or not self.weights.sums.numbers[list(self.weights.value)].all()
         if shifted:
             top = Linear({graph.largest(scores): -1.0})
             for score in scores:
@@ -250,7 +252,8 @@ class ActiveHead:
             raise LoweringError(f"{self.where}: passive keys are not ±1 codes")
         plain = float(sizes.sum())
         # a passive key with the right signs scores at least that
-        bounds = np.array([plain + spread.product(lane)[0] for lane in query.constants.T])
+        ends = [spread.product(lane) for lane in query.constants.T]
+        bounds, is_one = np.array([plain + low for low, _ in ends]), all(low == high for low, high in ends)
         least, rivals = self._rivals(group, bounds)
         code = graph.code(query.bits)
         exact = None
@@ -263,7 +266,8 @@ class ActiveHead:
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
             numbers = numbers[:1]
-        index = graph.node(INDEX, (code, *self._excuse(group, query, code, exact, rivals)), numbers)
+        excuse = self._excuse(group, query, code, exact, rivals) if is_one else ()  # else a column may score more
+        index = graph.node(INDEX, (code, *excuse), numbers)
         found: Rows = {}
         for row, linear in self.passive.moved.items():
             into = {node: self._gather(index, node) for node in leaves(linear, LOAD)}

@@ -30,7 +30,7 @@ from punchcard.engines.lowered.analysis.exact_sums import Rows
 from punchcard.engines.lowered.analysis.vectors import MOST_SCORES, Dimension, SignRow, Vectors, distinct
 from punchcard.engines.lowered.analysis.weights import HeadLists
 from punchcard.engines.lowered.graph.builder import Graph
-from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, constant, leaves
+from punchcard.engines.lowered.graph.nodes import Array, Linear, Node, arguments_first, constant, leaves
 from punchcard.engines.lowered.graph.operations import LOAD, UNKNOWN
 from punchcard.engines.lowered.graph.rules import value_of
 from punchcard.errors import LoweringError
@@ -148,7 +148,7 @@ class Passive:
         known, contents = {}, {}
         for row, block in self.columns.block_of.items():
             content = block.holds.get(region)
-            free = region in block.changes and not (content == "bits" and block.real)
+            free = region in block.changes and (content == "real" or (content == "bits" and not block.real))
             contents[row] = "changes" if free else content
             if content in (None, "one"):
                 known.update({node: constant(1.0 if content else 0.0) for node in self.begin.get(row, Linear()).terms
@@ -168,7 +168,10 @@ class Passive:
                 for node in leaves(linear, LOAD):
                     if node not in known:
                         known[node] = row_of(card, node.data, self.columns.passive)
-                total = linear.constant + sum(c * value_of(node, known) for node, c in linear.terms.items())
+                for node in linear.terms:
+                    for part in arguments_first(node, known, lambda made: made.args):
+                        known[part] = value_of(part, known)
+                total = linear.constant + sum(c * known[node] for node, c in linear.terms.items())
                 if not bool(np.all(np.abs(total) <= limit)):
                     return False
         return True

@@ -406,10 +406,11 @@ class LoopEmitter:
             size = self.floats.call("fabs", part)
             ones = ir.Constant(part.type, [ir.Constant(self.real, 1.0)] * width)
             self._all(self.b.fcmp_ordered("==", size, ones))
-        result: ir.Value = ir.Constant(I1, 1)
-        for flag in self.ok:
-            result = self.b.and_(result, flag)
-        return result
+        flags = list(self.ok) or [ir.Constant(I1, 1)]
+        while len(flags) > 1:  # as a tree: LLVM follows a chain by recursion
+            pairs = zip(flags[::2], flags[1::2], strict=False)
+            flags = [*(self.b.and_(one, other) for one, other in pairs), *flags[len(flags) & ~1 :]]
+        return flags[0]
 
 
 def _of_column(name: object) -> bool:

@@ -30,6 +30,8 @@ from punchcard.errors import LoweringError
 
 SETTLE, SETTLING = "settle", ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32.as_pointer()])
 KEEPS_REGISTERS = "preserve_allcc"
+MOST_STORES = 96
+"""Active columns that store in a loop: every two of them are compared, and code for more takes minutes."""
 """How it is called: what waits to be stored stays where it is."""
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
@@ -99,6 +101,8 @@ def compute(emitter: LoopEmitter, plan: LoopPlan) -> NewValues:
             emitter.check(emitter.linear(check.value), check.kind, check.limit)
     lanes = [emitter.floats.lane(emitter.node(code), i)
              for code, mask in plan.distinct for i in range(code.width) if mask[i]]
+    if len(lanes) > MOST_STORES:
+        raise LoweringError(f"{len(lanes)} active columns store: the most is {MOST_STORES}")
     emitter.ok += [emitter.b.icmp_unsigned("!=", one, other) for one, other in combinations(lanes, 2)]  # no two store to one
     places, numbers = emitter.places, []
     bits: dict[StateWord, dict[int, BitTable | SplitTable]] = {}

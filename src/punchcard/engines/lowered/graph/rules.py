@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -145,13 +146,14 @@ def fold_two_valued_relu(node: Node, factor: float, bias: Array) -> Linear | Non
     """Any function of a number with two values is linear in it; this one is taken if no coefficient is rounded."""
     if node.domain is None or len(node.domain) != 2:
         return None
-    u, v = node.domain
-    at_u, at_v = (np.maximum(factor * t + bias, 0) for t in (u, v))
-    slope = trim((at_v - at_u) / (v - u))
-    start = at_u - slope[0] * u
-    if len(slope) > 1 or not (np.array_equal(start + slope[0] * u, at_u) and np.array_equal(start + slope[0] * v, at_v)):
+    u, v = map(Fraction, node.domain)
+    at_u, at_v = ([max(Fraction(factor) * t + Fraction(b), Fraction(0)) for b in bias.tolist()] for t in (u, v))
+    slopes = {(high - low) / (v - u) for low, high in zip(at_u, at_v, strict=True)}
+    slope = slopes.pop()
+    start = [low - slope * u for low in at_u]
+    if slopes or any(Fraction(float(each)) != each for each in (slope, *start)):
         return None
-    return Linear({node: float(slope[0])} if slope[0] else {}, start)
+    return Linear({node: float(slope)} if slope else {}, np.array([float(each) for each in start]))
 
 
 @SUMS
@@ -190,9 +192,8 @@ def merge_mirrored_relus(graph: Graph, linear: Linear) -> Linear | None:
 
 @SUMS
 def tabulate(graph: Graph, linear: Linear) -> Linear | None:
-    """A form over a few nodes with few values each is the linear form that agrees with it at all of them, if there is one.
-
-    If there is none, all values that it takes are known.
+    """A form over a few nodes with few values each is the linear form that agrees with it at all of them, if there is one,
+    and no coefficient of it is rounded. If there is none, all values that it takes are known.
     """
     atoms = atoms_of(linear) if len(linear.terms) > 1 and len(linear.constant) == 1 else None
     if atoms is None:
@@ -202,15 +203,17 @@ def tabulate(graph: Graph, linear: Linear) -> Linear | None:
     totals = linear.constant + sum(c * value_of(node, values) for node, c in linear.terms.items())
     found = dict(zip(cases, totals.tolist(), strict=True))
     least = tuple((atom.domain or ())[0] for atom in atoms)
-    result = Linear({}, np.array([found[least]]))
+    start, slopes = Fraction(found[least]), dict[Node, Fraction]()
     for i, atom in enumerate(atoms):
         last = (atom.domain or ())[-1]
-        if last == least[i]:
-            continue
-        slope = (found[(*least[:i], last, *least[i + 1 :])] - found[least]) / (last - least[i])
-        result.add(Linear({atom: slope} if slope else {}, np.array([-slope * least[i]])))
-    if np.array_equal(totals, result.constant + sum(c * values[atom] for atom, c in result.terms.items())):
-        return result
+        if last != least[i]:
+            rise = Fraction(found[(*least[:i], last, *least[i + 1 :])]) - Fraction(found[least])
+            slopes[atom] = rise / (Fraction(last) - Fraction(least[i]))
+            start -= slopes[atom] * Fraction(least[i])
+    if all(Fraction(float(each)) == each for each in (start, *slopes.values())) and all(
+            start + sum(slopes.get(atom, 0) * Fraction(t) for atom, t in zip(atoms, case, strict=True)) == Fraction(total)
+            for case, total in found.items()):
+        return Linear({atom: float(slope) for atom, slope in slopes.items() if slope}, np.array([float(start)]))
     domain = tuple(sorted(set(found.values())))
     return None if len(domain) > op.FEW_VALUES else graph.same(graph.as_node(linear), domain[0], domain[-1], domain)
 
