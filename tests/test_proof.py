@@ -267,3 +267,31 @@ def test_a_sum_whose_relu_has_a_finer_unit_than_the_sum() -> None:
             value = Form(Fraction(0 if closed else count))
             assert loop.solver.possible(*setting)
             assert not loop.solver.possible(*setting, z3.Not(equal(found - value, loop.bits)))
+
+
+@pytest.mark.parametrize(("design", "temperature", "precision"), [
+    ("two-layer", -1.0, "float64"), soaked("paper", 0.0, "float32"), soaked("one-layer", -3.0, "float64")])
+def test_keys_that_lead_by_any_number_under_a_temperature_that_is_not_positive(
+        design: str, temperature: float, precision: str) -> None:
+    """Then no lead is enough: with a temperature of -1 the best column gets nothing."""
+    machine = SubleqMachine(word_bits=4, memory=4, instructions=4, design=design, precision=precision)
+    card = machine.punch(random_program(random.Random(1), 4, 4, 4))
+    right = machine.model(card)
+    for name, parameter in machine.model.named_parameters():
+        if name.endswith("key"):
+            parameter.data *= 2.0**80
+        if name.endswith("temperature"):
+            parameter.data[:] = temperature
+    assert not torch.equal(machine.model(card), right)
+    found = machine.prove()
+    assert found.failed is not None
+    assert found.failed.endswith("finds one column, or shares two, and no other comes near")
+
+
+def test_biases_of_another_shape_are_refused() -> None:
+    """Torch would add them column by column."""
+    machine = SubleqMachine(word_bits=4, memory=4, instructions=4, design="two-layer")
+    layer: Any = machine.model.layers[1]
+    layer.b1 = torch.nn.Parameter(layer.b1.data.T.clone(), requires_grad=False)
+    with pytest.raises(ProofError, match=r"layers\.1\.b1 has the shape \(1, \d+\), not \(\d+, 1\)"):
+        machine.prove()

@@ -192,3 +192,37 @@ def test_a_few_weights_changed() -> None:
 def test_many_weights_changed(design: str, functions: tuple[str, ...], size: int, count: int) -> None:
     found = check(machine(design, *functions, size=size), count, 100)
     assert found["wrong and refuted"], found
+
+
+@pytest.mark.parametrize("power", [50, soaked(52)])
+def test_a_soft_mean_of_equal_numbers_is_rounded(power: int) -> None:
+    """A head brings 2^50 from every column, and a bias takes it away: the weights of a softmax add up to 1 only nearly."""
+    it = FleqMachine(functions=("mul",), size=2, memory=5, instructions=4, design="compact")
+    place, scratch, outside = (it.layout.rows(name).start for name in ("halted", "scratch", "outside"))
+
+    def brings(layer: LayerArrays) -> None:
+        layer.value[0, place, [scratch, outside]] += 2.0**power
+        layer.b2[place] -= 2.0**power
+
+    claim, _ = outcome(it, with_layer(it, 3, brings), "mul")
+    assert claim is not None
+    assert claim.startswith("mul: step: halted in scratchpad")
+
+
+@pytest.mark.parametrize(("precision", "places"), [("float64", 1022), ("float32", 126)])
+def test_a_row_is_not_cleared_by_units_that_underflow(precision: str, places: int) -> None:
+    """x - 2^k relu(2^-k x) + 2^k relu(-2^-k x): over the real numbers 0, but the lowest bits of 2^-k x are lost."""
+    it = FleqMachine(functions=("add",), size=1, memory=4, instructions=4, design="compact", precision=precision)
+
+    def scaled(layer: LayerArrays) -> None:
+        for name in ("operand", "left"):
+            for row in range(*it.layout.rows(name).indices(it.layout.width)):
+                for unit in np.flatnonzero(layer.w1[:, row]):
+                    if np.count_nonzero(layer.w1[unit]) == 1 and not layer.b1[unit] and (
+                            np.flatnonzero(layer.w2[:, unit]).tolist() == [row]):
+                        layer.w1[unit] = np.ldexp(layer.w1[unit], -places)
+                        layer.w2[:, unit] = np.ldexp(layer.w2[:, unit], places)
+
+    claim, _ = outcome(it, with_layer(it, 4, scaled), "add")
+    assert claim is not None
+    assert claim.startswith("add: bits: what layer 4 makes of bits beside a real number in operand of scratchpad")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import punchcard
+from punchcard.machines.meaning import Meaning
 from punchcard.machines.subleq.machine import SubleqMachine
 from punchcard.proof.certificate import Certificate
 from punchcard.transformer.weights import Weights
@@ -48,6 +49,21 @@ def test_a_false_claim_has_its_counterexample() -> None:
 
 
 @pytest.mark.soak
+class Idle(SubleqMachine):
+    """A machine that says of itself that nothing changes."""
+
+    def meaning(self, card: Meaning) -> None:
+        pass
+
+
+def test_a_worker_keeps_no_proof_of_another_class() -> None:
+    """The weights are the same, and what is to be shown of them is not."""
+    sizes: dict[str, Any] = {"word_bits": 4, "memory": 4, "instructions": 4, "design": "two-layer"}
+    with ThreadPoolExecutor(1) as executor:
+        assert punchcard.prove(SubleqMachine(**sizes), executor=executor).proven
+        assert not punchcard.prove(Idle(**sizes), executor=executor).proven
+
+
 def test_a_machine_with_cases_on_processes() -> None:
     program = punchcard.load(EXAMPLES / "riscv" / "hi.s")
     machine = punchcard.build(program, memory=64)

@@ -108,10 +108,11 @@ class Attention:
         winners = None if unsure else [group.columns for group, _ in wins]
         return self._given(head, groups, far, wins, rest if unsure else None), winners
 
-    def _near(self, groups: list[ColumnGroup], far: RegionScores, gap: Fraction) -> tuple[list[ColumnGroup], RegionScores]:
+    def _near(self, groups: list[ColumnGroup], far: RegionScores,
+              gap: Fraction | None) -> tuple[list[ColumnGroup], RegionScores]:
         """Groups of one score each, and other columns, without those that lose whatever the bits are."""
         best = max((self.relus.span(group.score)[0] for group in groups if z3.is_true(group.when)), default=None)
-        if best is not None:
+        if best is not None and gap is not None:
             groups = [group for group in groups if self.relus.span(group.score)[1] > best - gap]
             far = {region: score for region, score in far.items() if self.relus.span(score)[1] > best - gap}
         found: dict[object, ColumnGroup] = {}
@@ -211,10 +212,10 @@ class Attention:
 
     # Who wins
 
-    def _leads(self, one: Form, other: Form, by: Fraction) -> Term:
-        return at_least(one - other, by, self.bits)
+    def _leads(self, one: Form, other: Form, by: Fraction | None) -> Term:
+        return z3.BoolVal(False) if by is None else at_least(one - other, by, self.bits)
 
-    def _hopeful(self, groups: list[ColumnGroup], gap: Fraction) -> list[ColumnGroup]:
+    def _hopeful(self, groups: list[ColumnGroup], gap: Fraction | None) -> list[ColumnGroup]:
         """The groups without those that always lose to another by the gap."""
         left = list(groups)
         for each in groups:
@@ -224,7 +225,7 @@ class Attention:
                 left = rivals
         return left
 
-    def _wins(self, gap: Fraction, groups: list[ColumnGroup], far: RegionScores) -> list[Win]:
+    def _wins(self, gap: Fraction | None, groups: list[ColumnGroup], far: RegionScores) -> list[Win]:
         """Groups that surely win, alone or with another, and when: they lead all other groups, and all other columns."""
         wins: list[Win] = []
         matches = [self._match(group) for group in groups]
@@ -240,7 +241,7 @@ class Attention:
                                       [matches[i], matches[j], z3.And(matches[i], matches[j])])
         return wins
 
-    def _win(self, gap: Fraction, group: ColumnGroup, members: list[ColumnGroup], groups: list[ColumnGroup],
+    def _win(self, gap: Fraction | None, group: ColumnGroup, members: list[ColumnGroup], groups: list[ColumnGroup],
              far: RegionScores, simpler: list[Term]) -> list[Win]:
         """A win, if it can occur, by the simplest condition that says when."""
         if not self._may_share(group):
@@ -321,15 +322,16 @@ class Attention:
         return total * Fraction(1, count)
 
     def _between(self, number: int, place: int, row: list[tuple[int, Fraction]], columns: list[Column], where: Term) -> Form:
-        """A number between the least and the greatest that these columns give; the number itself if all give the same."""
+        """A number between the least and the greatest that these columns give, up to roundings: weights that are not known
+        add up to 1 only nearly. It is 0 where all give 0.
+        """
         values = [weighted(row, self._loop.after(column, number)) for column in columns]
-        if all(value.key == values[0].key for value in values[1:]) and not self.relus.is_real(values[0]):
-            return gated(where, values[0], self.bits)
         spans = [self.relus.span(value) for value in values]
         low, high = min(span[0] for span in spans), max(span[1] for span in spans)
-        if low == high:
-            return gated(where, Form(low), self.bits)
-        return self.bits.real(Real(f"row {place} of a mean in layer {number + 1}", low, high), where)
+        if low == high == 0:
+            return NOTHING
+        more = max(abs(low), abs(high)) * ROUNDED
+        return self.bits.real(Real(f"row {place} of a mean in layer {number + 1}", low - more, high + more), where)
 
     def _note(self, head: LayerHead, column: Column, groups: list[ColumnGroup], unsure: bool) -> None:
         """Keep what a column finds, for the claim that says so."""

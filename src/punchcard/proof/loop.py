@@ -29,28 +29,25 @@ from punchcard.transformer.sums import HeadMatrices, LayerSums
 from punchcard.transformer.weights import LayerArrays
 
 Row = list[tuple[int, Fraction]]
-NEVER = Fraction(1 << 64)
-"""A lead that no score has."""
 
-
-def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction:
+def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction | None:
     """By how much a score of entries up to these sizes must lead so that nothing is left of another.
 
-    That scores are exact is a separate claim.
+    None: no lead is enough. That scores are exact is a separate claim.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lead = hard_lead(dtype, head.temperature, Scores(head.largest_score(sizes)))
-    return Fraction(lead) if math.isfinite(lead) else NEVER
+    return Fraction(lead) if math.isfinite(lead) else None
 
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """K, Q and V, and by how much a winner must win so that nothing is left of the others."""
+    """K, Q and V, and by how much a winner must win so that nothing is left of the others; None: others are always left."""
 
     key: list[Row]
     query: list[Row]
     value: list[Row]
-    gap: Fraction
+    gap: Fraction | None
 
 
 class Layer:

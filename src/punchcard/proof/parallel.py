@@ -7,6 +7,7 @@ counterexample.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from punchcard.proof.proof import Proof
 
 LEMMA = "lemma: "
+_at_work = threading.Lock()
+"""Threads of one process share a proof, and a solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,8 @@ class Subject:
     seconds: float | None
 
     @cached_property
-    def _key(self) -> tuple[str, str]:
-        return repr(self.description), self.digest
+    def _key(self) -> tuple[object, ...]:
+        return self.machine_class, repr(self.description), self.digest, self.seconds
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Subject) and other._key == self._key
@@ -72,7 +75,11 @@ def _proof(subject: Subject) -> Proof:
 
 def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> PartResult:
     """Prove a part in a worker. `stated`: the case is one that the stage states, and not one that its meaning found."""
-    proof = _proof(subject)
+    with _at_work:
+        return _show_part(_proof(subject), stage, case, stated)
+
+
+def _show_part(proof: Proof, stage: int, case: str | None, stated: bool) -> PartResult:
     before, asked = len(proof.claims.proven), proof.claims.solver.questions
     failed, undecided, more = False, "", tuple[str, ...]()
     part = proof.stages[stage]

@@ -70,7 +70,7 @@ class Proof:
                        for arrays in self.weights.layers]
         if self.has_reals:  # roundings may move a score, up to the margin
             for layer in self.layers:
-                layer.heads = [replace(head, gap=head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
+                layer.heads = [replace(head, gap=head.gap and head.gap * (1 + Fraction(MARGIN))) for head in layer.heads]
         self.shares = [[1] * len(layer.heads) for layer in self.layers]
         self.promises = [fact.about for fact in self.layout.facts_of(Fact) if fact.promised]
         self.promises += [f"what {fact.region} holds is within the limit of its blocks"

@@ -169,8 +169,8 @@ class BitSums:
         matrices = self.sums[number].heads[head]
         # for two scores: the rule has room for twice the error, but for the squares of eps
         moved = rounding_error(matrices.largest_score(sizes), matrices.roundings + 4, self.limits.eps)
-        gap = float(self.loop.layers[number].heads[head].gap)
-        if moved > MARGIN / (1 + MARGIN) * gap:
+        gap = self.loop.layers[number].heads[head].gap
+        if gap is not None and moved > MARGIN / (1 + MARGIN) * float(gap):  # else no column wins by a lead
             self._fail(f"a lead in head {head + 1} of layer {number + 1}, but for its margin,")
 
     def _tie(self, number: int, layer: LayerArrays, head: int, columns: Sequence[Bounds]) -> None:
@@ -244,6 +244,8 @@ class BitSums:
             first = float(w1[each, places[0]])
             scaled = tuple((int(place), float(w1[each, place]) / first) for place in places), float(b1[each]) / first
             if not are_powers_of_two(np.array([*w1[each, places], weights[each]])).all():
+                return False
+            if (rows.real[places] & (np.abs(w1[each, places]) < 1)).any():  # a small real number may underflow
                 return False
             terms.setdefault(scaled, {True: [], False: []})[first > 0].append(float(weights[each]) * abs(first))
         for signs in terms.values():

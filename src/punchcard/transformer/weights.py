@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,19 @@ class Weights:
         return sum(a.size for a in arrays), sum(int(np.count_nonzero(a)) for a in arrays)
 
     def flaw(self) -> str | None:
-        """The first weight that is not finite, or of a module that was cast to another number format, in words; or None."""
+        """The first weight that is not finite, of a shape that does not fit, or of a module that was cast to another number
+        format, in words; or None.
+        """
+        layers: Iterable[Any] = self.module.layers if self.has_module else self._layers
+        for number, layer in enumerate(layers):
+            heads, size, hidden = len(layer.key), layer.key.shape[1], len(layer.w1)
+            shapes = {"key": (heads, size, self.width), "query": (heads, size, self.width),
+                      "value": (heads, self.width, self.width), "temperature": (heads,), "w1": (hidden, self.width),
+                      "b1": (hidden, 1), "w2": (self.width, hidden), "b2": (self.width, 1)}
+            for name, shape in shapes.items():
+                found = tuple(getattr(layer, name).shape)
+                if found != shape:
+                    return f"layers.{number}.{name} has the shape {found}, not {shape}"
         held = self.module.state_dict().items() if self.has_module else self.state()
         with np.errstate(all="ignore"):
             for name, values in held:
