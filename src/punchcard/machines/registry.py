@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punchcard.errors import ProgramError, PunchcardError, did_you_mean
+from punchcard.errors import ProgramError, PunchcardError, did_you_mean, shortened
 from punchcard.files import read_limited
 from punchcard.machines.fleq.kind import FLEQ
 from punchcard.machines.kind import Kind, Language, Option
@@ -102,10 +102,9 @@ class Registry:
         for kind in self:
             if kind.is_for(program):
                 return kind
-        if isinstance(program, (str, Path)):
-            raise PunchcardError(f"{str(program)!r} is not a program yet: give punchcard.load({str(program)!r})")
+        hint = f"; a file is read by punchcard.load({shortened(str(program))})" if isinstance(program, str | Path) else ""
         raise PunchcardError(f"an object of type {type(program).__name__} is not a program of a known machine: there are "
-                             f"{', '.join(self._kinds)}")
+                             f"{', '.join(self._kinds)}{hint}")
 
     def language_of(self, path: str | Path, options: Mapping[str, object] | None = None) -> tuple[Kind, Language]:
         """The kind of machine and the language of a file.
