@@ -110,7 +110,8 @@ IN_TEST = ("the trap", "the stored word")
 def test_changed_weights_that_depart_from_the_interpreter_are_refuted(about: str, count: int) -> None:
     """Whatever the model does then, if it is not what the interpreter does, the part of the proof with that card fails."""
     number, rows, case = CHANGES[about]
-    changes = list(islice(departing_changes(privileged(), random.Random(about), number, rows, case), count))
+    found = departing_changes(privileged(), random.Random(about), number, rows, case, cards=32)  # few make a timer depart
+    changes = list(islice(found, count))
     assert changes
     for change in changes:
         proof = Proof(privileged(), change.weights)
