@@ -239,7 +239,7 @@ def test_a_case_without_code_is_declined(device: HostDevice, monkeypatch: pytest
 
 @pytest.mark.parametrize(("memory", "loops", "count"), [
     (64, 30, 2),
-    *(soaked(*sizes) for sizes in ((64, 200, 12), (64, 2000, 200), (4096, 20_000, 20)))])
+    *(soaked(*sizes) for sizes in ((64, 60, 2), (64, 200, 12), (64, 2000, 200), (4096, 20_000, 20)))])
 def test_risc_v_programs(memory: int, loops: int, count: int, device: HostDevice) -> None:
     """Random programs, each with its own path through the cases, and every machine is the interpreter's."""
     rng, machine = random.Random(9), RiscvMachine(memory=memory)

@@ -30,6 +30,7 @@ from punchcard.transformer.weights import LayerArrays
 
 Row = list[tuple[int, Fraction]]
 
+
 def _least_lead(dtype: str, head: HeadMatrices, sizes: Array) -> Fraction | None:
     """By how much a score of entries up to these sizes must lead so that nothing is left of another.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from punchcard.proof.proof import Proof
 
 LEMMA = "lemma: "
-_at_work = threading.Lock()
+_lock = threading.Lock()
 """Threads of one process share a proof, and a solver."""
 
 
@@ -75,7 +75,7 @@ def _proof(subject: Subject) -> Proof:
 
 def show_part(subject: Subject, stage: int, case: str | None, stated: bool) -> PartResult:
     """Prove a part in a worker. `stated`: the case is one that the stage states, and not one that its meaning found."""
-    with _at_work:
+    with _lock:
         return _show_part(_proof(subject), stage, case, stated)
 
 

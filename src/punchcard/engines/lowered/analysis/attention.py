@@ -253,7 +253,7 @@ class ActiveHead:
         plain = float(sizes.sum())
         # a passive key with the right signs scores at least that
         ends = [spread.product(lane) for lane in query.constants.T]
-        bounds, is_one = np.array([plain + low for low, _ in ends]), all(low == high for low, high in ends)
+        bounds, have_one_score = np.array([plain + low for low, _ in ends]), all(low == high for low, high in ends)
         least, rivals = self._rivals(group, bounds)
         code = graph.code(query.bits)
         exact = None
@@ -266,7 +266,7 @@ class ActiveHead:
         )) for lane, rest in enumerate(query.constants.T.tolist()))
         if len(set(numbers)) == 1 and code.width == 1:
             numbers = numbers[:1]
-        excuse = self._excuse(group, query, code, exact, rivals) if is_one else ()  # else a column may score more
+        excuse = self._excuse(group, query, code, exact, rivals) if have_one_score else ()
         index = graph.node(INDEX, (code, *excuse), numbers)
         found: Rows = {}
         for row, linear in self.passive.moved.items():

@@ -638,10 +638,10 @@ class BitFunctions:
             unit = -unit
         self._settle_in(terms, unit)
         counts: dict[Bit, int] = {}
-        for function, c in terms.items():  # two functions may be one bit
-            bit = self._bit_of(function, odd_and_power(c // unit)[1]) if c else None
-            if bit is not None:
-                counts[bit] = counts.get(bit, 0) + c // unit
+        for function, c in terms.items():
+            if c:
+                bit = self._bit_of(function, odd_and_power(c // unit)[1])
+                counts[bit] = counts.get(bit, 0) + c // unit  # two functions may be one bit
         groups: dict[tuple[Word, int, int], int] = {}
         low = high = 0
         for bit, count in counts.items():

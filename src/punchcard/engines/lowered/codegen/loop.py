@@ -30,9 +30,9 @@ from punchcard.errors import LoweringError
 
 SETTLE, SETTLING = "settle", ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32.as_pointer()])
 KEEPS_REGISTERS = "preserve_allcc"
-MOST_STORES = 96
-"""Active columns that store in a loop: every two of them are compared, and code for more takes minutes."""
 """How it is called: what waits to be stored stays where it is."""
+MOST_STORES = 96
+"""Active columns that store in a loop: every two of them are compared, and code for 128 took a minute to compile."""
 LOOP = ir.FunctionType(I32, [I8.as_pointer(), I32.as_pointer().as_pointer(), I32.as_pointer(), I64.as_pointer()])
 
 
